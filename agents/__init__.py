@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matchenv.agents.policy_file import LearnedPolicy, load
-    from matchenv.agents.run_config import RunConfig, configured
-    from matchenv.agents.run_folder import RunFolder
+    from matchenv.agents.run_config import RunConfig, RunFolder, configured
     from matchenv.agents.training import continue_training, start_training, train_seeds
     from matchenv.agents.vec_env import MatchmakingVecEnv
     from matchenv.evaluation.registry import expanded, known_policies, policy_named
@@ -31,19 +30,12 @@ __all__ = [
     "train_seeds",
 ]
 
-_WHERE = {
-    "LearnedPolicy": "matchenv.agents.policy_file",
-    "MatchmakingVecEnv": "matchenv.agents.vec_env",
-    "RunConfig": "matchenv.agents.run_config",
-    "RunFolder": "matchenv.agents.run_folder",
-    "configured": "matchenv.agents.run_config",
-    "continue_training": "matchenv.agents.training",
-    "expanded": "matchenv.evaluation.registry",
-    "known_policies": "matchenv.evaluation.registry",
-    "load": "matchenv.agents.policy_file",
-    "policy_named": "matchenv.evaluation.registry",
-    "start_training": "matchenv.agents.training",
-    "train_seeds": "matchenv.agents.training",
+_MODULES = {
+    "matchenv.agents.policy_file": ("LearnedPolicy", "load"),
+    "matchenv.agents.run_config": ("RunConfig", "RunFolder", "configured"),
+    "matchenv.agents.training": ("continue_training", "start_training", "train_seeds"),
+    "matchenv.agents.vec_env": ("MatchmakingVecEnv",),
+    "matchenv.evaluation.registry": ("expanded", "known_policies", "policy_named"),
 }
 
 
@@ -65,9 +57,10 @@ def with_extra(module: str, name: str) -> Any:
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return with_extra(_WHERE[name], name)
+    for module, names in _MODULES.items():
+        if name in names:
+            return with_extra(module, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

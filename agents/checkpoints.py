@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 import io
 import random
-import sys
 import warnings
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -48,13 +48,13 @@ def save_checkpoint(
         evaluations: those made so far.
     """
     packed = io.BytesIO()
-    torch.save(_converted({**_state(model), "evaluations": evaluations}, to_torch=True), packed)
+    torch.save(_mapped({**_state(model), "evaluations": evaluations}, _as_tensor), packed)
     content = packed.getvalue()
     write_bytes(
         folder / f"step-{model.num_timesteps:012d}.pt", _digest(config, content) + b"\n" + content
     )
     # A process that was killed here has left one more.
-    for old in newest_first(folder)[KEPT:]:
+    for old in _newest_first(folder)[KEPT:]:
         old.unlink()
 
 
@@ -71,23 +71,21 @@ def read_checkpoint(place: Path, config: RunConfig) -> dict[str, Any]:
     return state
 
 
-def restore_newest(
-    folder: Path, model: BaseAlgorithm, config: RunConfig
-) -> list[dict[str, Any]] | None:
+def restore_newest(folder: Path, model: BaseAlgorithm, config: RunConfig) -> list[dict[str, Any]]:
     """Set a training to the newest good checkpoint, and the global random generators too.
 
     Args:
         folder: of the checkpoints.
-        model: as the configuration makes it; it is changed.
+        model: as the configuration makes it; it stays so if there is no checkpoint.
         config: of the run.
 
     Returns:
-        The evaluations made before; None, and an unchanged model, if there is no checkpoint.
+        The evaluations made before.
 
     Raises:
         ValueError: if there are checkpoints, but none that can be read.
     """
-    places = newest_first(folder)
+    places = _newest_first(folder)
     for place in places:
         try:
             state = read_checkpoint(place, config)
@@ -96,15 +94,13 @@ def restore_newest(
         except Exception as error:
             warnings.warn(f"the checkpoint {place} is damaged and left out: {error}", stacklevel=2)
         else:
-            evaluations: list[dict[str, Any]] = state["evaluations"]
-            return evaluations
+            return list(state["evaluations"])
     if places:
         raise ValueError(f"the checkpoints in {folder} are all damaged")
-    return None
+    return []
 
 
-def newest_first(folder: Path) -> list[Path]:
-    """Return the files of all checkpoints, sound or not, the newest first."""
+def _newest_first(folder: Path) -> list[Path]:
     return sorted(folder.glob("step-*"), reverse=True)
 
 
@@ -115,25 +111,25 @@ def _digest(config: RunConfig, content: bytes) -> bytes:
     return hashlib.sha256(repr(run).encode() + content).hexdigest().encode()
 
 
-def _converted(value: Any, *, to_torch: bool) -> Any:
-    """Return nested plain data with tensors in place of NumPy's arrays, or the other way round."""
+def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return nested plain data with every leaf changed."""
     if isinstance(value, dict):
-        return {
-            _converted(name, to_torch=to_torch): _converted(each, to_torch=to_torch)
-            for name, each in value.items()
-        }
-    if isinstance(value, str):
-        # Pickling tells equal texts from shared ones, so that read ones would give other bytes.
-        return sys.intern(value)
+        return {name: _mapped(each, change) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return (list if isinstance(value, list) else tuple)(
-            _converted(each, to_torch=to_torch) for each in value
-        )
-    if to_torch and isinstance(value, np.ndarray):
+        changed = [_mapped(each, change) for each in value]
+        return changed if isinstance(value, list) else tuple(changed)
+    return change(value)
+
+
+def _as_tensor(value: Any) -> Any:
+    """Return arrays as tensors and NumPy's numbers as Python's, which the reader accepts."""
+    if isinstance(value, np.ndarray):
         return torch.from_numpy(np.ascontiguousarray(value).reshape(value.shape))
-    if isinstance(value, np.generic):
-        return value.item()
-    return value.numpy() if isinstance(value, torch.Tensor) and not to_torch else value
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _as_array(value: Any) -> Any:
+    return value.numpy() if isinstance(value, torch.Tensor) else value
 
 
 def _state(model: Any) -> dict[str, Any]:
@@ -160,12 +156,11 @@ def _state(model: Any) -> dict[str, Any]:
 
 
 def _restore(model: Any, tensors: dict[str, Any]) -> None:
-    state = _converted(tensors, to_torch=False)
+    state = _mapped(tensors, _as_array)
     model.get_env().set_state(state["env"])
     model.set_parameters(tensors["parameters"], exact_match=True, device=model.device)
-    for name in COUNTERS:
-        if hasattr(model, name):
-            setattr(model, name, state["counters"][name])
+    for name, value in state["counters"].items():
+        setattr(model, name, value)
     model.ep_info_buffer = deque(state["episodes"], model._stats_window_size)
     model.ep_success_buffer = deque(maxlen=model._stats_window_size)
     model.action_space.np_random.bit_generator.state = state["actions"]

@@ -55,8 +55,7 @@ def _loads(listed: Kwargs, settings: Any) -> Kwargs:
 def _lists(listed: Kwargs, settings: Any) -> Kwargs:
     """Return the options that are lists."""
     del settings
-    names = [name for name, value in listed.items() if isinstance(value, list)]
-    return {name: listed.pop(name) for name in names}
+    return {name: listed.pop(name) for name in dict(listed) if isinstance(listed[name], list)}
 
 
 class Problem(NamedTuple):
@@ -180,19 +179,16 @@ def settings_without_code(environment: str, env_kwargs: Mapping[str, Any]) -> An
     return settings_of(environment, known)[0]
 
 
-def has_masks(settings: Options) -> bool:
-    """Return whether some actions are not always allowed."""
-    simulator = simulator_of(settings)
-    return simulator.masks(simulator.new_state(1)) is not None
-
-
 def check_trainable(algorithm: Algorithm, environment: str, settings: Options, policy: str) -> None:
     """Check that a policy network sees masks, and its algorithm heeds them, where there are some.
 
     Raises:
         ValueError: if not; it names the algorithms that do.
     """
-    if has_masks(settings) and not (algorithm.masks and policy == SHARED):
+    if algorithm.masks and policy == SHARED:
+        return
+    simulator = simulator_of(settings)
+    if simulator.masks(simulator.new_state(1)) is not None:
         known = ", ".join(name for name, each in ALGORITHMS.items() if each.masks)
         raise ValueError(
             f"algo must be one of {known}, and policy {SHARED}, where "
@@ -207,10 +203,10 @@ def comparison_of(environment: str, env_kwargs: Mapping[str, Any]) -> dict[str, 
     Reward and belief are left out: a comparison reports all rewards, and each policy reads its own
     belief.
     """
-    settings = settings_of(environment, env_kwargs)[0]
-    others = {name: value for name, value in env_kwargs.items()
-              if name not in ("reward", "belief")}  # fmt: skip
-    cells = PROBLEMS[environment].cells(others, settings)
+    others = dict(env_kwargs)
+    for name in ("reward", "belief"):
+        others.pop(name, None)
+    cells = PROBLEMS[environment].cells(others, settings_of(environment, env_kwargs)[0])
     return {"env": environment, "cells": cells, "env_kwargs": others}
 
 
@@ -231,16 +227,15 @@ def played(
     """
     first = as_integer("seed", seed, 0)
     seeds = range(first, first + as_integer("episodes", episodes, 2))
-    found = []
+    found, summary = [], PROBLEMS[environment].summary
     for settings in settings_of(environment, env_kwargs):
-        chooses = policy
-        if isinstance(policy, str):
-            if hasattr(settings, "belief"):
-                settings = replace(settings, belief=DEFAULT_BELIEF)
-            chooses = policy_named(policy, settings)
-        summary = PROBLEMS[environment].summary
-        made = rollout(lambda *_, each=chooses: each, settings, seeds, summary=summary)
-        found.append(made.episodes)
+        if isinstance(policy, str) and hasattr(settings, "belief"):
+            settings = replace(settings, belief=DEFAULT_BELIEF)
+
+        def make(settings: Any, _: Any) -> Any:
+            return policy_named(policy, settings) if isinstance(policy, str) else policy
+
+        found.append(rollout(make, settings, seeds, summary=summary).episodes)
     return found
 
 

@@ -14,13 +14,13 @@ import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 from pydantic.dataclasses import dataclass as checked_dataclass
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.numpy import save
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.utils import get_device
@@ -60,7 +60,7 @@ class LearnedPolicy:
         name: the name or path that it was loaded by.
         network: the network of stable-baselines3.
         belief: the belief whose observation it reads.
-        settings: of the environment that it was trained in; None if only its spaces are known.
+        settings: of the environment that it was trained in.
         training: algorithm, seed, games and environment of each training that it went through;
             empty if that is not known.
 
@@ -69,28 +69,19 @@ class LearnedPolicy:
     Attributes:
         num_opponents: number of actions, of the environment that it plays in.
         observation_shape: shape of one observation.
-        stochastic: False; ``predict`` draws only if it is asked to.
-        needs_truth: False; it reads the observation alone.
     """
-
-    stochastic: ClassVar[bool] = False
-    needs_truth: ClassVar[bool] = False
 
     def __init__(
         self,
         name: str,
         network: BasePolicy,
         belief: str,
-        settings: Options | None = None,
+        settings: Options,
         training: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         self.name, self.network, self.belief = name, network, belief
+        self.settings, self.training = settings, list(training)
         self.num_opponents = int(network.action_space.n)  # type: ignore[attr-defined]
-        self.training = list(training)
-        self.settings: Any = settings or guessed_settings(
-            self.num_opponents, lambda space: space == network.observation_space
-        )
-        self._env_id = env_id_of(self.settings)
         self.observation_shape: tuple[int, ...] = tuple(network.observation_space.shape or ())
         network.set_training_mode(False)
 
@@ -117,8 +108,9 @@ class LearnedPolicy:
         Raises:
             ValueError: if the policy cannot play with these settings; it says why.
         """
-        if env_id_of(settings) != self._env_id:
-            raise ValueError(f"the policy {self.name} only plays {self._env_id}")
+        env_id = env_id_of(self.settings)
+        if env_id_of(settings) != env_id:
+            raise ValueError(f"the policy {self.name} only plays {env_id}")
         if hasattr(settings, "belief"):
             try:
                 settings = replace(settings, belief=self.belief)  # type: ignore[call-arg]
@@ -136,7 +128,7 @@ class LearnedPolicy:
         if ours != theirs:
             raise ValueError(
                 f"the policy {self.name} reads {ours[0]} numbers for {ours[1]} actions and cannot "
-                f"play {self._env_id} with {settings.text_for(settings)}, which has {theirs[0]} "
+                f"play {env_id} with {settings.text_for(settings)}, which has {theirs[0]} "
                 f"numbers for {theirs[1]} actions"
             )
         return self
@@ -243,6 +235,25 @@ class PolicyDescription:
         """Return the checked settings of the environment, without the classes that it names."""
         return settings_without_code(self.environment, self.env_kwargs)
 
+    def network(self, weights: Mapping[str, torch.Tensor] | None = None) -> BasePolicy:
+        """Return the network, with weights that are drawn or given.
+
+        Raises:
+            ValueError: for an unknown name, a bad value, or weights of another network.
+        """
+        algorithm, settings = algorithm_by_name(self.algorithm), self.settings()
+        if weights is None:
+            return new_policy(algorithm, self.policy, self.policy_kwargs, settings)
+        size = sum(each.numel() for each in weights.values())
+        # Weights are drawn before they are replaced; that must not change anybody's numbers.
+        with torch.random.fork_rng(devices=[]):
+            made = new_policy(algorithm, self.policy, self.policy_kwargs, settings, size)
+        try:
+            made.load_state_dict(weights)
+        except RuntimeError as error:
+            raise ValueError(str(error).partition("\n")[0]) from None
+        return made
+
 
 def save_policy(path: Path, network: BasePolicy, description: PolicyDescription) -> None:
     """Write a policy; an older file of the same name is replaced in one step.
@@ -270,13 +281,11 @@ def read_policy(path: Path) -> tuple[BasePolicy, PolicyDescription]:
         path: the file.
 
     Returns:
-        The network, in evaluation mode, and its description.
+        The network and its description.
 
     Raises:
         ValueError: if there is no such file, it is damaged or is no policy.
     """
-    if not path.is_file():
-        raise ValueError(f"a policy must be a file, {path} is not one")
     try:
         with safe_open(path, framework="numpy") as content:
             said = (content.metadata() or {}).get(HEADER)
@@ -284,40 +293,16 @@ def read_policy(path: Path) -> tuple[BasePolicy, PolicyDescription]:
         if said is None:
             raise ValueError(f"its header has no {HEADER}, so it is no policy of this package")
         header = parsed_json(said, "its header")
-        found = header.pop(CHECKSUM, None)
-        if found != checksum([HEADER, header], weights):
+        if header.pop(CHECKSUM, None) != checksum([HEADER, header], weights):
             raise ValueError("its checksum does not fit")
         description = built(PolicyDescription, header, "its description")
         if not all(np.isfinite(array).all() for array in weights.values()):
             raise ValueError("its weights are not all finite")
         tensors = {name: torch.from_numpy(array) for name, array in weights.items()}
-        network = _filled(
-            description.algorithm,
-            description.policy,
-            description.policy_kwargs,
-            description.settings(),
-            tensors,
-        )
-    except (SafetensorError, OSError, ValueError, TypeError, AttributeError, RuntimeError) as error:
+        return description.network(tensors), description
+    # A damaged file raises almost anything.
+    except Exception as error:
         raise ValueError(f"the policy file {path} is damaged: {error}") from error
-    return network, description
-
-
-def _filled(
-    algorithm: str,
-    policy: str,
-    policy_kwargs: dict[str, Any],
-    settings: Options,
-    weights: dict[str, torch.Tensor],
-) -> BasePolicy:
-    """Return a network with the weights of a file, in evaluation mode."""
-    size = sum(each.numel() for each in weights.values())
-    # Weights are drawn before they are replaced; that must not change anybody's numbers.
-    with torch.random.fork_rng(devices=[]):
-        network = new_policy(algorithm_by_name(algorithm), policy, policy_kwargs, settings, size)
-    network.load_state_dict(weights)
-    network.set_training_mode(False)
-    return network
 
 
 def load(
@@ -348,18 +333,14 @@ def load(
             f"stable-baselines3; there is no {name!r}"
         )
     where = as_device(device)
-    training: list[dict[str, Any]] = []
-    if path.suffix == ".zip":
-        network, known = read_zip(path)
-    else:
-        network, description = read_policy(path)
-        known, training = description.settings(), description.training
+    network, description = (read_zip if path.suffix == ".zip" else read_policy)(path)
+    known = description.settings()
     belief = getattr(known, "belief", DEFAULT_BELIEF)
-    policy = LearnedPolicy(name, network.to(where), belief, known, training)
+    policy = LearnedPolicy(name, network.to(where), belief, known, description.training)
     return policy if settings is None else policy.for_settings(settings)
 
 
-def read_zip(path: Path) -> tuple[BasePolicy, Options]:
+def read_zip(path: Path) -> tuple[BasePolicy, PolicyDescription]:
     """Read the policy of a zip file of stable-baselines3 without unpickling anything.
 
     Of the kinds of networks the one is meant that takes all weights.
@@ -368,7 +349,7 @@ def read_zip(path: Path) -> tuple[BasePolicy, Options]:
         path: the file.
 
     Returns:
-        The network, in evaluation mode, and settings of an environment with its observations.
+        The network, and a description with an environment that has its observations.
 
     Raises:
         ValueError: if it is damaged, of another environment, or of a network that
@@ -390,17 +371,19 @@ def read_zip(path: Path) -> tuple[BasePolicy, Options]:
             lambda space: (list(space.shape), str(space.low), str(space.high)) == described,
         )
         game = {name: reader[name] for name in ("beta", "horizon") if name in reader}
-        settings = replace(settings, **game)
     # A damaged archive raises almost anything.
     except Exception as error:
         raise ValueError(f"the file {path} is no model that can be read: {error}") from None
-    why = ""
+    env_kwargs, why = {**settings.changed(), **game}, ""
     for algorithm in ALGORITHMS.values():
-        for name in algorithm.policies:
+        for policy in algorithm.policies:
             try:
-                return _filled(algorithm.name, name, kwargs, settings, weights), settings
-            except (RuntimeError, ValueError, AttributeError, TypeError) as error:
-                why = str(error).partition("\n")[0]
+                description = PolicyDescription(
+                    algorithm.name, policy, kwargs, env_kwargs, environment=env_id_of(settings)
+                )
+                return description.network(weights), description
+            except (ValueError, AttributeError, TypeError) as error:
+                why = str(error)
     raise ValueError(
         f"the file {path} holds a network that this package cannot build: {why}; load the model "
         "with its library in a function of yours: module:function is a policy"

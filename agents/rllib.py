@@ -9,10 +9,8 @@ from ray.rllib.core.columns import Columns
 from ray.rllib.core.rl_module.apis.value_function_api import ValueFunctionAPI
 from ray.rllib.core.rl_module.torch import TorchRLModule
 
-from matchenv.agents.algorithms import algorithm_by_name
 from matchenv.agents.learned_names import RLLIB_FILE
 from matchenv.agents.policy_file import PolicyDescription, save_policy
-from matchenv.agents.sb3_policies import new_policy
 
 
 class SharedModule(TorchRLModule, ValueFunctionAPI):  # type: ignore[misc]
@@ -31,12 +29,7 @@ class SharedModule(TorchRLModule, ValueFunctionAPI):  # type: ignore[misc]
             dict(self.model_config.get("policy_kwargs", {})),
             dict(self.model_config.get("env_kwargs", {})),
         )
-        self.network: Any = new_policy(
-            algorithm_by_name("ppo"),
-            self.description.policy,
-            self.description.policy_kwargs,
-            self.description.settings(),
-        )
+        self.network: Any = self.description.network()
 
     def _numbers(self, batch: dict[str, Any]) -> Any:
         return self.network.features_extractor(batch[Columns.OBS].float())

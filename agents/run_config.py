@@ -1,4 +1,4 @@
-"""The configuration of a training run, as plain data.
+"""The configuration of a training run, as plain data, and the folder of the run.
 
 Files of hyperparameters have the names of rl-baselines3-zoo: under the name of the environment a
 mapping with ``n_timesteps``, ``n_envs``, ``policy``, ``policy_kwargs`` and the arguments of the
@@ -11,7 +11,7 @@ from __future__ import annotations
 import platform
 import warnings
 from contextlib import suppress
-from dataclasses import asdict, field
+from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -40,10 +40,13 @@ from matchenv.agents.environments import (
     settings_of,
     settings_without_code,
 )
+from matchenv.agents.learned_names import CONFIG, POLICY_FILE
+from matchenv.envs import ENVIRONMENTS
 from matchenv.envs.one_player.settings import as_texts
+from matchenv.evaluation import seeds
 from matchenv.evaluation.registry import ONE_PLAYER
-from matchenv.evaluation.seeds import ENVIRONMENTS
-from matchenv.runtime.files import checksum
+from matchenv.runtime.checks import as_choice, as_integer
+from matchenv.runtime.files import checksum, json_bytes, read_json, write_bytes, write_text
 from matchenv.runtime.provenance import versions
 
 PACKAGES = ("gymnasium", "sb3-contrib", "scipy", "stable-baselines3", "torch")
@@ -161,7 +164,7 @@ def checked_hyperparameters(algorithm: Algorithm, values: dict[str, Any]) -> dic
         algorithm.name,
         __config__=CLOSED,
         n_timesteps=(Count, ...),
-        n_envs=(Annotated[Count, Field(le=ENVIRONMENTS)], ...),
+        n_envs=(Annotated[Count, Field(le=seeds.ENVIRONMENTS)], ...),
         policy=(Literal[tuple(algorithm.policies)], ...),
         policy_kwargs=(PolicyKwargs, PolicyKwargs()),
         **{name: (HYPERPARAMETERS.get(name, Any), None) for name in own},  # type: ignore[call-overload]
@@ -170,23 +173,6 @@ def checked_hyperparameters(algorithm: Algorithm, values: dict[str, Any]) -> dic
         exclude_unset=True
     )
     return {name: made[name] for name in values}
-
-
-def read_hyperparameters(
-    algorithm: Algorithm, path: Path | None = None, environment: str = ONE_PLAYER
-) -> dict[str, Any]:
-    """Return the hyperparameters of a file, or those that come with the package.
-
-    Args:
-        algorithm: which algorithm they are for.
-        path: a YAML file of the user's own, or the name of one of the package's, such as
-            ``ppo_flat``; None reads the package's file of the algorithm.
-        environment: whose section is read.
-
-    Raises:
-        ValueError: if the file is missing, no YAML or has no section for this environment.
-    """
-    return read_yaml(f"{algorithm.name}.yml", path, environment)
 
 
 def present_versions() -> dict[str, str]:
@@ -300,31 +286,30 @@ def configured(
     Raises:
         ValueError: for any bad value; it says which and what is allowed.
     """
-    texts = as_texts(env_kwargs or {})
-    settings_of(environment, texts)
+    as_choice("environment", environment, ENVIRONMENTS)
     algorithm = algorithm_by_name(algo)
-    values = read_hyperparameters(algorithm, config_file, environment)
-    meant_for = values.pop(ENV_KWARGS, {})
+    file = read_yaml(f"{algorithm.name}.yml", config_file, environment)
+    meant_for = file.pop(ENV_KWARGS, {})
     if not isinstance(meant_for, dict):
         raise ValueError(f"{ENV_KWARGS} must be a mapping, got {meant_for!r}")
-    given = dict(hyperparameters or {})
-    if isinstance(given.get("policy_kwargs"), dict):
-        given["policy_kwargs"] = {**(values.get("policy_kwargs") or {}), **given["policy_kwargs"]}
-    values.update(given)
+    texts = as_texts({**meant_for, **(env_kwargs or {})})
+    settings_of(environment, texts)
+    values = {**file, **(hyperparameters or {})}
+    both = [each.get("policy_kwargs") for each in (file, values)]
+    if all(isinstance(each, dict) for each in both):
+        values["policy_kwargs"] = both[0] | both[1]
     run = {name: value for name, value in run.items() if value is not None}
     for name, hyperparameter in (("timesteps", "n_timesteps"), ("num_envs", "n_envs")):
         if name in run:
             values[hyperparameter] = run.pop(name)
     total = checked_hyperparameters(algorithm, values)["n_timesteps"]
-    merged = as_texts({**meant_for, **texts})
-    settings_of(environment, merged)
     return built(
         RunConfig,
         {
             "algorithm": algorithm.name,
             "seed": 0,
             "hyperparameters": values,
-            "env_kwargs": merged,
+            "env_kwargs": texts,
             "evaluate_every": max(1, total // EVALUATIONS),
             "evaluation_episodes": EVALUATION_EPISODES,
             "checkpoint_every": max(1, total // CHECKPOINTS),
@@ -333,3 +318,110 @@ def configured(
             **run,
         },
     )
+
+
+class RunFolder:
+    """The folder of one training run.
+
+    Attributes:
+        path: the folder.
+        config_file: the configuration.
+        policy_file: the policy at the last checkpoint, or at the end.
+        best_policy_file: the policy with the best evaluation.
+        evaluations_file: all evaluations on held-out seeds.
+        checkpoints: folder of the checkpoints.
+        tensorboard: folder of TensorBoard's logs.
+        comparison: folder of the final comparison.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config_file = path / CONFIG
+        self.policy_file = path / POLICY_FILE
+        self.best_policy_file = path / "best_policy.safetensors"
+        self.evaluations_file = path / "evaluations.json"
+        self.checkpoints = path / "checkpoints"
+        self.tensorboard = path / "tensorboard"
+        self.comparison = path / "comparison"
+
+    def check_new(self, config: RunConfig) -> None:
+        """Check that the folder holds no run, or the one of this configuration.
+
+        Raises:
+            ValueError: if it holds another one.
+        """
+        if not self.config_file.exists():
+            return
+        if replace(self.read_config(), versions=config.versions) != config:
+            raise ValueError(
+                f"out must be a new folder or one of the same training, and the run in {self.path} "
+                f"was configured otherwise: go on with it by --resume {self.path}"
+            )
+
+    @classmethod
+    def create(cls, path: Path, config: RunConfig) -> RunFolder:
+        """Create the folder of a run, with its configuration in it, or open that of the same run.
+
+        Raises:
+            ValueError: if there is another run in it.
+            OSError: if it cannot be written.
+        """
+        folder = cls(path)
+        folder.check_new(config)
+        path.mkdir(parents=True, exist_ok=True)
+        if not folder.config_file.exists():
+            write_text(folder.config_file, config.to_text())
+        return cls.open(path)
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """Open the folder of a run that has begun.
+
+        Raises:
+            ValueError: if there is no run.
+        """
+        folder = cls(path)
+        if not folder.config_file.is_file():
+            raise ValueError(f"{path} holds no run: it has no {CONFIG}")
+        folder.checkpoints.mkdir(exist_ok=True)
+        return folder
+
+    def read_config(self) -> RunConfig:
+        """Return the configuration.
+
+        Raises:
+            ValueError: if it is damaged.
+        """
+        try:
+            return RunConfig.from_text(self.config_file.read_text(encoding="utf-8"))
+        except (OSError, TypeError, ValueError) as error:
+            raise ValueError(f"the run {self.path} has a damaged {CONFIG}: {error}") from None
+
+    def extend(self, timesteps: int) -> None:
+        """Give the run another total of timesteps.
+
+        Raises:
+            ValueError: for a number < 1.
+        """
+        config = self.read_config()
+        total = as_integer("timesteps", timesteps, 1)
+        longer = replace(config, hyperparameters={**config.hyperparameters, "n_timesteps": total})
+        write_text(self.config_file, longer.to_text())
+
+    def write_evaluations(self, seed: int, evaluations: list[dict[str, Any]]) -> None:
+        """Write the evaluations, with the environment seed of their first episode."""
+        content = {"first_environment_seed": seed, "evaluations": evaluations}
+        write_bytes(self.evaluations_file, json_bytes(content, checked=True))
+
+    def read_evaluations(self) -> list[dict[str, Any]]:
+        """Return the evaluations made so far.
+
+        Raises:
+            ValueError: if the file is damaged.
+        """
+        if not self.evaluations_file.exists():
+            return []
+        try:
+            return list(read_json(self.evaluations_file)["evaluations"])
+        except (TypeError, KeyError) as error:
+            raise ValueError(f"{self.evaluations_file} is damaged: {error}") from None

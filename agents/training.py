@@ -6,7 +6,6 @@ training, so they do not change what it learns.
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -33,8 +32,13 @@ from matchenv.agents.policy_file import (
     load,
     save_policy,
 )
-from matchenv.agents.run_config import ABOUT_THE_RUN, RunConfig, linear_start, present_versions
-from matchenv.agents.run_folder import RunFolder
+from matchenv.agents.run_config import (
+    ABOUT_THE_RUN,
+    RunConfig,
+    RunFolder,
+    linear_start,
+    present_versions,
+)
 from matchenv.agents.sb3_policies import resolved_policy_kwargs
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.belief import DEFAULT_BELIEF
@@ -45,9 +49,6 @@ from matchenv.runtime.object_spec import only_installed_code
 from matchenv.runtime.parallel import Engine
 
 SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf")
-
-# A training that plays this many times the games that were asked for says so before it begins.
-MUCH_MORE = 1.1
 
 
 def start_training(
@@ -140,19 +141,13 @@ def _train(
     logger = configure(str(folder.tensorboard), ["tensorboard"])
     logger.output_formats += writers
     model.set_logger(logger)
-    evaluations = restore_newest(folder.checkpoints, model, config) or []
-    left, one = max(0, config.timesteps - model.num_timesteps), games_of_a_round(model)
-    games = model.num_timesteps + one * math.ceil(left / one)
-    if games > MUCH_MORE * max(config.timesteps, model.num_timesteps):
-        warnings.warn(
-            f"{config.algorithm} learns from whole rounds of {one:,} games "
-            f"with these hyperparameters: it plays {games:,}, not {config.timesteps:,}",
-            stacklevel=3,
-        )
-    with tqdm(total=games, initial=model.num_timesteps, unit="game", disable=quiet) as bar:
+    evaluations = restore_newest(folder.checkpoints, model, config)
+    # It ends after a whole rollout, which may be later.
+    begun, total = model.num_timesteps, max(config.timesteps, model.num_timesteps)
+    with tqdm(total=total, initial=begun, unit="game", disable=quiet) as bar:
         keeper = Keeper(folder, config, evaluations, bar)
         try:
-            model.learn(left, callback=keeper, reset_num_timesteps=False)
+            model.learn(total - begun, callback=keeper, reset_num_timesteps=False)
         except ValueError as error:
             # Raised by torch's distributions, the first to look at what a network gives.
             if "invalid values" not in str(error):
@@ -162,12 +157,6 @@ def _train(
                 "another unit of skill may help"
             ) from error
     model.logger.close()
-
-
-def games_of_a_round(model: Any) -> int:
-    """Return the games of one round; a training stops only after a whole round."""
-    is_off_policy = hasattr(model, "train_freq")
-    return int(model.n_envs * (model.train_freq.frequency if is_off_policy else model.n_steps))
 
 
 def new_model(config: RunConfig, device: str) -> BaseAlgorithm:
@@ -221,18 +210,25 @@ def new_model(config: RunConfig, device: str) -> BaseAlgorithm:
     return model
 
 
-def _history(config: RunConfig) -> list[dict[str, Any]]:
-    """Return what a policy's file says of its trainings, this one the last."""
+def description_of(config: RunConfig) -> PolicyDescription:
+    """Return what a policy's file says of its network and of its trainings, this one the last."""
     before = [] if config.start_from is None else load(config.start_from).training
-    this: dict[str, Any] = {
+    values = config.hyperparameters
+    this = {
         "algorithm": config.algorithm,
         "seed": config.seed,
         "games": config.timesteps,
         "env_kwargs": config.env_kwargs,
+        **({"teacher": values["teacher"]} if "teacher" in values else {}),
     }
-    if "teacher" in config.hyperparameters:
-        this["teacher"] = config.hyperparameters["teacher"]
-    return [*map(dict, before), this]
+    return PolicyDescription(
+        algorithm=config.algorithm,
+        policy=values["policy"],
+        policy_kwargs=values.get("policy_kwargs", {}),
+        env_kwargs=config.env_kwargs,
+        training=[*map(dict, before), this],
+        environment=config.environment,
+    )
 
 
 def train_seeds(
@@ -269,12 +265,13 @@ def train_seeds(
     engine = Engine(workers=workers)
     if not seeds or len(set(seeds)) < len(seeds):
         raise ValueError(f"seeds must be different numbers, at least one, got {list(seeds)}")
-    configs = [replace(config, seed=as_integer("seeds", seed, 0)) for seed in seeds]
-    folders = [RunFolder(path / f"seed{each.seed}") for each in configs]
-    jobs = list(zip(folders, configs, strict=True))
+    jobs = [
+        (RunFolder(path / f"seed{seed}"), replace(config, seed=as_integer("seeds", seed, 0)))
+        for seed in seeds
+    ]
     for folder, wanted in jobs:
         folder.check_new(wanted)
-    work = partial(_train_one, options={"device": device, "threads": threads, "quiet": True})
+    work = partial(_train_one, device=device, threads=threads)
     with (
         folder_lock(path),
         closing(engine.results(work, jobs)) as results,
@@ -282,12 +279,12 @@ def train_seeds(
     ):
         for _ in results:
             bar.update()
-    return folders
+    return [folder for folder, _ in jobs]
 
 
-def _train_one(job: tuple[RunFolder, RunConfig], options: dict[str, Any]) -> None:
+def _train_one(job: tuple[RunFolder, RunConfig], **options: Any) -> None:
     folder, config = job
-    start_training(folder.path, config, **options)
+    start_training(folder.path, config, quiet=True, **options)
 
 
 class Keeper(BaseCallback):
@@ -312,19 +309,9 @@ class Keeper(BaseCallback):
     ) -> None:
         super().__init__()
         self.folder, self.config, self.evaluations, self._bar = folder, config, evaluations, bar
-        self.description = PolicyDescription(
-            algorithm=config.algorithm,
-            policy=config.hyperparameters["policy"],
-            policy_kwargs=config.hyperparameters.get("policy_kwargs", {}),
-            env_kwargs=config.env_kwargs,
-            training=_history(config),
-            environment=config.environment,
-        )
+        self.description = description_of(config)
         self._rivals: dict[str, list[Arrays]] = {}
-        self._saved = 0
-
-    def _on_training_start(self) -> None:
-        self._saved = self.model.num_timesteps
+        self._saved = int(bar.n)
 
     def _on_step(self) -> bool:
         self._bar.update(self.model.num_timesteps - self._bar.n)
@@ -351,9 +338,9 @@ class Keeper(BaseCallback):
     def _evaluate(self) -> None:
         config, seed = self.config, evaluation_seed(self.config.seed)
         games = (config.environment, config.env_kwargs, config.evaluation_episodes, seed)
+        problem = PROBLEMS[config.environment]
         if not self._rivals:
-            rivals = PROBLEMS[config.environment].rivals
-            self._rivals = {rival: played(rival, *games) for rival in rivals}
+            self._rivals = {rival: played(rival, *games) for rival in problem.rivals}
         settings, network = self.description.settings(), self.model.policy
         belief, training = getattr(settings, "belief", DEFAULT_BELIEF), network.training
         policy = LearnedPolicy("in training", network, belief, settings)
@@ -364,23 +351,12 @@ class Keeper(BaseCallback):
             save_policy(self.folder.best_policy_file, network, self.description)
         self.evaluations.append({"timesteps": self.model.num_timesteps, **result})
         self.folder.write_evaluations(seed, self.evaluations)
-        self._bar.set_postfix_str(standing(config.environment, result))
+        self._bar.set_postfix_str(f"{problem.goal} {result[problem.goal]:+.2f}")
         # Written here: the library writes recorded values at the next of its own intervals, and
         # after the last evaluation there is none.
         tags = {f"evaluation/{name}": value for name, value in result.items()}
         for each in self.logger.output_formats:
             each.write(tags, dict.fromkeys(tags, ()), self.model.num_timesteps)
-
-
-def standing(environment: str, result: dict[str, float | int]) -> str:
-    """Return the distance to the baselines in an evaluation, for the progress bar."""
-    problem = PROBLEMS[environment]
-    if problem.part:
-        return f"{result['mean_return']:.1%} of {problem.rivals[0]}"
-    distances = [f"{result[f'{problem.difference}_{rival}']:+.1f} to {rival}"
-                 for rival in problem.rivals]  # fmt: skip
-    name = problem.measure if problem.measure in result else "mean_return"
-    return f"{name.replace('_', ' ')} {result[name]:.1f}: {', '.join(distances)}"
 
 
 class Recorder(KVWriter):

@@ -1,17 +1,15 @@
 """Tuning of hyperparameters with Optuna: many short trainings, the bad ones stopped early.
 
 Trials are judged on the held-out evaluations of each training, by the ``goal`` of the environment's
-``Problem``; no comparison uses these seeds. Everything is in one folder, written after each
-trial. A tuning that was stopped goes on with the same call, and a trial that was cut short is
-played again from its start.
+``Problem``; no comparison uses these seeds. Each trial is a run of its own in the folder, which
+holds its evaluations. A tuning that was stopped goes on with the same call: trials are drawn and
+judged as before, and one that was cut short is played again from its start.
 """
 
 from __future__ import annotations
 
-import json
-import shutil
 from collections.abc import Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,30 +20,23 @@ from optuna.distributions import (
     FloatDistribution,
     IntDistribution,
 )
-from optuna.trial import Trial, TrialState, create_trial
+from optuna.trial import Trial, TrialState
 from tqdm import tqdm
 
 from matchenv.agents.algorithms import Algorithm
 from matchenv.agents.config_file import yaml_text
 from matchenv.agents.environments import PROBLEMS
 from matchenv.agents.policy_file import as_device
-from matchenv.agents.run_config import ABOUT_THE_RUN, ENV_KWARGS, RunConfig
+from matchenv.agents.run_config import ABOUT_THE_RUN, ENV_KWARGS, RunConfig, RunFolder
 from matchenv.agents.training import Recorder, start_training
 from matchenv.runtime.checks import as_integer
-from matchenv.runtime.files import (
-    folder_lock,
-    json_bytes,
-    read_json,
-    records_csv,
-    write_bytes,
-    write_text,
-)
+from matchenv.runtime.files import folder_lock, records_csv, write_bytes, write_text
 
 SPACES = "search_spaces.yml"
 # All trials play as many games.
 FIXED = ("n_timesteps",)
 
-STUDY, BEST, TRIALS = "study.json", "best.yml", "trials.csv"
+BEST, TRIALS = "best.yml", "trials.csv"
 
 # Trials that are drawn at random and never stopped early, to begin with.
 STARTUP = 5
@@ -71,7 +62,7 @@ def checked_space(algorithm: Algorithm, content: Mapping[str, Any]) -> dict[str,
             raise ValueError(f"space must have names among {', '.join(known)}; got {name!r}")
         try:
             space[name] = _distribution(entry)
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, KeyError) as error:
             raise ValueError(
                 f"space has a bad entry for {name}, which must be a list of choices, or low and "
                 f"high and perhaps log: {error}"
@@ -81,15 +72,11 @@ def checked_space(algorithm: Algorithm, content: Mapping[str, Any]) -> dict[str,
 
 def _distribution(entry: Any) -> BaseDistribution:
     if isinstance(entry, list):
-        for choice in entry:
-            if not isinstance(choice, bool | int | float | str | None):
-                raise ValueError(f"choices must be numbers, texts or truth values, got {choice!r}")
         return CategoricalDistribution(entry)
-    ends = [entry["low"], entry["high"]] if {"low", "high"} <= set(entry) else []
-    if not ends or set(entry) - {"low", "high", "log"}:
-        raise ValueError(f"got {entry!r}")
-    if all(float(end).is_integer() for end in ends):
-        return IntDistribution(**{**entry, "low": int(ends[0]), "high": int(ends[1])})
+    ends = {name: entry[name] for name in ("low", "high")}
+    if all(float(end).is_integer() for end in ends.values()):
+        whole = {name: int(end) for name, end in ends.items()}
+        return IntDistribution(**{**entry, **whole})
     return FloatDistribution(**entry)
 
 
@@ -108,7 +95,7 @@ def tune_agent(
         out: the folder, of this search alone.
         config: of every trial but for what is varied; trial i trains with seed ``config.seed + i``.
         content: what is varied, as ``checked_space``.
-        trials: how many in all, earlier ones included.
+        trials: how many in all, those that are there already included.
         device: where torch computes.
         quiet: no progress bar.
 
@@ -118,7 +105,7 @@ def tune_agent(
 
     Raises:
         ValueError: for bad settings, or a folder that holds another search.
-        OSError: if the folder or the database in it cannot be written.
+        OSError: if the folder cannot be written.
     """
     as_integer("trials", trials, 1)
     as_device(device)
@@ -126,77 +113,46 @@ def tune_agent(
     # A trial that is cut short is played again, and needs no checkpoint.
     config = replace(config, checkpoint_every=config.timesteps)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    search = {**asdict(config), "space": dict(content)}
-    del search["versions"]
+    pruner = optuna.pruners.MedianPruner(n_startup_trials=STARTUP)
+    study = optuna.create_study(direction="maximize", pruner=pruner)
     with folder_lock(out):
-        study = _study(out, json.loads(json.dumps(search)), space)
-        done = len(study.trials)
-        with tqdm(total=trials, initial=min(done, trials), unit="trial", disable=quiet) as bar:
-            for number in range(done, trials):
-                seed = config.seed + number
-                # A sampler of its own: a search that was stopped then draws the same.
-                study.sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=STARTUP)
-                trial = study.ask(space)
-                values = {**config.hyperparameters, **trial.params}
-                place = out / "trials" / f"{number:04d}"
-                # Whatever a trial that was cut short has left.
-                shutil.rmtree(place, ignore_errors=True)
-                trained = replace(config, seed=seed, hyperparameters=values)
-                _play(study, trial, place, trained, device)
-                kept = [{"state": each.state.name, "params": each.params,
-                         "values": each.intermediate_values} for each in study.trials]  # fmt: skip
-                content = {"search": search, "trials": kept}
-                write_bytes(out / STUDY, json_bytes(content, checked=True))
-                bar.update()
+        for number in tqdm(range(trials), unit="trial", disable=quiet):
+            seed = config.seed + number
+            # A sampler of its own: a search that was stopped then draws the same.
+            study.sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=STARTUP)
+            trial = study.ask(space)
+            values = {**config.hyperparameters, **trial.params}
+            trained = replace(config, seed=seed, hyperparameters=values)
+            _play(study, trial, RunFolder(out / "trials" / f"{number:04d}"), trained, device)
         _write_results(study, out, config)
     return study
 
 
-def _study(
-    out: Path, search: Mapping[str, Any], space: dict[str, BaseDistribution]
-) -> optuna.Study:
-    """Return the study of a search, with the trials that its file holds."""
-    pruner = optuna.pruners.MedianPruner(n_startup_trials=STARTUP)
-    study = optuna.create_study(direction="maximize", pruner=pruner)
-    file = out / STUDY
-    if not file.exists():
-        return study
-    found = read_json(file)
-    theirs = found.get("search", {})
-    differing = [name for name, value in search.items() if theirs.get(name) != value]
-    if differing:
-        raise ValueError(
-            f"out must be a new folder or one of the same search: the one in {out} has another "
-            f"{', '.join(differing)}"
-        )
-    for each in found["trials"]:
-        values = {int(step): value for step, value in each["values"].items()}
-        study.add_trial(
-            create_trial(
-                state=TrialState[each["state"]], params=each["params"], distributions=space,
-                value=values[max(values)], intermediate_values=values,
-            )
-        )  # fmt: skip
-    return study
-
-
-def _play(study: optuna.Study, trial: Trial, place: Path, config: RunConfig, device: str) -> None:
-    values: list[float] = []
+def _play(
+    study: optuna.Study, trial: Trial, folder: RunFolder, config: RunConfig, device: str
+) -> None:
+    """Train and judge one trial; evaluations that are there already are judged again."""
+    values: dict[int, float] = {}
     goal = f"evaluation/{PROBLEMS[config.environment].goal}"
 
     def judge(numbers: dict[str, float], step: int) -> None:
-        if goal in numbers:
-            values.append(numbers[goal])
-            trial.report(values[-1], step)
+        if goal in numbers and step not in values:
+            values[step] = numbers[goal]
+            trial.report(values[step], step)
             if trial.should_prune():
                 raise optuna.TrialPruned
 
+    folder.check_new(config)
     try:
-        start_training(place, config, device=device, quiet=True, writers=(Recorder(judge),))
+        for each in folder.read_evaluations():
+            judge({f"evaluation/{name}": value for name, value in each.items()}, each["timesteps"])
+        if not folder.policy_file.exists():
+            recorder = Recorder(judge)
+            start_training(folder.path, config, device=device, quiet=True, writers=(recorder,))
     except optuna.TrialPruned:
         study.tell(trial, state=TrialState.PRUNED)
     else:
-        study.tell(trial, values[-1])
+        study.tell(trial, values[max(values)])
 
 
 def _write_results(study: optuna.Study, out: Path, config: RunConfig) -> None:

@@ -12,7 +12,8 @@ from types import ModuleType
 from typing import Any
 
 from matchenv.agents.algorithms import algorithm_by_name
-from matchenv.agents.run_config import ENV_KWARGS, checked_hyperparameters, read_hyperparameters
+from matchenv.agents.config_file import read_yaml
+from matchenv.agents.run_config import ENV_KWARGS, checked_hyperparameters
 from matchenv.agents.sb3_policies import resolved_policy_kwargs
 from matchenv.envs import part_of
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE
@@ -35,7 +36,7 @@ def zoo_hyperparameters(algo: str) -> dict[str, dict[str, Any]]:
     """
     algorithm, found = algorithm_by_name(algo), {}
     for environment in ZOO[algo]:
-        section = read_hyperparameters(algorithm, None, environment)
+        section = read_yaml(f"{algo}.yml", None, environment)
         # The zoo takes these on its command line alone; our networks read any belief.
         section.pop(ENV_KWARGS, None)
         values = checked_hyperparameters(algorithm, section)

@@ -9,7 +9,7 @@ from operator import itemgetter
 from pathlib import Path
 
 from matchenv.agents.environments import PROBLEMS
-from matchenv.agents.run_folder import RunFolder
+from matchenv.agents.run_config import RunFolder
 from matchenv.benchmarks.compare.comparison import DEFAULT_EPISODES, Comparison, run_comparison
 from matchenv.evaluation.estimates import paired_difference
 from matchenv.evaluation.protocols import ONE_PLAYER

@@ -14,8 +14,7 @@ from scipy.stats import trim_mean
 
 from matchenv.agents.environments import PROBLEMS
 from matchenv.agents.learned_names import CONFIG
-from matchenv.agents.run_config import RunConfig
-from matchenv.agents.run_folder import RunFolder
+from matchenv.agents.run_config import RunConfig, RunFolder
 from matchenv.benchmarks.report.comparisons import read_standings
 from matchenv.benchmarks.report.page import (
     Block,
@@ -25,7 +24,6 @@ from matchenv.benchmarks.report.page import (
     new_figure,
     pivot,
 )
-from matchenv.runtime.files import read_json
 
 Floats = NDArray[np.float64]
 
@@ -85,7 +83,7 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
     runs = []
     for folder in map(RunFolder, {each.resolve(): each for each in folders}.values()):
         try:
-            found = pd.DataFrame(read_json(folder.evaluations_file)["evaluations"])
+            found = pd.DataFrame(folder.read_evaluations())
             found = found.set_index("timesteps").astype(float)
             if not found["episodes"].size or found[RETURN].isna().any():
                 raise ValueError("it holds no evaluation")

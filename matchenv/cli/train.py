@@ -45,8 +45,8 @@ def declare_train(add: Parser) -> Command:
     """
     add.group("training")
     add.option("--algo", "the algorithm: ppo, a2c, dqn and more; an unknown one lists them", "ppo")
-    add.option("--timesteps", "games to train for in all (default: as in the file; with --tune "
-               f"{TUNING_TIMESTEPS:,})", None, int)  # fmt: skip
+    add.option("--timesteps", "games to train for in all, up to a whole rollout (default: as "
+               f"in the file; with --tune {TUNING_TIMESTEPS:,})", None, int)  # fmt: skip
     add.option("--out", "folder of the run (default: runs/ALGO-seedSEED)", None, Path)
     shared.declare(add, "seed")
     add.option("--seeds", "one training for each, side by side, with the spread at the end; "

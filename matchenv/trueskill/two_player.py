@@ -39,12 +39,10 @@ from matchenv.trueskill.game import (
 
 Floats = NDArray[np.float64]
 
-WIN, DRAW, DENSITY, QUALITY, TRUE_DENSITY = range(5)
+WIN, DRAW, DENSITY, QUALITY, TRUE_DENSITY, UPDATE = range(6)
 
-# The arguments of a measure, and those of an update.
-NAMES = ("mu_i", "sigma_i", "mu_j", "sigma_j", "beta", "draw_margin")
-OF_UPDATE = ("mu_i", "sigma_i", "mu_j", "sigma_j", "outcome", "beta", "draw_margin")
-TRUE_NAMES = ("skill_i", "", "skill_j", "", "beta", "")
+NAMES = ("mu_i", "sigma_i", "mu_j", "sigma_j", "beta", "draw_margin", "outcome")
+TRUE_NAMES = ("skill_i", "", "skill_j", "", "beta", "", "")
 CHECKS = dict.fromkeys(("sigma_i", "sigma_j", "beta"), as_positive_array)
 CHECKS["draw_margin"] = as_non_negative_array
 
@@ -82,7 +80,7 @@ def win_probability(
     Source: Ryzhov, Tariq, Powell (2011), eq. (10), with the square root that is missing there; the
     margin is that of Herbrich, Minka, Graepel (2006), section 2.
     """
-    return _measure(WIN, (mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin))
+    return _games(WIN, (mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin, 1.0))[0]
 
 
 def draw_probability(
@@ -99,7 +97,7 @@ def draw_probability(
 
     Source: Herbrich, Minka, Graepel (2006), section 2; eq. (3) of the 2011 paper.
     """
-    return _measure(DRAW, (mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin))
+    return _games(DRAW, (mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin, 1.0))[0]
 
 
 def draw_density(
@@ -111,7 +109,7 @@ def draw_density(
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (5).
     """
-    return _measure(DENSITY, (mu_i, sigma_i, mu_j, sigma_j, beta, 0.0))
+    return _games(DENSITY, (mu_i, sigma_i, mu_j, sigma_j, beta, 0.0, 1.0))[0]
 
 
 def match_quality(
@@ -123,7 +121,7 @@ def match_quality(
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (6); Herbrich, Minka, Graepel (2006), eq. (7).
     """
-    return _measure(QUALITY, (mu_i, sigma_i, mu_j, sigma_j, beta, 0.0))
+    return _games(QUALITY, (mu_i, sigma_i, mu_j, sigma_j, beta, 0.0, 1.0))[0]
 
 
 def true_draw_density(skill_i: ArrayLike, skill_j: ArrayLike, beta: ArrayLike) -> Any:
@@ -142,7 +140,7 @@ def true_draw_density(skill_i: ArrayLike, skill_j: ArrayLike, beta: ArrayLike) -
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (14).
     """
-    return _measure(TRUE_DENSITY, (skill_i, 1.0, skill_j, 1.0, beta, 0.0), TRUE_NAMES)
+    return _games(TRUE_DENSITY, (skill_i, 1.0, skill_j, 1.0, beta, 0.0, 1.0), TRUE_NAMES)[0]
 
 
 def update(
@@ -179,64 +177,45 @@ def update(
     Source: Ryzhov, Tariq, Powell (2011), eq. (1) and (2), with the square roots that are missing
     there; draws from Herbrich, Minka, Graepel (2006), section 3.
     """
-    given = mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin
-    if type(outcome) is int and NUMBERS.issuperset(map(type, given)):
-        after = _update_or_nan(mu_i, sigma_i, mu_j, sigma_j, float(outcome), beta, draw_margin)
-        if after[1] > 0.0 and after[3] > 0.0:
-            a, b, c, d = map(np.float64, after)
+    if type(outcome) is int and -1 <= outcome <= 1:
+        outcome = float(outcome)
+    else:
+        outcome = as_float_array("outcome", outcome)
+        known = (outcome == 0.0) | (np.abs(outcome) == 1.0)
+        if not known.all():
+            raise ValueError(f"outcome must be +1, 0 or -1, got {outcome[~known].flat[0]!r}")
+    return _games(UPDATE, (mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin, outcome))
+
+
+def _games(
+    which: int, values: tuple[ArrayLike, ...], names: tuple[str, ...] = NAMES
+) -> tuple[Any, Any, Any, Any]:
+    """Return ``_game_or_nan`` of each game, or say what is wrong."""
+    if NUMBERS.issuperset(map(type, values)):
+        found = _game_or_nan(which, *values)
+        if found[0] == found[0]:  # else the checks below find what is wrong
+            a, b, c, d = map(np.float64, found)
             return a, b, c, d
-    outcomes = as_float_array("outcome", outcome)
-    known = (outcomes == 0.0) | (np.abs(outcomes) == 1.0)
-    if not known.all():
-        raise ValueError(f"outcome must be +1, 0 or -1, got {outcomes[~known].flat[0]!r}")
-    table, shape = _table(OF_UPDATE, (*given[:4], outcomes, beta, draw_margin))
-    drawn = table[4] == 0.0
-    if drawn.any() and (table[6][drawn] == 0.0).any():
+    pairs = zip(names, values, strict=True)
+    arrays = [CHECKS.get(name, as_float_array)(name, value) for name, value in pairs]
+    table = np.stack(np.broadcast_arrays(*arrays))
+    if which == UPDATE and (np.abs(table[-2:]).max(axis=0) == 0.0).any():
         raise ValueError(
             "outcome must be +1 or -1 where draw_margin is 0, got 0: a draw has probability 0 "
             "without a margin; give draw_margin > 0 (see draw_margin_from_probability)"
         )
-    new = _updates(table)
-    if not (new[1::2] > 0.0).all():
+    new = _table_of_games(which, table.reshape(len(arrays), -1))
+    if np.isnan(new).any():
         raise ValueError(
             "sigma_i, sigma_j, beta and draw_margin must not mix scales so far apart that float64 "
             "cannot hold the result"
         )
-    mu_i, sigma_i, mu_j, sigma_j = new.reshape(4, *shape) if shape else new[:, 0]
-    return mu_i, sigma_i, mu_j, sigma_j
-
-
-def _measure(which: int, values: tuple[ArrayLike, ...], names: tuple[str, ...] = NAMES) -> Any:
-    if NUMBERS.issuperset(map(type, values)):
-        found = _measure_or_nan(which, *values)
-        if found == found:  # else the checks below find what is wrong
-            return np.float64(found)
-    table, shape = _table(names, values)
-    return _measures(which, table).reshape(shape)[()]
-
-
-def _table(names: tuple[str, ...], values: tuple[ArrayLike, ...]) -> tuple[Floats, tuple[int, ...]]:
-    """Return the checked arguments, a row for each and a column for each game, and their shape."""
-    pairs = zip(names, values, strict=True)
-    arrays = [CHECKS.get(name, as_float_array)(name, value) for name, value in pairs]
-    shape = np.broadcast_shapes(*(array.shape for array in arrays))
-    table = np.empty((len(arrays), *shape))
-    for row, array in enumerate(arrays):
-        table[row] = array
-    return table.reshape(len(arrays), -1), shape
+    a, b, c, d = new.reshape(4, *table.shape[1:])
+    return a, b, c, d
 
 
 @compiled
-def _allowed(
-    mu_i: float, sigma_i: float, mu_j: float, sigma_j: float, beta: float, draw_margin: float
-) -> bool:
-    """Return whether the checks would accept the numbers of a game."""
-    good = is_skill(mu_i) and is_positive(sigma_i) and is_skill(mu_j) and is_positive(sigma_j)
-    return good and is_positive(beta) and draw_margin >= 0.0 and is_skill(draw_margin)
-
-
-@compiled
-def _measure_or_nan(
+def _game_or_nan(
     which: int,
     mu_i: float,
     sigma_i: float,
@@ -244,54 +223,36 @@ def _measure_or_nan(
     sigma_j: float,
     beta: float,
     draw_margin: float,
-) -> float:
-    """Return one measure of one game; NaN for numbers that the checks refuse."""
-    gap, variance = mu_i - mu_j, total_variance(sigma_i, sigma_j, beta)
-    if not _allowed(mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin):
-        return math.nan
-    if which == TRUE_DENSITY:
-        return draw_density_of(gap, total_variance(0.0, 0.0, beta))
-    if which == WIN:
-        return win_probability_of(gap, variance, draw_margin)
-    if which == DRAW:
-        return draw_probability_of(gap, variance, draw_margin)
-    if which == DENSITY:
-        return draw_density_of(gap, variance)
-    return match_quality_of(gap, variance, beta)
-
-
-@compiled
-def _update_or_nan(
-    mu_i: float,
-    sigma_i: float,
-    mu_j: float,
-    sigma_j: float,
     outcome: float,
-    beta: float,
-    draw_margin: float,
 ) -> tuple[float, float, float, float]:
-    """Return ``update_two``; NaN for numbers that the checks refuse."""
-    known = abs(outcome) == 1.0 or (outcome == 0.0 and draw_margin > 0.0)
-    if not (known and _allowed(mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin)):
-        return math.nan, math.nan, math.nan, math.nan
-    return update_two(mu_i, sigma_i, mu_j, sigma_j, int(outcome), beta, draw_margin)
+    """Return ``update_two``, or a measure of one game; NaN for numbers that are not allowed."""
+    good = is_skill(mu_i) and is_positive(sigma_i) and is_skill(mu_j) and is_positive(sigma_j)
+    good = good and is_positive(beta) and draw_margin >= 0.0 and is_skill(draw_margin)
+    result = math.nan
+    gap, variance = mu_i - mu_j, total_variance(sigma_i, sigma_j, beta)
+    if good and which == UPDATE:
+        if abs(outcome) == 1.0 or (outcome == 0.0 and draw_margin > 0.0):
+            after = update_two(mu_i, sigma_i, mu_j, sigma_j, int(outcome), beta, draw_margin)
+            if after[1] > 0.0 and after[3] > 0.0:
+                return after
+    elif good and which == WIN:
+        result = win_probability_of(gap, variance, draw_margin)
+    elif good and which == DRAW:
+        result = draw_probability_of(gap, variance, draw_margin)
+    elif good and which == DENSITY:
+        result = draw_density_of(gap, variance)
+    elif good and which == QUALITY:
+        result = match_quality_of(gap, variance, beta)
+    elif good:
+        result = draw_density_of(gap, total_variance(0.0, 0.0, beta))
+    return result, result, result, result
 
 
 @compiled
-def _measures(which: int, table: Floats) -> Floats:
-    out = np.empty(table.shape[1])
-    for k in range(out.size):
-        a, b, c = table[0, k], table[1, k], table[2, k]
-        d, e, f = table[3, k], table[4, k], table[5, k]
-        out[k] = _measure_or_nan(which, a, b, c, d, e, f)
-    return out
-
-
-@compiled
-def _updates(table: Floats) -> Floats:
+def _table_of_games(which: int, table: Floats) -> Floats:
     new = np.empty((4, table.shape[1]))
     for k in range(new.shape[1]):
         a, b, c, d = table[0, k], table[1, k], table[2, k], table[3, k]
         e, f, g = table[4, k], table[5, k], table[6, k]
-        new[0, k], new[1, k], new[2, k], new[3, k] = _update_or_nan(a, b, c, d, e, f, g)
+        new[0, k], new[1, k], new[2, k], new[3, k] = _game_or_nan(which, a, b, c, d, e, f, g)
     return new

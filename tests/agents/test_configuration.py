@@ -6,9 +6,9 @@ import pytest
 
 from matchenv import NormalPrior
 from matchenv.agents.algorithms import ALGORITHMS
-from matchenv.agents.config_file import parse_pairs
+from matchenv.agents.config_file import parse_pairs, read_yaml
 from matchenv.agents.environments import ONE_PLAYER, settings_of
-from matchenv.agents.run_config import RunConfig, configured, read_hyperparameters
+from matchenv.agents.run_config import RunConfig, configured
 from matchenv.envs.one_player.settings import REWARDS
 from matchenv.evaluation.seeds import EVALUATION, TRAINING, evaluation_seed, training_seed
 
@@ -63,9 +63,9 @@ def test_bad_files_are_refused(tmp_path):
     for text in ("a: [", "- 1", "Other-v0: {}", ""):
         file.write_text(text)
         with pytest.raises(ValueError, match=r"config must|must have a mapping"):
-            read_hyperparameters(ALGORITHMS["ppo"], file)
+            read_yaml("ppo.yml", file, ONE_PLAYER)
     with pytest.raises(ValueError, match="readable"):
-        read_hyperparameters(ALGORITHMS["ppo"], tmp_path / "none.yml")
+        read_yaml("ppo.yml", tmp_path / "none.yml", ONE_PLAYER)
 
 
 def test_training_seeds_evaluation_seeds_and_typed_seeds_do_not_meet():

@@ -17,6 +17,7 @@ from stable_baselines3 import A2C, DQN, PPO
 
 from matchenv import MatchmakingVectorEnv, agents
 from matchenv.agents.algorithms import ALGORITHMS
+from matchenv.agents.config_file import read_yaml
 from matchenv.agents.environments import ONE_PLAYER, settings_of
 from matchenv.agents.learned_names import RLLIB_FILE
 from matchenv.agents.policy_file import (
@@ -26,7 +27,6 @@ from matchenv.agents.policy_file import (
     read_policy,
     save_policy,
 )
-from matchenv.agents.run_config import read_hyperparameters
 from matchenv.agents.sb3_policies import SharedPolicy, new_policy
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.registry import QUEUE, RANKING, files_of, policy_named
@@ -43,7 +43,7 @@ def observations(**env_kwargs):
 
 def written(path, algo="ppo", env_kwargs=ENV, network_kwargs=None, config=None):
     torch.manual_seed(0)
-    values = read_hyperparameters(ALGORITHMS[algo], config)
+    values = read_yaml(f"{algo}.yml", config, ONE_PLAYER)
     kwargs = {**values.get("policy_kwargs", {}), **(network_kwargs or {})}
     description = PolicyDescription(algo, values["policy"], kwargs, env_kwargs)
     (settings,) = settings_of(ONE_PLAYER, env_kwargs)

@@ -16,7 +16,7 @@ from matchenv import MatchmakingVectorEnv, agents
 from matchenv.agents import checkpoints
 from matchenv.agents.algorithms import ALGORITHMS
 from matchenv.agents.environments import ONE_PLAYER, evaluate, played
-from matchenv.agents.run_folder import RunFolder
+from matchenv.agents.run_config import RunFolder
 from matchenv.agents.training import Keeper
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.baselines import DrawChance, KnowledgeGradient
@@ -117,12 +117,6 @@ def test_run_can_be_extended_and_a_finished_run_is_left_alone(tmp_path, trained)
     folder = agents.continue_training(path, timesteps=640, quiet=True)
     assert folder.read_config().timesteps == 640
     assert evaluations_of(folder)[-1]["timesteps"] == 640
-
-
-def test_a_training_says_if_it_plays_more_than_it_was_asked_for(tmp_path, small_config):
-    with pytest.warns(UserWarning, match="whole rounds .* it plays 128, not 100"):
-        folder = agents.start_training(tmp_path / "run", small_config(timesteps=100), quiet=True)
-    assert evaluations_of(folder)[-1]["timesteps"] == 128
 
 
 def test_damaged_checkpoint_is_passed_over(tmp_path, trained, small_config, interrupted):

@@ -1,7 +1,6 @@
 """Tuning of hyperparameters: it finds, ends early, goes on, and refuses what is bad."""
 
 import csv
-import json
 from pathlib import Path
 
 import pytest
@@ -10,11 +9,10 @@ import yaml
 from matchenv.agents import tuning as tuning_module
 from matchenv.agents.algorithms import ALGORITHMS
 from matchenv.agents.config_file import read_yaml
-from matchenv.agents.run_config import configured
+from matchenv.agents.run_config import RunFolder, configured
 from matchenv.agents.tuning import (
     BEST,
     SPACES,
-    STUDY,
     TRIALS,
     checked_space,
     tune_agent,
@@ -43,10 +41,13 @@ def scored(monkeypatch):
 
     def start(path: Path, config, *, writers, **_):
         played.append(config)
-        path.mkdir(parents=True)
+        folder, found = RunFolder.create(path, config), []
         gamma, rate = (config.hyperparameters[name] for name in ("gamma", "learning_rate"))
         for step in range(3):
+            found.append({"timesteps": step, GOAL: gamma + rate})
+            folder.write_evaluations(0, found)
             writers[0].write({f"evaluation/{GOAL}": gamma + rate}, {}, step)
+        folder.policy_file.write_bytes(b"")
 
     monkeypatch.setattr(tuning_module, "start_training", start)
     return played
@@ -94,7 +95,7 @@ def test_a_search_that_was_stopped_ends_as_one_in_one_go(tmp_path, scored, monke
     played = len(scored)
     search(tmp_path / "stopped", 8)
     assert len(scored) == played
-    with pytest.raises(ValueError, match="another seed"):
+    with pytest.raises(ValueError, match="configured otherwise"):
         search(tmp_path / "stopped", 9, seed=7)
 
 
@@ -108,8 +109,9 @@ def test_the_command_trains_for_real(tmp_path, capsys):
     said = capsys.readouterr().out
     assert "2 trials completed, 0 stopped early" in said
     assert str(tmp_path / BEST) in said
-    trials = json.loads((tmp_path / STUDY).read_text())["trials"]
-    assert all(len(each["values"]) > 1 for each in trials)
+    assert all(
+        len(RunFolder(each).read_evaluations()) > 1 for each in (tmp_path / "trials").iterdir()
+    )
     section = yaml.safe_load((tmp_path / BEST).read_text())["Matchmaking-v0"]
     assert section["env_kwargs"]["horizon"] == 10
 

@@ -10,8 +10,7 @@ import pytest
 
 pytest.importorskip("yaml")
 from matchenv.agents.environments import ONE_PLAYER, evaluate, played
-from matchenv.agents.run_config import RunConfig, configured
-from matchenv.agents.run_folder import RunFolder
+from matchenv.agents.run_config import RunConfig, RunFolder, configured
 from matchenv.baselines import DrawChance, KnowledgeGradient
 from matchenv.benchmarks.report import sections_of
 from matchenv.benchmarks.report.training import (

@@ -17,8 +17,7 @@ pytest.importorskip("yaml")
 import pandas as pd
 from plotly.colors import hex_to_rgb
 
-from matchenv.agents.run_config import configured
-from matchenv.agents.run_folder import RunFolder
+from matchenv.agents.run_config import RunFolder, configured
 from matchenv.benchmarks.compare import run_comparison, run_tuning
 from matchenv.benchmarks.limits.bound import run_bound
 from matchenv.benchmarks.limits.optimum import run_optimum

@@ -71,7 +71,7 @@ def packed_log(folder: Path) -> tuple[Path, Read]:
 def run_config(folder: Path) -> tuple[Path, Read]:
     pytest.importorskip("torch")
     from matchenv.agents import configured
-    from matchenv.agents.run_folder import RunFolder
+    from matchenv.agents.run_config import RunFolder
 
     run = RunFolder.create(folder / "run", configured("ppo", timesteps=1000, seed=12))
     return run.config_file, lambda _: asdict(run.read_config())
