@@ -103,12 +103,7 @@ class Fit:
         return self.verdict != "better"
 
 
-def fit(
-    log: MatchLog,
-    *,
-    train_share: float = TRAIN_SHARE,
-    quiet: bool = True,
-) -> Fit:
+def fit(log: MatchLog, *, train_share: float = TRAIN_SHARE, quiet: bool = True) -> Fit:
     """Fit beta, tau and the other parameters that the log tells, by predictive likelihood.
 
     Every game is forecast from the games before it. Parameters maximise that likelihood over the
@@ -143,9 +138,8 @@ def fit(
         lambda values: float(losses(values).mean()), parameters, quiet
     )
     intervals, notes = _intervals(
-        lambda values: np.bincount(pairs.game, losses(values), train.num_games).astype(float),
-        parameters, values,
-    )  # fmt: skip
+        lambda values: np.bincount(pairs.game, losses(values), train.num_games), parameters, values
+    )
     notes += [f"{name} cannot be told: {reason}" for name, reason in reasons.items()]
     values = {"mu": MU, "sigma": SIGMA, **values, **dict.fromkeys(reasons, 0.0)}
     before = {each.name: each.default for each in parameters}
@@ -161,25 +155,15 @@ def fit(
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of the model.
+    """One parameter of the model."""
 
-    Attributes:
-        name: of the argument of ``replay_trueskill``.
-        scale: in which the search moves and intervals are made, of ``SCALES``.
-        low: the smallest value of the search.
-        high: the largest.
-        start: where the search starts.
-        step: a usual change on the scale.
-        default: its value where the log cannot tell it, and before any fit.
-    """
-
-    name: str
-    scale: str
-    low: float
-    high: float
-    start: float
-    step: float
-    default: float
+    name: str  # of the argument of ``replay_trueskill``
+    scale: str  # in which the search moves and intervals are made, of ``SCALES``
+    low: float  # the smallest value of the search
+    high: float  # the largest
+    start: float  # where the search starts
+    step: float  # a usual change on the scale
+    default: float  # its value where the log cannot tell it, and before any fit
 
     def to_scale(self, value: float) -> float:
         """Return the value on the scale of the search."""
@@ -200,9 +184,12 @@ def parameters_of(log: MatchLog) -> tuple[list[Parameter], dict[str, str]]:
     draws, size, start = share_of_draws(log), log.team_size, log.game_start[:-1]
     share = min(max(draws, 2e-4), 0.9)
     timed = log.time is not None and log.time[-1] > log.time[0]
-    neutral = log.neutral is not None and bool(log.neutral.all())
-    most_sides = int(log.game_size.max())
     uneven = (np.maximum.reduceat(size, start) != np.minimum.reduceat(size, start)).any()
+    at_home = ""
+    if log.neutral is not None and log.neutral.all():
+        at_home = "all games are on neutral ground"
+    elif log.game_size.max() > 2:
+        at_home = "some games have more than two sides"
     found = {
         Parameter("beta", "log", 0.02 * SIGMA, 20.0 * SIGMA, BETA, 0.4, BETA): "",
         Parameter("tau", "log", 1e-4 * SIGMA, SIGMA, TAU, 1.0, TAU): "",
@@ -212,13 +199,7 @@ def parameters_of(log: MatchLog) -> tuple[list[Parameter], dict[str, str]]:
         Parameter("time_drift", "log", 1e-5 * SIGMA, SIGMA, 2e-3 * SIGMA, 1.5, 0.0): (
             "" if timed else "the log has no times"
         ),
-        Parameter("advantage", "plain", -3.0 * SIGMA, 3.0 * SIGMA, 0.0, 0.1 * SIGMA, 0.0): (
-            "all games are on neutral ground"
-            if neutral
-            else "some games have more than two sides"
-            if most_sides > 2
-            else ""
-        ),
+        Parameter("advantage", "plain", -3.0 * SIGMA, 3.0 * SIGMA, 0.0, 0.1 * SIGMA, 0.0): at_home,
         Parameter("team_exponent", "plain", 0.0, 2.0, 0.5, 0.3, 0.0): (
             "" if uneven else "all sides of a game have as many players"
         ),
@@ -239,10 +220,8 @@ def _search(
     from scipy.optimize import minimize  # slow to load, and not needed for a replay
 
     scale = np.array([each.step for each in parameters])
-    start, low, high = np.array(
-        [[each.to_scale(value) / each.step for value in (each.start, each.low, each.high)]
-         for each in parameters]
-    ).T  # fmt: skip
+    places = [list(map(each.to_scale, (each.start, each.low, each.high))) for each in parameters]
+    start, low, high = np.array(places).T / scale
     with tqdm(desc="fit", unit="replay", disable=quiet, total=None) as bar:
 
         def loss_at(place: Floats) -> float:
@@ -275,14 +254,10 @@ def _intervals(
 ) -> tuple[dict[str, tuple[float, float]], list[str]]:
     """Return intervals by name, and notes on what the log does not tell."""
     inner = [each for each in parameters if not each.at_boundary(values[each.name])]
-    notes = [
-        f"{each.name} ran to a boundary, {values[each.name]:.4g}: it has no interval"
-        for each in parameters
-        if each not in inner
-    ]
+    notes = [f"{each.name} ran to a boundary, {values[each.name]:.4g}: it has no interval"
+             for each in parameters if each not in inner]  # fmt: skip
     if not inner:
         return {}, notes
-
     place = np.array([each.to_scale(values[each.name]) for each in inner])
     slopes, curvature = derivatives(
         lambda place: losses({**values, **_values_at(inner, place)}),
@@ -295,18 +270,13 @@ def _intervals(
     for k, each in enumerate(inner):
         if float((directions[k] ** 2).sum()) < 0.5:
             notes.append(f"{each.name} hardly changes the likelihood: it has no interval")
-            continue
-        intervals[each.name] = (
-            each.from_scale(place[k] - half[k]), each.from_scale(place[k] + half[k])
-        )  # fmt: skip
+        else:
+            low, high = place[k] - half[k], place[k] + half[k]
+            intervals[each.name] = each.from_scale(low), each.from_scale(high)
     with np.errstate(invalid="ignore"):
         related = covariance / np.outer(spread, spread)
-    notes += [
-        f"{inner[j].name} and {inner[i].name} can hardly be told apart"
-        for i in range(len(inner))
-        for j in range(i)
-        if abs(related[i, j]) > TOGETHER
-    ]
+    for i, j in np.argwhere(np.abs(np.tril(related, -1)) > TOGETHER):
+        notes.append(f"{inner[j].name} and {inner[i].name} can hardly be told apart")
     return intervals, notes
 
 
@@ -355,8 +325,7 @@ def _error(log_probability: Floats, pairs: Pairs) -> float:
     """Return the share of the pairs without a draw that the stronger side lost."""
     decided = pairs.outcome != 0
     ahead = np.sign(log_probability[:, 0] - log_probability[:, 2])
-    wrong = ahead[decided] != pairs.outcome[decided]
-    return float(wrong.mean()) if wrong.size else float("nan")
+    return float((ahead != pairs.outcome)[decided].mean()) if decided.any() else float("nan")
 
 
 def blocks_of(games: int) -> NDArray[np.int64]:
@@ -389,22 +358,19 @@ def derivatives(
     Returns:
         ``(slopes, curvature)``, shapes (games, p) and (p, p).
     """
-    size = place.size
-    axes = np.diag(steps)
-    middle = losses(place).sum()
+    axes, twice = np.diag(steps), 2.0 * losses(place).sum()
     forward = [losses(place + axis) for axis in axes]
     backward = [losses(place - axis) for axis in axes]
     slopes = np.column_stack(
         [(f - b) / (2.0 * h) for f, b, h in zip(forward, backward, steps, strict=True)]
     )
-    curvature = np.empty((size, size))
-    for i in range(size):
-        second = forward[i].sum() - 2.0 * middle + backward[i].sum()
-        curvature[i, i] = second / steps[i] ** 2
+    curvature = np.empty((place.size, place.size))
+    for i in range(place.size):
+        curvature[i, i] = (forward[i].sum() - twice + backward[i].sum()) / steps[i] ** 2
         for j in range(i):
             both = losses(place + axes[i] + axes[j]).sum() + losses(place - axes[i] - axes[j]).sum()
             mixed = both - forward[i].sum() - forward[j].sum() - backward[i].sum()
-            mixed += 2.0 * middle - backward[j].sum()
+            mixed += twice - backward[j].sum()
             curvature[i, j] = curvature[j, i] = mixed / (2.0 * steps[i] * steps[j])
     return slopes, curvature
 

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.logs.forecasts import share_of_draws
+from matchenv.logs.forecasts import draws_of_games, share_of_draws
 from matchenv.logs.match_log import MatchLog
 from matchenv.runtime.checks import (
     as_float_array,
@@ -119,8 +119,7 @@ class Model:
             ValueError: for bad values, and for a log with draws where the draw probability is 0.
         """
         margin = as_draw_margin(self.counted(log).draw_probability, None, self.beta)
-        # Ranks count the better teams, so a game without draws has the ranks 0, 1, ..., k - 1.
-        drawn = np.bincount(log.team_game, log.rank) != log.game_size * (log.game_size - 1) // 2
+        drawn = draws_of_games(log) > 0
         if margin.margin == 0.0 and drawn.any():
             raise ValueError(
                 "draw_probability must be above 0 for a log with draws, for example game "
@@ -132,55 +131,29 @@ class Model:
 
 
 class Games(NamedTuple):
-    """The games of a log.
-
-    Attributes:
-        player: (entries,) as in ``MatchLog``.
-        team_start: (teams + 1,) as there.
-        game_start: (games + 1,) as there.
-        entry_start: (games + 1,) where each game's entries begin.
-        rank: (teams,) as there.
-        weight: (entries,) factor of each performance.
-        advantage: (games,) by how much the first side of each game is stronger.
-    """
+    """The games of a log for compiled code; ``player`` to ``rank`` are as in ``MatchLog``."""
 
     player: Indices
     team_start: Integers
     game_start: Integers
-    entry_start: Integers
     rank: Indices
-    weight: Floats
-    advantage: Floats
+    entry_start: Integers  # (games + 1,) where each game's entries begin
+    weight: Floats  # (entries,) factor of each performance
+    advantage: Floats  # (games,) by how much the first side of each game is stronger
 
 
 class Room(NamedTuple):
-    """Scratch arrays for one game, and statements about each game; of size 0 if not written.
+    """Scratch arrays for one game, and what ``rate_game`` states about each game."""
 
-    Attributes:
-        mu: (entries,) means of the beliefs about the game's players.
-        sigma: (entries,) their standard deviations.
-        start: (sides + 1,) where each side's players begin.
-        rank: (sides,) rank of each side.
-        table: (TABLE_ROWS, sides) used by ``rate_sides``.
-        messages: (2, entries, 2) used by ``smooth``.
-        rest: (all entries, 2) mean and deviation of the belief from all other games.
-        team_mean: (teams,) mean of each side's performance before its game.
-        team_variance: (teams,) its variance.
-        change: (games,) largest change in the last iteration of each game.
-        log_probability: (games,) log probability of each result before the game.
-    """
-
-    mu: Floats
-    sigma: Floats
-    start: Integers
-    rank: Floats
-    table: Floats
-    messages: Floats
-    rest: Floats
-    team_mean: Floats
-    team_variance: Floats
-    change: Floats
-    log_probability: Floats
+    mu: Floats  # (entries,) means of the beliefs about the game's players
+    sigma: Floats  # (entries,) their standard deviations
+    start: Integers  # (sides + 1,) where each side's players begin
+    rank: Floats  # (sides,) rank of each side
+    table: Floats  # (TABLE_ROWS, sides) used by ``rate_sides``
+    team_mean: Floats  # (teams,) mean of each side's performance before its game
+    team_variance: Floats  # (teams,) its variance
+    change: Floats  # (games,) largest change in the last iteration of each game
+    log_probability: Floats  # (games,) of each result before the game; of size 0 if not computed
 
 
 def games_of(log: MatchLog, model: Model) -> Games:
@@ -189,8 +162,8 @@ def games_of(log: MatchLog, model: Model) -> Games:
         log.player,
         log.team_start,
         log.game_start,
-        log.team_start[log.game_start],
         log.rank,
+        log.team_start[log.game_start],
         performance_weights(log, model.team_exponent),
         advantages_of(log, model.advantage),
     )
@@ -229,15 +202,14 @@ def variance_of_time_away(log: MatchLog, model: Model) -> Floats:
     return model.time_drift**2 * days
 
 
-def new_room(games: Games, *, states: bool = False) -> Room:
-    """Return arrays for the largest game; with ``states`` also for means and changes of all."""
+def new_room(games: Games) -> Room:
+    """Return arrays for the largest game, and for the statements about all."""
     entries, sides = (int(np.diff(starts).max(initial=0))
                       for starts in (games.entry_start, games.game_start))  # fmt: skip
-    num_teams, num_games = (len(games.rank), len(games.advantage)) if states else (0, 0)
     return Room(
         np.empty(entries), np.empty(entries), np.empty(sides + 1, np.int64), np.empty(sides),
-        np.empty((TABLE_ROWS, sides)), np.empty((2, entries, 2)), np.empty((0, 2)),
-        np.empty(num_teams), np.empty(num_teams), np.zeros(num_games), np.empty(0),
+        np.empty((TABLE_ROWS, sides)), np.empty(len(games.rank)), np.empty(len(games.rank)),
+        np.zeros(len(games.advantage)), np.empty(0),
     )  # fmt: skip
 
 
@@ -265,17 +237,13 @@ def rate_game(games: Games, constants: Constants, game: int, room: Room) -> None
     share = games.advantage[game] / total
     for m in range(start[1]):
         mu[m] += share
-    if room.team_mean.size:
-        for side in range(sides):
-            team = first_team + side
-            room.team_mean[team], room.team_variance[team] = side_performance(
-                mu, sigma, weight, constants.beta, constants.tau, start[side], start[side + 1]
-            )
-    change = rate_sides(Teams(mu, sigma, weight, start), rank, constants, room.table)
+    for side in range(sides):
+        room.team_mean[first_team + side], room.team_variance[first_team + side] = side_performance(
+            mu, sigma, weight, constants.beta, constants.tau, start[side], start[side + 1]
+        )
+    room.change[game] = rate_sides(Teams(mu, sigma, weight, start), rank, constants, room.table)
     for m in range(start[1]):
         mu[m] -= share
-    if room.change.size:
-        room.change[game] = change
     if room.log_probability.size:
         room.log_probability[game] = log_ranking_evidence(room.table, sides)
 
@@ -288,10 +256,9 @@ def _rate_two(games: Games, constants: Constants, game: int, room: Room) -> None
     margin = margin_between(constants.draw_margin, constants.margin_grows, 2)
     mu[0] += games.advantage[game]
     one, other = drifted(sigma[0], constants.tau), drifted(sigma[1], constants.tau)
-    if room.team_mean.size:
-        room.team_mean[team], room.team_mean[team + 1] = mu[0], mu[1]
-        room.team_variance[team] = one * one + beta * beta
-        room.team_variance[team + 1] = other * other + beta * beta
+    room.team_mean[team], room.team_mean[team + 1] = mu[0], mu[1]
+    room.team_variance[team] = one * one + beta * beta
+    room.team_variance[team + 1] = other * other + beta * beta
     if room.log_probability.size:
         variance = total_variance(one, other, beta)
         found = log_outcome_probability_of(mu[0] - mu[1], variance, outcome, margin)

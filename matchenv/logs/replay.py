@@ -85,7 +85,7 @@ def replay_trueskill(log: MatchLog, **parameters: Any) -> BeliefReplay:
     constants = model.constants(log, model.tau)
     away = np.sqrt(variance_of_time_away(log, model))
     history, games = np.empty((2, len(log.player))), games_of(log, model)
-    room = new_room(games, states=True)
+    room = new_room(games)
     _replay(games, constants, away, mu, sigma, room, history)
     noise = model.beta**2 * log.team_sums(games.weight**2)
     mean, variance = room.team_mean, room.team_variance

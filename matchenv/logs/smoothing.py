@@ -111,70 +111,66 @@ def smooth(
         raise ValueError(f"log must hold at least 2 games, got {log.num_games}")
     model = Model(**parameters)
     constants, games = model.constants(log, 0.0), games_of(log, model)  # drift is between games
-    mean, sigma = model.priors(log)
-    drift, room = model.tau**2 + variance_of_time_away(log, model), new_room(games)
+    mean, prior_sigma = model.priors(log)
     bound = as_positive_number("tolerance", tolerance)
     most = as_integer("max_iterations", max_iterations, 1)
-    entries = len(log.player)
+    entries, room = len(log.player), new_room(games)
     chains = Chains(
-        drift, mean, near=np.empty((log.num_players, 3)), messages=np.zeros((entries, 2)),
-        mu=np.zeros(entries), sigma=np.full(entries, np.inf),
+        model.tau**2 + variance_of_time_away(log, model), mean, np.empty((log.num_players, 3)),
+        np.zeros((entries, 2)), np.empty((2, entries)), np.zeros(entries), np.full(entries, np.inf),
+        np.empty((2, room.mu.size, 2)),
     )  # fmt: skip
     acceleration, iterations, change = _Acceleration(), 0, np.inf
 
     def sweep(forwards: bool, room: Room = room) -> tuple[float, float]:
         chains.near[:] = 0.0
         if forwards:
-            chains.near[:, 0] = sigma**-2.0
+            chains.near[:, 0] = prior_sigma**-2.0
         return _sweep(games, constants, chains, room, forwards)
 
     # No bar within the first second: on a small log it would flicker.
     with tqdm(desc="smooth", unit="iteration", disable=quiet, delay=1.0) as bar:
         while iterations < most and not change <= bound:
             before = chains.messages[:, 1].copy()
-            forth, _ = sweep(True)
-            back, _ = sweep(False)
-            change = max(forth, back)
+            change = max(sweep(forwards)[0] for forwards in (True, False))
             iterations += 1
             # Only the shifts are extrapolated: the precisions settle soon.
             acceleration.extrapolate(before, chains.messages[:, 1], iterations)
             bar.set_postfix(moved=f"{change:.1e}", until=f"{bound:.0e}", refresh=False)
             bar.update()
-    log_probability, rest = np.empty(log.num_games), np.empty((entries, 2))
-    _, log_evidence = sweep(True, room._replace(log_probability=log_probability, rest=rest))
+    room = room._replace(log_probability=np.empty(log.num_games))
+    _, log_evidence = sweep(True, room)
     return SmoothedLog(
         mu=chains.mu + mean[log.player],
         sigma=chains.sigma,
-        log_probability=log_probability,
+        log_probability=room.log_probability,
         log_evidence=log_evidence,
         iterations=iterations,
         settled=bool(change <= bound),
-        rest_mu=rest[:, 0].copy(),
-        rest_sigma=rest[:, 1].copy(),
+        rest_mu=chains.rest[0],
+        rest_sigma=chains.rest[1],
     )
 
 
 class Chains(NamedTuple):
-    """The model of the skills over time, and the arrays that a sweep reads and writes.
+    """The model of the skills over time, and the arrays that a sweep reads and writes."""
 
-    Attributes:
-        drift: (entries,) variance of the drift before each entry since the player's last one.
-        mean: (players,) mean of the belief before the first game; messages are about skill minus
-            this, so that a common offset costs no digits.
-        near: (players, 3) precision and shift of the message from the entry that was visited
-            last, at first the prior, and the drift before that entry.
-        messages: (entries, 2) precision and shift of the message to each entry from the time
-            where the next sweep ends.
-        mu: (entries,) means of the posteriors minus the prior mean.
-        sigma: (entries,) their standard deviations.
-    """
-
-    drift: Floats
+    drift: Floats  # (entries,) variance of the drift before each entry since the player's last one
+    # (players,) mean of the belief before the first game; messages are about skill minus this, so
+    # that a common offset costs no digits.
     mean: Floats
+    # (players, 3) precision and shift of the message from the entry that was visited last, at first
+    # the prior, and the drift before that entry.
     near: Floats
+    # (entries, 2) precision and shift of the message to each entry from the time where the next
+    # sweep ends.
     messages: Floats
-    mu: Floats
-    sigma: Floats
+    rest: Floats  # (2, entries) mean and deviation of the belief from all other games
+    mu: Floats  # (entries,) means of the posteriors minus the prior mean
+    sigma: Floats  # (entries,) their standard deviations
+    # (2, entries of the largest game, 2) of the current game: the messages from all other games
+    # together, and those from the side where the sweep began.
+    current: Floats
 
 
 @compiled(nogil=True, refcounted=False)  # a long log leaves Ctrl-C alive
@@ -183,16 +179,13 @@ def _sweep(
 ) -> tuple[float, float]:
     """Walk once over all games, in order of play or against it, and pass every message.
 
-    In a forward sweep ``room.log_probability`` and ``room.rest`` are given all other games.
-
     Returns:
         ``(change, log_evidence)``: the largest move of a posterior, as a share of its sigma,
-        and the evidence of all games, if their probabilities are written.
+        and the evidence of all games in a forward sweep, if their probabilities are computed.
     """
-    drift, prior_mean, near, messages, mu, sigma = chains
+    drift, prior_mean, near, messages, rest, mu, sigma, current = chains
     player, begins, log_probability = games.player, games.entry_start, room.log_probability
-    rest = room.rest
-    game_mu, game_sigma, cavity, past = room.mu, room.sigma, room.messages[0], room.messages[1]
+    game_mu, game_sigma, cavity, past = room.mu, room.sigma, current[0], current[1]
     change, log_evidence = 0.0, 0.0
     num_games = begins.size - 1
     for step in range(num_games):
@@ -206,8 +199,7 @@ def _sweep(
             cavity[m, 1] = past[m, 1] + messages[entry, 1]
             game_mu[m] = prior_mean[k] + cavity[m, 1] / cavity[m, 0]
             game_sigma[m] = 1.0 / math.sqrt(cavity[m, 0])
-            if rest.shape[0] > 0:
-                rest[entry, 0], rest[entry, 1] = game_mu[m], game_sigma[m]
+            rest[0, entry], rest[1, entry] = game_mu[m], game_sigma[m]
         rate_game(games, constants, game, room)
         if log_probability.size:
             log_evidence += log_probability[game]
