@@ -13,8 +13,7 @@ from matchenv.benchmarks.compare.comparison import Comparison, plan_of, problem_
 from matchenv.benchmarks.compare.queue import QUALITY, group_standings, mean_over
 from matchenv.benchmarks.compare.tuning import Tuning
 from matchenv.benchmarks.judge.evenness import favourites_of, group_evenness, qualities_of
-from matchenv.benchmarks.judge.load import arrivals_of, population_of
-from matchenv.benchmarks.judge.rule import read_rule
+from matchenv.benchmarks.judge.service import arrivals_of, population_of, read_rule
 from matchenv.benchmarks.judge.settings import JudgeSettings
 from matchenv.benchmarks.judge.text import judgement_text
 from matchenv.envs.queue.settings import QueueSettings
@@ -137,30 +136,27 @@ def differences_of(
                      for question, (family, other) in LESSONS.items()
                      if family in first and other in first],
     }  # fmt: skip
+
+    def difference(policy: str, than: str, group: str, question: str) -> Record:
+        total, whole = (found.values(MEASURE, 0, each) for each in (policy, than))
+        reward = paired_difference(total, whole) if group == everyone else UNKNOWN
+        quality, wait, left = (
+            paired_difference(*(group_values(found.rows, measure, 0, each, group)
+                                for each in (policy, than)))
+            for measure in (QUALITY, "wait", "left")
+        )  # fmt: skip
+        share = reward.mean / whole.mean() if whole.mean() > 0.0 else math.nan
+        who = {"policy": policy, "than": than, "group": group, "question": question}
+        return Record(who, reward=reward, share=share, quality=quality, wait=wait.times(minutes),
+                      left=left)  # fmt: skip
+
     said = {}
     for kind, questions in asked.items():
-        rows = [_difference(found, minutes, *each) for each in questions]
+        rows = [difference(*each) for each in questions]
         better = [row[name].times(sign) for row in rows for name, sign in SIGNS.items()]
         words = iter([""] * len(better) if failed else verdicts(better, found.episodes))
         said[kind] = [Record(row, verdicts=dict(zip(SIGNS, words, strict=False))) for row in rows]
     return said
-
-
-def _difference(
-    found: Comparison, minutes: float, policy: str, than: str, group: str, question: str
-) -> Record:
-    whole = found.values(MEASURE, 0, than)
-    reward = UNKNOWN
-    if group == GROUPS[0]:
-        reward = paired_difference(found.values(MEASURE, 0, policy), whole)
-    quality, wait, left = (
-        paired_difference(*(group_values(found.rows, measure, 0, each, group)
-                            for each in (policy, than)))
-        for measure in (QUALITY, "wait", "left")
-    )  # fmt: skip
-    share = reward.mean / whole.mean() if whole.mean() > 0.0 else math.nan
-    return Record(policy=policy, than=than, group=group, question=question, reward=reward,
-                  share=share, quality=quality, wait=wait.times(minutes), left=left)  # fmt: skip
 
 
 def judge(
@@ -317,18 +313,18 @@ def _files(found: Judgement) -> dict[str, bytes]:
         "who_pays.csv": found.who_pays,
         "learning.csv": found.learning,
     }
-    return {
-        **{name: records_csv([_columns(row) for row in rows]) for name, rows in tables.items()
-           if rows},
+    files = {
         "judge.txt": f"{found.text}\n".encode(),
         "judge.html": judge_page(found).encode(),
         "judge.json": json_bytes(found, checked=True),
-    }  # fmt: skip
-
-
-def _columns(row: Record) -> dict[str, Any]:
-    words = {f"{name}_verdict": word for name, word in row.get("verdicts", {}).items()}
-    return columns_of(Record(row, verdicts=words))
+    }
+    for name, rows in tables.items():
+        said = [{f"{key}_verdict": word for key, word in row.get("verdicts", {}).items()}
+                for row in rows]  # fmt: skip
+        columns = [columns_of(Record(row, verdicts=words))
+                   for row, words in zip(rows, said, strict=True)]  # fmt: skip
+        files |= {name: records_csv(columns)} if columns else {}
+    return files
 
 
 def _checked(parameters: Mapping[str, float]) -> dict[str, float]:

@@ -90,30 +90,6 @@ def test_tuning_finds_the_best_of_each_family_on_seeds_of_its_own(
         run_tuning(["fcfs"], measure="wait", **SMALL)
 
 
-def test_a_stopped_comparison_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
-    def play(name: str, **more: Any) -> dict[str, bytes]:
-        run = RunOptions(out=tmp_path / name, workers=1, quiet=True)
-        run_comparison(POLICIES, cells={"load": ["thin"]}, **{**SMALL, "run": run, **more})
-        return {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()
-                if path.suffix != ".lock" and path.is_file()}  # fmt: skip
-
-    whole = play("whole")
-    play("resumed")
-    blocks = sorted((tmp_path / "resumed" / "blocks").glob("*.npz"))
-    for path in (*blocks[1:], tmp_path / "resumed" / "front.csv"):
-        path.unlink()
-    first = blocks[0].stat().st_mtime_ns
-    assert play("resumed") == whole
-    assert blocks[0].stat().st_mtime_ns == first
-    assert {"episodes.csv", "episodes.npz", "comparison.txt", "comparison.csv", "comparison.json",
-            "groups.csv", "front.csv"} <= whole.keys()  # fmt: skip
-    found = json.loads(whole["comparison.json"])
-    assert found["against"] == "kg"
-    assert "decisions_per_second" not in found["standings"][0]
-    with pytest.raises(ValueError, match="seed was 0 and is 1"):
-        play("whole", seed=1)
-
-
 def test_policies_and_players_of_the_users_own_come(comparison: Any, tmp_path: Path) -> None:
     class Own:
         name = "own"
@@ -142,10 +118,18 @@ def test_policies_and_players_of_the_users_own_come(comparison: Any, tmp_path: P
 def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     queue = ["--env", "MatchmakingQueue-v0", "--episodes", "2", "--workers", "1"]
     queue += ["--horizon", "20", "--load", "2", "--env-kwargs", "capacity=4", "patience=3"]
-    assert run_command(["compare", *queue, "--policy", "fcfs", "--against", "fcfs"]) == 0
+    compare = ["compare", *queue, "--out", str(tmp_path / "compare")]
+    assert run_command([*compare, "--policy", "fcfs", "--against", "fcfs"]) == 0
     printed = capsys.readouterr().out
     assert "2 episodes of MatchmakingQueue-v0, capacity 4, horizon 20, seed 0" in printed
     assert "true q by group" in printed
+    assert {path.name for path in (tmp_path / "compare").iterdir()} >= {
+        "episodes.csv", "episodes.npz", "comparison.txt", "comparison.csv", "comparison.json",
+        "groups.csv", "front.csv", "settings.json",
+    }  # fmt: skip
+    found = json.loads((tmp_path / "compare" / "comparison.json").read_text())
+    assert found["against"] == "fcfs"
+    assert len(found["groups"]) == 13
     tune = ["tune", *queue, "--out", str(tmp_path / "tune")]
     assert run_command([*tune, "--policy", "window:width={1,2}", "--measure", "reward"]) == 0
     assert re.search(r"^2 +window:width=", capsys.readouterr().out, re.MULTILINE)

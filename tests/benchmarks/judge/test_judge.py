@@ -17,7 +17,7 @@ from matchenv.benchmarks.compare import run_comparison
 from matchenv.benchmarks.compare.queue import group_standings
 from matchenv.benchmarks.judge import Judgement, JudgeSettings, judge
 from matchenv.benchmarks.judge.judging import NOBODY_WAITS
-from matchenv.benchmarks.judge.rule import read_rule
+from matchenv.benchmarks.judge.service import read_rule
 from matchenv.benchmarks.judge.text import judgement_text
 from matchenv.benchmarks.report import page_text, sections_of
 from matchenv.benchmarks.report.comparisons import json_of

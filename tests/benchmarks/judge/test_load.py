@@ -10,7 +10,7 @@ from simulated_service import simulated_service
 
 from matchenv.baselines.queue import RandomCandidate
 from matchenv.benchmarks.judge import JudgeSettings
-from matchenv.benchmarks.judge.load import arrivals_of, population_of, sessions_of
+from matchenv.benchmarks.judge.service import arrivals_of, population_of, sessions_of
 from matchenv.logs import replay_trueskill
 from matchenv.logs.match_log import MatchLog
 

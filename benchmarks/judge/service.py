@@ -1,16 +1,25 @@
-"""The load of a service as its log shows it: who logs on, when, and for how long."""
+"""The service that a log is from: its present matcher, and its load as the log shows it."""
 
 from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.agents.config_file import parsed
 from matchenv.benchmarks.judge.settings import JudgeSettings
 from matchenv.envs.queue.settings import QueueSettings, RatedPopulation
+from matchenv.evaluation.candidates import Candidate, candidates_of
 from matchenv.evaluation.estimates import Record
+from matchenv.evaluation.registry import POLICIES, QUEUE
+from matchenv.evaluation.rollout import rollout
 from matchenv.logs import TrueSkillReplay
 from matchenv.logs.games import SECONDS_PER_DAY
 from matchenv.logs.match_log import MatchLog
+from matchenv.runtime.checks import as_non_negative_number
+from matchenv.runtime.object_spec import is_object_spec
 
 Integers = NDArray[np.int64]
 
@@ -26,6 +35,60 @@ SHORTEST = 0.1
 
 # Rows of a population: enough for any table here, and quick.
 MOST_ROWS = 2000
+
+# Ticks of a run in which a rule must raise nothing before the work begins.
+TRIAL = 200
+
+
+def read_rule(text: str, tick_minutes: float) -> Candidate:
+    """Read the rule that a text names, and let it play for a moment.
+
+    Args:
+        text: a YAML or JSON file with the numbers ``window``, in skill points, and ``growth``, in
+            skill points a minute; or a policy of the queue, ``module:Class`` included.
+        tick_minutes: minutes of a tick.
+
+    Returns:
+        The policy to be played; its label has the numbers as they were given.
+
+    Raises:
+        ValueError: for a file that cannot be read or is no such rule, a policy that does not exist,
+            or one that raises.
+    """
+    known = text.partition(":")[0] in POLICIES[QUEUE] or is_object_spec(text)
+    label, policy = (text, text) if known else _window(text, tick_minutes)
+    settings = QueueSettings.checked(horizon=TRIAL, arrival_rate=1.0)
+    (found,) = candidates_of([policy], settings)
+    try:
+        rollout(found.make, settings, [0])
+    except Exception as error:  # a user's rule can raise anything
+        raise ValueError(f"rule {label!r} raised {type(error).__name__}: {error}") from error
+    return replace(found, label=label)
+
+
+def _window(text: str, tick_minutes: float) -> tuple[str, str]:
+    """Return the label of the window in a file, and its name as a policy."""
+    try:
+        if not Path(text).is_file():
+            raise FileNotFoundError("no such file")
+        said = parsed(Path(text).read_text(encoding="utf-8"), "rule")
+    except (OSError, UnicodeError, ValueError) as error:
+        raise ValueError(
+            f"rule must be a YAML or JSON file, module:Class, or a policy of the queue "
+            f"({', '.join(POLICIES[QUEUE])}), got {text!r}: {error}"
+        ) from None
+    if not isinstance(said, dict) or not {"window"} <= set(said) <= {"window", "growth"}:
+        raise ValueError(
+            f"rule must hold window and may hold growth, in skill points and skill points a "
+            f"minute, got {said!r}"
+        )
+    width, growth = (
+        as_non_negative_number(f"rule {name}", said.get(name, 0.0)) for name in ("window", "growth")
+    )
+    return (
+        f"window {width:g}, growth {growth:g} a minute",
+        f"window:width={width:.6g},growth={growth * tick_minutes:.6g}",
+    )
 
 
 def arrivals_of(log: MatchLog, settings: JudgeSettings) -> Record:
@@ -48,19 +111,21 @@ def arrivals_of(log: MatchLog, settings: JudgeSettings) -> Record:
     if log.time is not None:
         begins, gaps = sessions_of(log, settings.session_minutes)
         starts = np.sort(log.time[log.team_game[log.entry_team[begins]]])
+        sessions = int(starts.size)
         why = {
             "game_minutes": "where the log does not show it: no player has two games within "
             f"{settings.session_minutes:g} minutes at times that differ",
-            "arrival_rate": f"where the log does not show it: {starts.size} players logged on "
+            "arrival_rate": f"where the log does not show it: {sessions} players logged on "
             f"within {starts[-1] - starts[0]} seconds",
         }
-        sessions = int(starts.size)
-        shortest = float(np.quantile(gaps, SHORTEST)) / MINUTE if gaps.size else 0.0
+        is_first = np.zeros(len(log.player), dtype=np.bool_)
+        is_first[np.unique(log.player, return_index=True)[1]] = True
         seen = {
-            "game_minutes": shortest,
+            "game_minutes": float(np.quantile(gaps, SHORTEST)) / MINUTE if gaps.size else 0.0,
             "arrival_rate": _typical_rate(starts),
             "stay": 1.0 - sessions / len(log.player),
-            "newcomers": _newcomers(log, begins),
+            # In the later half: a log's first players are not new.
+            "newcomers": float(is_first[np.flatnonzero(begins)[sessions // 2 :]].mean()),
         }
     given = {name: getattr(settings, name) for name in (*why, "stay", "newcomers")}
     values = {"stay": DEFAULTS.stay, "newcomers": DEFAULTS.newcomers} | seen
@@ -145,12 +210,3 @@ def _typical_rate(starts: Integers) -> float:
     # A player who logs on sees the others of the hour: n (n - 1) has no Poisson noise in its mean.
     typical = float((count * (count - 1.0)).sum() / count.sum())
     return typical / width * MINUTE
-
-
-def _newcomers(log: MatchLog, begins: NDArray[np.bool_]) -> float:
-    """Return the share of first sessions in the later half: a log's first players are not new."""
-    _, first = np.unique(log.player, return_index=True)
-    is_first = np.zeros(len(log.player), dtype=np.bool_)
-    is_first[first] = True
-    later = np.flatnonzero(begins)
-    return float(is_first[later[later.size // 2 :]].mean())
