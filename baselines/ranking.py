@@ -10,7 +10,7 @@ import copy
 import math
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -51,7 +51,7 @@ class RankingPolicy:
 
     def __init__(self, name: str, *, seed: int | None = None) -> None:
         self.name = as_choice("name", name, RULES)
-        self._scores, self.stochastic, self.needs_truth = RULES[name]
+        self.stochastic, self.needs_truth = name in DRAWING, name == "oracle"
         self._rng = np.random.default_rng(seed)
 
     def for_settings(self, settings: RankingSettings) -> Self:
@@ -62,7 +62,7 @@ class RankingPolicy:
 
     def scores(self, view: RankingView, rng: Generator | None = None) -> Floats:
         """Return a score of each pair, shape (B, P), the highest plays; arguments as ``act``."""
-        return self._scores(view, self.settings, rng or self._rng)
+        return RULES[self.name](view, self.settings, rng or self._rng)
 
     def act(
         self,
@@ -99,16 +99,8 @@ class RankingPolicy:
     ) -> tuple[Integers, tuple[NDArray[Any], ...] | None]:
         """Choose pairs from observations, as stable-baselines3's models do.
 
-        Args:
-            observation: shape (K,) or (B, K), of an environment with these ``settings``.
-            state: returned as it is; no policy has a memory.
-            episode_start: not used.
-            deterministic: not used; a stochastic policy always draws.
-            action_masks: shape (P,) or (B, P); None for the mask at the end of the observation,
-                or for all pairs where it has none.
-
-        Returns:
-            ``(actions, state)``, actions of shape () or (B,).
+        Arguments and returns as ``matchenv.baselines.Policy.predict``; observations are those of
+        an environment with these ``settings``.
 
         Raises:
             ValueError: for observations of another size, and for bad masks.
@@ -129,23 +121,16 @@ class RankingPolicy:
 
 
 def view_of(observations: Floats, settings: RankingSettings) -> RankingView:
-    """Return the beliefs that observations show, shape (B, K).
-
-    Args:
-        observations: of an environment with these settings.
-        settings: of that environment.
-    """
+    """Return the beliefs that observations show, shape (B, K), of such an environment."""
     items, pairs = settings.num_items, settings.num_pairs
-    means, deviations, _, differences = np.split(
-        observations[:, : 2 * (items + pairs)], [items, 2 * items, 2 * items + pairs], axis=1
-    )
-    variances = deviations**2
+    edges = [items, 2 * items, 2 * items + pairs, 2 * (items + pairs)]
+    means, deviations, _, differences, rest = np.split(observations, edges, axis=1)
     i, j = settings.pairs.T
-    covariance = np.empty((len(observations), items, items))
-    covariance[:, np.arange(items), np.arange(items)] = variances
+    variances = deviations**2
+    covariance = variances[:, :, np.newaxis] * np.eye(items)
     shared = 0.5 * (variances[:, i] + variances[:, j] - differences**2)
     covariance[:, i, j] = covariance[:, j, i] = shared
-    left = np.rint(observations[:, 2 * (items + pairs)] * settings.horizon).astype(np.int64)
+    left = np.rint(rest[:, 0] * settings.horizon).astype(np.int64)
     return RankingView(np.ascontiguousarray(means), covariance, left)
 
 
@@ -225,32 +210,22 @@ def by_formula(
     return found
 
 
-class Rule(NamedTuple):
-    """A rule of ``RankingPolicy``.
-
-    Attributes:
-        scores: returns scores, shape (B, P), of a view, the settings and a generator.
-        stochastic: whether it draws from the generator.
-        needs_truth: whether it reads the true skills.
-    """
-
-    scores: Callable[[RankingView, RankingSettings, Generator], Floats]
-    stochastic: bool = False
-    needs_truth: bool = False
-
-
-RULES = {
-    "random": Rule(random, stochastic=True),
-    "round-robin": Rule(round_robin),
-    "swiss": Rule(swiss),
+# The score of each pair, shape (B, P), of a view, the settings and a generator.
+RULES: dict[str, Callable[[RankingView, RankingSettings, Generator], Floats]] = {
+    "random": random,
+    "round-robin": round_robin,
+    "swiss": swiss,
     # The pair whose difference of skills is the least known.
-    "widest": Rule(partial(by_formula, WIDEST)),
-    "thompson": Rule(thompson, stochastic=True),
-    "information": Rule(partial(by_formula, INFORMATION)),
-    "shrinkage": Rule(partial(by_formula, SHRINKAGE)),
-    "kg": Rule(partial(by_formula, KNOWLEDGE)),
-    "oracle": Rule(oracle, needs_truth=True),
+    "widest": partial(by_formula, WIDEST),
+    "thompson": thompson,
+    "information": partial(by_formula, INFORMATION),
+    "shrinkage": partial(by_formula, SHRINKAGE),
+    "kg": partial(by_formula, KNOWLEDGE),
+    "oracle": oracle,
 }
+
+# Rules that draw from the generator.
+DRAWING = ("random", "thompson")
 
 
 @compiled

@@ -74,11 +74,11 @@ class QueuePolicy(ABC):
         """Return the actions, shape (B,)."""
 
 
-class Reservation:
-    """The least value of a game that a player accepts; it falls while the player waits.
+class ReservingPolicy(QueuePolicy):
+    """Base of rules with a reservation: the least value of a game that a player accepts.
 
     Args:
-        reservation: match quality in the first tick.
+        reservation: in the first tick, in match quality.
         fall: decrease with each tick of waiting, >= 0.
 
     Raises:
@@ -91,7 +91,7 @@ class Reservation:
         self.reservation = as_number("reservation", reservation)
         self.fall = as_non_negative_number("fall", fall)
 
-    def after(self, waited: ArrayLike) -> Floats:
+    def asked(self, waited: ArrayLike) -> Floats:
         """Return the reservation after so many ticks, of the same shape."""
         return self.reservation - self.fall * np.asarray(waited, dtype=np.float64)
 
@@ -158,7 +158,7 @@ class RandomCandidate(QueuePolicy):
         return np.where(waits | (queues.filled == 0), WAIT, candidate)
 
 
-class QueueKnowledgeGradient(QueuePolicy):
+class QueueKnowledgeGradient(ReservingPolicy):
     """KG: match quality now, and what the game would teach for the games to come.
 
     The value of a candidate is the match quality + multiplier x gain; the gain of a player is
@@ -188,16 +188,12 @@ class QueueKnowledgeGradient(QueuePolicy):
         reservation: float = 0.45,
         fall: float = 0.05,
     ) -> None:
-        self._asked = Reservation(reservation, fall)
-        self.reservation, self.fall = self._asked.reservation, self._asked.fall
+        super().__init__(reservation, fall)
         self.multiplier = as_non_negative_number("multiplier", multiplier)
         self.both = bool(both)
-
-    @property
-    def _multipliers(self) -> tuple[float, float]:
-        """Multipliers of the gains of the focal player and of the candidate."""
         half = 0.5 * self.multiplier
-        return (half, half) if self.both else (self.multiplier, 0.0)
+        # Of the gains of the focal player and of the candidate.
+        self._multipliers = (half, half) if self.both else (self.multiplier, 0.0)
 
     def values(self, queues: QueueView) -> Floats:
         """Return the value of each candidate of the first queue."""
@@ -207,11 +203,9 @@ class QueueKnowledgeGradient(QueuePolicy):
         return values
 
     def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
-        asked, game = self._asked.after(queues.waited), queues.settings.constants
-        chosen: Integers = best_candidates(
-            queues.mu, queues.sigma, queues.filled, asked, self._multipliers, game
-        )
-        return chosen
+        shown, asked = (queues.mu, queues.sigma, queues.filled), self.asked(queues.waited)
+        game = queues.settings.constants
+        return np.asarray(best_candidates(*shown, asked, self._multipliers, game))
 
 
 class ReservedDrawChance(QueueKnowledgeGradient):
@@ -233,7 +227,7 @@ class ReservedDrawChance(QueueKnowledgeGradient):
         super().__init__(0.0, reservation=reservation, fall=fall)
 
 
-class Reserved(QueuePolicy):
+class Reserved(ReservingPolicy):
     """The opponent whom a policy of ``Matchmaking-v0`` chooses, if the game is even enough.
 
     The policy sees the focal player and the candidates as one player and a pool. Of earlier games
@@ -259,9 +253,8 @@ class Reserved(QueuePolicy):
             raise ValueError(f"policy must have a method predict, got {policy!r}")
         if getattr(policy, "needs_truth", False):
             raise ValueError(f"policy must not know the true skills, got {policy!r}")
+        super().__init__(reservation, fall)
         self.policy = policy
-        self._asked = Reservation(reservation, fall)
-        self.reservation, self.fall = self._asked.reservation, self._asked.fall
         self.games_left = as_integer("games_left", games_left, 1)
 
     @property
@@ -271,7 +264,7 @@ class Reserved(QueuePolicy):
 
     def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
         actions = np.full(len(queues.mu), WAIT, dtype=np.int64)
-        asked = self._asked.after(queues.waited)
+        asked = self.asked(queues.waited)
         for size in np.unique(queues.filled[queues.filled > 0]).tolist():
             rows = np.flatnonzero(queues.filled == size)
             mu, sigma = queues.mu[rows, : size + 1], queues.sigma[rows, : size + 1]

@@ -12,7 +12,7 @@ from matchenv.baselines.queue.candidates import (
     Floats,
     Integers,
     QueuePolicy,
-    Reservation,
+    ReservingPolicy,
 )
 from matchenv.baselines.queue.values import band_values
 from matchenv.belief import GameConstants
@@ -122,24 +122,21 @@ class PlannedPolicy(QueuePolicy):
     """
 
     def __init__(self) -> None:
-        # Of each queue: the run and the tick of its plan, and partners by number and mean.
-        self._made: list[tuple[int, int]] = []
-        self._partners: list[dict[tuple[int, float], int]] = []
+        # Of each queue: run and tick of its plan, and partners by number and mean.
+        self._plans: dict[int, tuple[tuple[int, int], dict[tuple[int, float], int]]] = {}
 
     def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
         """Follow the plan of the tick; a player without a partner among the candidates waits."""
         actions = np.full(len(queues), WAIT, dtype=np.int64)
-        if len(self._made) != len(queues):
-            self._made = [(0, -1)] * len(queues)
-            self._partners = [{}] * len(queues)
-        now = list(zip(queues.run.tolist(), queues.tick.tolist(), strict=True))
+        times = list(zip(queues.run.tolist(), queues.tick.tolist(), strict=True))
         players, means = queues.player.tolist(), queues.mu[:, 0].tolist()
         for row in np.flatnonzero(queues.filled > 0).tolist():
             focal = players[row][0], means[row]
-            if self._made[row] != now[row] or focal not in self._partners[row]:
-                self._made[row] = now[row]
-                self._partners[row] = self._planned(queues[row])
-            partner = self._partners[row][focal]
+            made, partners = self._plans.get(row, (None, {}))
+            if made != times[row] or focal not in partners:
+                partners = self._planned(queues[row])
+                self._plans[row] = times[row], partners
+            partner = partners[focal]
             if partner != NOBODY and partner in players[row]:
                 actions[row] = players[row].index(partner)
         return actions
@@ -156,7 +153,7 @@ class PlannedPolicy(QueuePolicy):
         """Return the index of each player's partner, shape (n,), ``NOBODY`` for those who wait."""
 
 
-class MaximumWeightMatching(PlannedPolicy):
+class MaximumWeightMatching(PlannedPolicy, ReservingPolicy):
     """Pairs over all waiting players so that match qualities minus reservations sum to the most.
 
     The weight of a pair is its match quality minus the mean of both reservations.
@@ -177,9 +174,8 @@ class MaximumWeightMatching(PlannedPolicy):
     multiplier = 0.0
 
     def __init__(self, reservation: float = 0.45, fall: float = 0.05) -> None:
-        super().__init__()
-        self._asked = Reservation(reservation, fall)
-        self.reservation, self.fall = self._asked.reservation, self._asked.fall
+        PlannedPolicy.__init__(self)
+        ReservingPolicy.__init__(self, reservation, fall)
 
     def plan(self, waiting: WaitingPlayers) -> Integers:
         """Return the best pairs; as ``PlannedPolicy``."""
@@ -189,7 +185,7 @@ class MaximumWeightMatching(PlannedPolicy):
 
     def prices(self, waiting: WaitingPlayers) -> Floats:
         """Return the match quality that each player asks for, shape (n,)."""
-        return self._asked.after(waiting.waited)
+        return self.asked(waiting.waited)
 
     def beliefs(self, waiting: WaitingPlayers) -> tuple[Floats, Floats]:
         """Return the means and deviations that the weights are computed from."""

@@ -51,16 +51,12 @@ MOST_ITEMS = 10_000
 def _as_pairs(name: str, value: Any) -> tuple[tuple[int, int], ...]:
     """Return pairs of different items, the lower index first, each once."""
     try:
-        pairs = [(i, j) for i, j in value]
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} must hold pairs of items as [(0, 3)], got {value!r}") from None
-    found = set()
-    for pair in pairs:
-        i, j = sorted(as_integer(name, item, 0) for item in pair)
-        if i == j:
-            raise ValueError(f"{name} must hold pairs of different items, got {pair!r}")
-        found.add((i, j))
-    return tuple(sorted(found))
+        pairs = {tuple(sorted(as_integer(name, item, 0) for item in pair)) for pair in value}
+    except TypeError:
+        pairs = {()}
+    if any(len(set(pair)) != 2 or len(pair) != 2 for pair in pairs):
+        raise ValueError(f"{name} must hold pairs of different items as [(0, 3)], got {value!r}")
+    return tuple(sorted((i, j) for i, j in pairs))
 
 
 @dataclass(frozen=True)
@@ -106,10 +102,10 @@ class RankingSettings(Options):
         free = self.num_pairs - len(self.barred_pairs)
         if free == 0:
             raise ValueError("barred_pairs must leave at least one pair, they leave none")
-        if 0 < self.limit * free < self.horizon:
+        if self.most_games_per_pair * free < self.horizon:
             raise ValueError(
                 "max_games_per_pair times the pairs that may play must be at least the horizon, "
-                f"got {self.limit} times {free} for {self.horizon} games"
+                f"got {self.max_games_per_pair} times {free} for {self.horizon} games"
             )
 
     @property
@@ -128,9 +124,9 @@ class RankingSettings(Options):
         return 0 if self.goal == ORDER else self.k
 
     @property
-    def limit(self) -> int:
-        """``max_games_per_pair``, 0 for none."""
-        return self.max_games_per_pair or 0
+    def most_games_per_pair(self) -> int:
+        """``max_games_per_pair``, the horizon where there is no limit."""
+        return self.max_games_per_pair or self.horizon
 
     @property
     def noise(self) -> tuple[float, float]:
@@ -173,7 +169,6 @@ class State(NamedTuple):
         covariance: of the belief, shape (B, n, n).
         met: games of each pair, shape (B, P), int32.
         games: games played, shape (B,).
-        allowed: pairs that may play, shape (B, P).
         shown: the observation, shape (B, K), float32.
         key: of the random numbers, shape (B,), uint64.
         measures: of the current belief, shape (4, B), rows as ``MEASURES``.
@@ -185,7 +180,6 @@ class State(NamedTuple):
     covariance: Floats
     met: NDArray[np.int32]
     games: Integers
-    allowed: Masks
     shown: NDArray[np.float32]
     key: Keys
     measures: Floats
@@ -199,8 +193,6 @@ class Params(NamedTuple):
     noise: tuple[float, float]
     cut: int
     k: int
-    limit: int
-    masks_change: bool
     pairs: Integers
 
 
@@ -252,7 +244,6 @@ class RankingSimulator(Simulator[State]):
             covariance=np.zeros((count, items, items)),
             met=np.zeros((count, pairs), dtype=np.int32),
             games=np.zeros(count, dtype=np.int64),
-            allowed=np.ones((count, pairs), dtype=np.bool_),
             shown=np.zeros((count, self.settings.observation_size), dtype=np.float32),
             key=np.zeros(count, dtype=np.uint64),
             measures=np.zeros((len(MEASURES), count)),
@@ -279,16 +270,17 @@ class RankingSimulator(Simulator[State]):
         state.covariance[rows] = settings.sigma**2 * np.eye(settings.num_items)
         state.met[rows] = 0
         state.games[rows] = 0
-        state.allowed[rows] = settings.free_pairs
         state.key[rows] = keys
         state.outcomes[rows] = 0
-        show_all(tuple(state), self._params, rows)
+        self._show(state, rows)
         return state
 
     def step(self, state: State, actions: Integers, running: Masks) -> Step[State]:
         """Let one pair play in every running episode; arguments as the contract."""
         before = state.measures[EXPECTED_LOSS].copy()
-        play_all(tuple(state), self._params, actions, np.flatnonzero(running))
+        rows = np.flatnonzero(running)
+        play(tuple(state), self._params, actions, rows)
+        self._show(state, rows)
         reward = before - state.measures[EXPECTED_LOSS] - self.settings.cost * running
         over = running & (state.games == self.settings.horizon)
         return Step(state, reward, over, np.zeros_like(running))
@@ -304,8 +296,20 @@ class RankingSimulator(Simulator[State]):
         return state.shown
 
     def masks(self, state: State) -> Masks | None:
-        """Return the pairs that may play; None where all always may."""
-        return state.allowed if self.settings.masks_change else None
+        """Return the pairs that may play; None where all always may.
+
+        After the last game all may that are not barred, so that no mask is empty.
+        """
+        settings = self.settings
+        if not settings.masks_change:
+            return None
+        over = state.games[:, np.newaxis] == settings.horizon
+        return settings.free_pairs & (over | (state.met < settings.most_games_per_pair))
+
+    def _show(self, state: State, rows: Integers) -> None:
+        show(tuple(state), self._params, rows)
+        if (masks := self.masks(state)) is not None:
+            state.shown[rows, -self.num_actions :] = masks[rows]
 
     def view(self, state: State) -> tuple[RankingView]:
         """Return the one argument of ``act``."""
@@ -314,7 +318,7 @@ class RankingSimulator(Simulator[State]):
 
 
 @compiled
-def play_all(
+def play(
     all_state: tuple[Any, ...], all_params: tuple[Any, ...], actions: Integers, rows: Integers
 ) -> None:
     """Play one game in each of the rows, and learn from it.
@@ -326,78 +330,52 @@ def play_all(
         rows: episodes that run.
     """
     state, params = State(*all_state), Params(*all_params)
+    beta, draw_margin = params.noise
+    variance = total_variance(0.0, 0.0, beta)
     for b in rows:
-        i, j = params.pairs[actions[b]]
-        outcome = play(state, params, b, actions[b])
+        pair = actions[b]
+        i, j = params.pairs[pair]
+        gap = state.true_skill[b, i] - state.true_skill[b, j]
+        win = win_probability_of(gap, variance, draw_margin)
+        index = np.int64(state.met[b, pair]) * params.pairs.shape[0] + pair
+        luck, outcome = uniform(state.key[b], OUTCOME, index), 1
+        if luck >= win:
+            drawn = luck < win + draw_probability_of(gap, variance, draw_margin)
+            outcome = 0 if drawn else -1
         learn_joint(state.mu[b], state.covariance[b], (i, j), outcome, params.noise)
         state.outcomes[b] = outcome
-        show(state, params, b)
+        state.met[b, pair] += 1
+        state.games[b] += 1
 
 
 @compiled
-def play(state: State, params: Params, row: int, pair: int) -> int:
-    """Return the outcome of a pair's next game, from the true skills, and count the game.
-
-    After the last game of an episode all that is not barred is allowed again, so that no mask
-    is empty.
-    """
-    i, j = params.pairs[pair]
-    beta, draw_margin = params.noise
-    gap = state.true_skill[row, i] - state.true_skill[row, j]
-    variance = total_variance(0.0, 0.0, beta)
-    pairs = params.pairs.shape[0]
-    luck = uniform(state.key[row], OUTCOME, np.int64(state.met[row, pair]) * pairs + pair)
-    state.met[row, pair] += 1
-    state.games[row] += 1
-    if params.limit > 0 and state.met[row, pair] >= params.limit:
-        state.allowed[row, pair] = False
-        if state.games[row] == params.horizon:
-            state.allowed[row] |= state.met[row] > 0
-    win = win_probability_of(gap, variance, draw_margin)
-    if luck < win:
-        return 1
-    return 0 if luck < win + draw_probability_of(gap, variance, draw_margin) else -1
-
-
-@compiled
-def show_all(all_state: tuple[Any, ...], all_params: tuple[Any, ...], rows: Integers) -> None:
-    """Write the observation and the measures of each row."""
+def show(all_state: tuple[Any, ...], all_params: tuple[Any, ...], rows: Integers) -> None:
+    """Write the measures of each row, and its observation but for the mask."""
     state, params = State(*all_state), Params(*all_params)
-    for row in rows:
-        show(state, params, row)
-
-
-@compiled
-def show(state: State, params: Params, row: int) -> None:
-    """Write the observation and the measures of one row."""
-    mu, covariance, shown = state.mu[row], state.covariance[row], state.shown[row]
-    items, pairs = mu.size, params.pairs.shape[0]
-    places, true_places = places_of(mu), places_of(state.true_skill[row])
-    expected, wrong, misordered, errors = 0.0, 0, 0, 0
-    p = 2 * items
-    for i in range(items):
-        shown[i] = mu[i]
-        shown[items + i] = math.sqrt(covariance[i, i])
-        errors += places[i] < params.k and true_places[i] >= params.k
-        for j in range(i + 1, items):
+    items, pairs = state.mu.shape[1], params.pairs.shape[0]
+    for b in rows:
+        mu, covariance, shown = state.mu[b], state.covariance[b], state.shown[b]
+        places, true_places = places_of(mu), places_of(state.true_skill[b])
+        expected, wrong, misordered, errors = 0.0, 0, 0, 0
+        for i in range(items):
+            shown[i], shown[items + i] = mu[i], math.sqrt(covariance[i, i])
+            errors += places[i] < params.k and true_places[i] >= params.k
+        for p in range(pairs):
+            i, j = params.pairs[p]
             gap = mu[i] - mu[j]
             deviation = math.sqrt(difference_variance(covariance, i, j))
-            shown[p] = gap
-            shown[pairs + p] = deviation
-            p += 1
+            shown[2 * items + p], shown[2 * items + pairs + p] = gap, deviation
             counts = pair_counts(places[i], places[j], params.cut)
             if counts:
                 expected += normal_probability(-abs(gap) / deviation)
             if (places[i] < places[j]) != (true_places[i] < true_places[j]):
                 misordered += 1
                 wrong += counts
-    shown[pairs + p] = (params.horizon - state.games[row]) / params.horizon
-    if params.masks_change:
-        shown[pairs + p + 1 :] = state.allowed[row]
-    state.measures[EXPECTED_LOSS, row] = expected
-    state.measures[TRUE_LOSS, row] = wrong
-    state.measures[KENDALL_TAU, row] = 1.0 - 2.0 * misordered / pairs
-    state.measures[TOP_ERRORS, row] = errors
+        shown[2 * (items + pairs)] = (params.horizon - state.games[b]) / params.horizon
+        state.measures[EXPECTED_LOSS, b] = expected
+        state.measures[TRUE_LOSS, b] = wrong
+        state.measures[KENDALL_TAU, b] = 1.0 - 2.0 * misordered / pairs
+        state.measures[TOP_ERRORS, b] = errors
 
 
 @compiled
