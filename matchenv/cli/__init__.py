@@ -147,9 +147,9 @@ def parser_of(name: str) -> Any:
     parser = Parser(name, declare.__doc__)
     parser.steps = declare(parser)
     next(parser.steps)
-    parser.group("help")
+    last = parser.group("help")
     parser.option("--debug", "show where an error comes from", False)
-    parser.add_help_option()
+    last.add_argument("-h", "--help", action="help", help="show this help.")
     return parser
 
 

@@ -102,16 +102,15 @@ def problem(given: Given, **more: Any) -> dict[str, Any]:
         ValueError: for options that mean nothing in the environment.
     """
     swept = part_of(given.env, "protocol").swept
-    kwargs = {
-        name: value for name, value in own_options(given, **more).items() if name not in swept
-    }
+    kwargs = own_options(given, **more)
     cells = {name: value if isinstance(value, tuple) else (value,)
              for name, value in given.chosen(swept).items()}  # fmt: skip
     several = [text for text in given.env_kwargs if "{" in text]
     for text in expanded(several):
-        for name, value in _pairs([text]).items():
+        for name, value in with_pairs([text], {}).items():
             cells[name] = (*cells.get(name, ()), value)
     single = [text for text in given.env_kwargs if text not in several]
+    kwargs = {name: value for name, value in kwargs.items() if name not in swept}
     return {"env": given.env, "cells": cells, "env_kwargs": with_pairs(single, kwargs)}
 
 
@@ -129,8 +128,7 @@ def own_options(given: Given, **more: Any) -> dict[str, Any]:
     known = {each.name: None for each in fields} | part_of(given.env, "protocol").swept
     for only, names in ((ONE_PLAYER, ALL_OPTIONS), (QUEUE, ("load",))):
         given.refuse(set(names).difference(known), f"with --env {only} alone may be given")
-    return {name: value for name, value in {**more, **vars(given)}.items()
-            if name in known and (name in more or name in given.said)}  # fmt: skip
+    return {name: value for name, value in more.items() if name in known} | given.told(*known)
 
 
 def with_pairs(texts: Sequence[str], found: dict[str, Any]) -> dict[str, Any]:
@@ -139,22 +137,16 @@ def with_pairs(texts: Sequence[str], found: dict[str, Any]) -> dict[str, Any]:
     Raises:
         ValueError: for a text that is not KEY=VALUE, or an option given twice.
     """
-    pairs = _pairs(texts)
+    if not texts:
+        return found
+    from matchenv.agents import with_extra
+
+    parse_pairs = with_extra("matchenv.agents.config_file", "parse_pairs")
+    pairs: dict[str, Any] = parse_pairs("env-kwargs", list(texts))
     twice = sorted(found.keys() & pairs.keys())
     if twice:
         raise ValueError(f"env-kwargs must not repeat other options, got {', '.join(twice)}")
     return {**found, **pairs}
-
-
-def _pairs(texts: Sequence[str]) -> dict[str, Any]:
-    if not texts:
-        return {}
-    from matchenv.agents import with_extra
-
-    found: dict[str, Any] = with_extra("matchenv.agents.config_file", "parse_pairs")(
-        "env-kwargs", list(texts)
-    )
-    return found
 
 
 def run_options(given: Given, report: Callable[[Any], object] | None = None) -> RunOptions:

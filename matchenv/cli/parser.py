@@ -116,7 +116,7 @@ class Given(argparse.Namespace):
             if not isinstance(text, str):
                 with as_wide_as_the_terminal():
                     text = text()
-            show(text, end=end)
+            show(text, end=end, flush=True)
 
     def say_where(self, text: str | None = None, folder: Path | None = None) -> None:
         """Say where the results are, on the error stream, so that a pipe gets the table alone.
@@ -150,9 +150,10 @@ class Parser(argparse.ArgumentParser):
         self.steps: Command
         self._group: Any = self
 
-    def group(self, title: str) -> None:
-        """Begin a group of options in the help."""
+    def group(self, title: str) -> Any:
+        """Begin a group of options in the help, and return it."""
         self._group = self.add_argument_group(title)
+        return self._group
 
     def option(
         self, name: str, text: str, default: Any = None, kind: Any = None, **more: Any
@@ -167,7 +168,8 @@ class Parser(argparse.ArgumentParser):
                 the default's.
             more: as argparse's ``add_argument`` takes it.
         """
-        many, shown, plain = isinstance(default, tuple), _shown(default), _name_of(name)
+        many, shown = isinstance(default, tuple), _shown(default)
+        plain = name.removeprefix("--").replace("-", "_")
         if kind is None:
             value = default[0] if many and default else default
             kind = str if value is None or value == () else type(value)
@@ -209,10 +211,6 @@ class Parser(argparse.ArgumentParser):
             text = each.metadata.get("text", texts.get(each.name, ""))
             self.option(option_of(each.name), re.sub('[`"]', "", text), each.default,
                         tuple(known) or _plain_type(hint))  # fmt: skip
-
-    def add_help_option(self) -> None:
-        """Declare ``--help``."""
-        self._group.add_argument("-h", "--help", action="help", help="show this help.")
 
     def given(self, words: Sequence[str]) -> Given:
         """Return the values of a command line.
@@ -256,10 +254,6 @@ class Parser(argparse.ArgumentParser):
             message = re.sub(form, ours, message, flags=re.DOTALL)
         raise ValueError(f"{message} (see {self.prog} --help)")
 
-    def print_help(self, file: Any = None) -> None:
-        """Print the help."""
-        show(self.format_help(), end="", file=file)
-
 
 class Help(argparse.RawDescriptionHelpFormatter):
     """The help in 80 columns, ``--policy NAME ...`` for an option of several values."""
@@ -271,10 +265,6 @@ class Help(argparse.RawDescriptionHelpFormatter):
         if action.nargs == "+":
             return f"{action.metavar} ..."
         return str(super()._format_args(action, default_metavar))
-
-
-def _name_of(option: str) -> str:
-    return option.removeprefix("--").replace("-", "_")
 
 
 def option_of(name: str) -> str:

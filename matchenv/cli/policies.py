@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from matchenv.cli import options as shared
-from matchenv.cli import show
 from matchenv.cli.parser import Command, Existing, Parser
 from matchenv.envs.one_player.settings import Settings
 
@@ -302,4 +301,4 @@ def declare_warm_up(add: Parser) -> Command:
     given = yield
     from matchenv.baselines.warm_up import warm_up
 
-    warm_up((lambda text: None) if given.quiet else lambda text: show(text, flush=True))
+    warm_up(given.say)

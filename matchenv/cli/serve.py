@@ -6,7 +6,7 @@ import atexit
 from pathlib import Path
 
 from matchenv.cli import options as shared
-from matchenv.cli.parser import Command, Existing, Given, Parser
+from matchenv.cli.parser import Command, Existing, Parser
 from matchenv.service.players import PoolSettings
 
 # Settings of a pool by the names of fitted parameters.
@@ -45,14 +45,9 @@ def declare_serve(add: Parser) -> Command:
     add.option("--fitted", "folder of matchenv fit, for beta, tau, draw probability and drift per "
                "day", None, Existing)  # fmt: skip
     add.fields_of(PoolSettings, SETTINGS)
+
     given = yield
-    run(given)
-
-
-def run(given: Given) -> None:
-    """Serve until a signal."""
     given.needs("serve")
-    from matchenv.cli import show
     from matchenv.logs.text_table import read_ratings
     from matchenv.runtime.checks import as_integer
     from matchenv.service import NewPlayer, Pool
@@ -60,7 +55,7 @@ def run(given: Given) -> None:
 
     given.note = lambda: f"{given.pool} has all that was answered"
     port = as_integer("port", given.port, 0, 65535)
-    settings = given.chosen(name for name in SETTINGS if name in given.said)
+    settings = given.told(*SETTINGS)
     if given.fitted is not None:
         given.refuse(FITTED.values(), "--fitted has its own")
         given.needs("logs", "benchmarks")
@@ -82,8 +77,7 @@ def run(given: Given) -> None:
             raise ValueError(f"ratings must be for a new file, {given.pool} has players")
         if players:
             pool.add_many(players)
-        if not given.quiet:
-            address = f"http://{given.host}:{listener.getsockname()[1]}/docs"
-            show(f"{len(pool)} players at {address}", flush=True)
+        address = f"http://{given.host}:{listener.getsockname()[1]}/docs"
+        given.say(f"{len(pool)} players at {address}")
         atexit.register(pool.close)  # a signal ends the process without leaving this block
         serve(pool, listener)

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 from matchenv.cli import options as shared
 from matchenv.cli.parser import GOES_ON, Command, Existing, Given, Parser
-from matchenv.envs import ENVIRONMENTS
-from matchenv.evaluation.registry import ONE_PLAYER
 from matchenv.runtime.jobs import RunOptions
 
 if TYPE_CHECKING:
@@ -26,8 +24,6 @@ NOT_WITH_TUNE = {
 }  # fmt: skip
 NOT_TOGETHER = (("seed", "seeds"), ("algo", "imitate"), ("space", "space_file"))
 TUNING_TIMESTEPS = 256_000
-
-WORK = ("device", "threads", "quiet")
 
 
 def declare_train(add: Parser) -> Command:
@@ -61,7 +57,7 @@ def declare_train(add: Parser) -> Command:
     add.option("--allow-code", "with --resume, import classes outside matchenv that the folder "
                "names", False)  # fmt: skip
     add.group("environment (defaults: as in the file)")
-    add.option("--env", "where to train", ONE_PLAYER, tuple(ENVIRONMENTS))
+    shared.declare(add, "env")
     add.option("--env-kwargs", "options of the environment as KEY=VALUE, instead of options such "
                "as --rank; of a list, as prior=[informative,equal], equally many environments have "
                "each value", ())  # fmt: skip
@@ -91,10 +87,13 @@ def declare_train(add: Parser) -> Command:
     given = yield
     check(given)
     given.needs("agents")
-    if given.tune is not None:
-        tune(given)
+    given.note = lambda: GOES_ON
+    # What is wrong with the options shows before anything is made.
+    config = None if given.resume is not None else configured(given)
+    if config is not None and given.tune is not None:
+        tune(given, config)
     else:
-        train(given)
+        train(given, config)
 
 
 def check(given: Given) -> None:
@@ -117,15 +116,12 @@ def check(given: Given) -> None:
             raise ValueError(f"{one} must be left out where {other} is given")
 
 
-def train(given: Given) -> None:
-    """Train once, or once for each seed, and compare."""
-    given.note = lambda: GOES_ON
-    # What is wrong with the options shows before anything is made.
-    config = None if given.resume is not None else configured(given)
+def train(given: Given, config: RunConfig | None) -> None:
+    """Train once, or once for each seed, and compare; go on where there is no configuration."""
     from matchenv.agents.learned_names import RUNS
     from matchenv.agents.training import continue_training, start_training, train_seeds
 
-    out, work = given.out, given.chosen(WORK)
+    out, work = given.out, given.chosen(("device", "threads", "quiet"))
     if config is None:
         more = given.chosen(("timesteps", "allow_code"))
         folders = [continue_training(given.resume, **more, **work)]
@@ -148,10 +144,8 @@ def train(given: Given) -> None:
     given.say_where(folder=out)
 
 
-def tune(given: Given) -> None:
+def tune(given: Given, config: RunConfig) -> None:
     """Search for hyperparameters."""
-    given.note = lambda: GOES_ON
-    config = configured(given)
     from matchenv.agents.config_file import parse_pairs, read_yaml
     from matchenv.agents.environments import PROBLEMS
     from matchenv.agents.learned_names import RUNS
@@ -181,13 +175,14 @@ def configured(given: Given) -> RunConfig:
     from matchenv.agents.run_config import configured
 
     hyperparameters = parse_pairs("hyperparams", list(given.hyperparams))
-    algorithm = given.algo
+    algorithm, timesteps = given.algo, given.timesteps
     if given.imitate is not None:
         algorithm, hyperparameters["teacher"] = "imitation", given.imitate
-    tuned = given.tune is not None and given.timesteps is None
+    if given.tune is not None and timesteps is None:
+        timesteps = TUNING_TIMESTEPS
     return configured(
         algorithm,
-        timesteps=TUNING_TIMESTEPS if tuned else given.timesteps,
+        timesteps=timesteps,
         config_file=given.config,
         hyperparameters=hyperparameters,
         env_kwargs=shared.with_pairs(given.env_kwargs, shared.own_options(given)),

@@ -12,7 +12,7 @@ import pytest
 from matchenv.cli import LONGEST_MESSAGE, one_line, run_command
 from matchenv.runtime.checks import printable
 
-REPLAY = ["replay", "log.csv"]
+RANK = ["rank", "log.csv"]
 LOG = "game,player,score\n1,a\x1b[31m\x07,1\n1,b,0\n2,a\x1b[31m\x07,0\n2,b,1\n"
 
 
@@ -47,10 +47,10 @@ def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
 def test_names_cannot_talk_to_the_terminal(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
     monkeypatch.chdir(tmp_path)
     Path("log.csv").write_text(LOG)
-    assert run_command(REPLAY) == 0
+    assert run_command(RANK) == 0
     said = capsys.readouterr()
-    assert "a\\x1b[31m\\x07 (2 games)" in said.out
-    assert run_command([*REPLAY, "--columns", "player=\x1b]0;x\x07"]) == 2
+    assert "\na\\x1b[31m\\x07 " in said.out
+    assert run_command([*RANK, "--columns", "player=\x1b]0;x\x07"]) == 2
     said = capsys.readouterr()
     assert said.err.count("\n") == 1
     assert said.err.strip().isprintable()
