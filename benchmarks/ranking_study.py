@@ -24,7 +24,7 @@ from matchenv.evaluation.rollout import Batch, Decisions, steps
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.logs.text_table import read_ratings
 from matchenv.runtime.files import Arrays
-from matchenv.runtime.jobs import Job, RunOptions, run_jobs
+from matchenv.runtime.jobs import Job, RunOptions
 
 Floats = NDArray[np.float64]
 
@@ -111,7 +111,7 @@ def study(
     asked = {**settings.description(), "rules": list(rules), "block": block,
              "means": None if means is None else means.tolist()}  # fmt: skip
     with run.store(asked) as store:
-        played = run_jobs(jobs, store, run)
+        played = store.results(jobs)
     found = {rule: np.concatenate([each[rule] for each in played]) for rule in played[0]}
     # How often each resample has each seed; the first is the seeds themselves.
     weights = np.ones((RESAMPLES + 1, seeds)) / seeds

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 
 import numpy as np
@@ -37,7 +37,7 @@ from matchenv.evaluation.rollout import Sums, TrueSkills
 from matchenv.evaluation.seeds import BENCH, INSTANCES, POLICIES, episode_seeds
 from matchenv.evaluation.tables import Column, markdown_table, text_table
 from matchenv.runtime.files import json_bytes
-from matchenv.runtime.jobs import RunOptions, Store, run_jobs
+from matchenv.runtime.jobs import RunOptions, Store
 from matchenv.runtime.provenance import provenance
 
 Floats = NDArray[np.float64]
@@ -262,22 +262,21 @@ def run_bench(
     asked = {"command": "bench", "protocol": protocol_digest(), "method": method, "policies": who,
              "only": list(only)}  # fmt: skip
     with run.store(asked) as store:
-        totals, refused = play_families(list(who), families, store, run)
+        totals, refused = play_families(list(who), families, store)
         result = Result(method or next(iter(who)), who, families, totals, refused)
-        run.finish(store, result, result.files().items())
+        store.finish(result, result.files().items())
     return result
 
 
 def play_families(
-    policies: Sequence[str], families: Sequence[Family], store: Store | None, run: RunOptions
+    policies: Sequence[str], families: Sequence[Family], store: Store
 ) -> tuple[dict[str, Floats], dict[str, tuple[str, ...]]]:
     """Play every episode of some families, with the marks.
 
     Args:
         policies: labels of policies, at least one.
         families: where.
-        store: where finished jobs lie; None keeps nothing.
-        run: how to work.
+        store: where finished jobs lie.
 
     Returns:
         Totals of true q by label, those of the marks among them, shape (F, E) each; and by label
@@ -288,11 +287,11 @@ def play_families(
     """
     plans = [_plan(family, policies) for family in families]
     jobs = [
-        replace(job, name=f"{family.name}_{job.name}")
+        job._replace(name=f"{family.name}_{job.name}")
         for family, plan in zip(families, plans, strict=True)
         for job in plan.jobs()
     ]
-    found = iter(run_jobs(jobs, store, run))
+    found = iter(store.results(jobs))
     played = [{each.label: next(found)[TRUE_Q] for each in plan.candidates} for plan in plans]
     totals = {
         label: np.array([each.get(label, each[LOW_END]) for each in played])

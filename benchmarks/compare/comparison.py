@@ -290,8 +290,8 @@ def run_comparison(
         named, settings, places, episodes, seed, references=(against, *kind.marks)
     )
     with run.store({"command": "compare", **asked}) as store:
-        found = Comparison(play(plan, store, run), against.rstrip("/\\"), settings, asked)
-        run.finish(store, found, found.files())
+        found = Comparison(play(plan, store), against.rstrip("/\\"), settings, asked)
+        store.finish(found, found.files())
     return found
 
 

@@ -140,7 +140,7 @@ def run_tuning(
     texts = policies if policies is not None else expanded(TRIED.get(env, kind.policies))
     plan, asked = plan_of(texts, settings, places, episodes, seed, purpose=TUNING)
     with run.store({"command": "tune", "measure": measure, **asked}) as store:
-        rows = play(plan, store, run)
+        rows = play(plan, store)
         found = Tuning(rows, measure)
         files = {
             **rows.files(),
@@ -149,5 +149,5 @@ def run_tuning(
             "tuning.md": found.text().encode(),
             **dict(import_module(kind.further).files(rows) if kind.further else ()),
         }
-        run.finish(store, found, files.items())
+        store.finish(found, files.items())
     return found

@@ -233,7 +233,7 @@ def judge(
             matchers = [present, *(each for each in names if each != present.label)]
             cells = [load_of(title, load.ticks_rate)]
             plan, asked = plan_of(matchers, kind, cells, runs, settings.seed, purpose=purpose)
-            return Comparison(play(plan, store, run), present.label, kind, asked)
+            return Comparison(play(plan, store), present.label, kind, asked)
 
         tuned: dict[str, str] = {}
         ours, names = "", policies
@@ -273,8 +273,8 @@ def judge(
             **differences_of(comparison, load.tick_minutes, ours, failed=failed),
         )  # fmt: skip
         judgement.comparison = comparison
-        if store is not None:
-            run.finish(store, judgement, _files(judgement).items())
+        if run.out is not None:
+            store.finish(judgement, _files(judgement).items())
     return judgement
 
 

@@ -33,7 +33,7 @@ from matchenv.evaluation.seeds import spans_of
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.files import Arrays, json_bytes, npz_bytes, records_csv
-from matchenv.runtime.jobs import Job, RunOptions, run_jobs
+from matchenv.runtime.jobs import Job, RunOptions
 from matchenv.runtime.provenance import versions
 from matchenv.trueskill import true_draw_density
 
@@ -130,7 +130,7 @@ def run_bound(
     plan = replace(plan, summary=partial(Sums, tuple(OnePlayer.measures), fields=("met",)))
     asked = {"command": "bound", "depth": depth, **asked}
     with run.store(asked) as store:
-        rows = play(plan, store, run)
+        rows = play(plan, store)
         seeds = rows.seeds[0].tolist()
         jobs = [
             Job(
@@ -142,7 +142,7 @@ def run_bound(
             for c, cell in enumerate(plan.cells)
             for first, count in spans_of(episodes, BLOCK)
         ]  # fmt: skip
-        done = run_jobs(jobs, store, run)
+        done = store.results(jobs)
         path, paid = (np.concatenate([each[name] for each in done]) for name in ("bound", "paid"))
         path = path.reshape(len(plan.cells), episodes)
         paid = np.moveaxis(paid.reshape(*path.shape, -1), -1, 1)
@@ -168,7 +168,7 @@ def run_bound(
             "bound.json": json_bytes(found, checked=True),
             "bound.csv": records_csv(records),
         }
-        run.finish(store, found, files.items())
+        store.finish(found, files.items())
     return found
 
 

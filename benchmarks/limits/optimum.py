@@ -39,7 +39,7 @@ from matchenv.evaluation.seeds import TRUTHS, episode_seeds, spans_of, stream_of
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.files import Arrays, json_bytes, records_csv
-from matchenv.runtime.jobs import Job, RunOptions, run_jobs
+from matchenv.runtime.jobs import Job, RunOptions
 from matchenv.runtime.provenance import versions
 from matchenv.trueskill import true_draw_density
 
@@ -161,7 +161,7 @@ def run_optimum(
         **{name: getattr(settings, name) for name in ("belief", *SHARED)},
     }
     with run.store(asked) as store:
-        done = iter(run_jobs(jobs, store, run, unit="instance"))
+        done = iter(store.results(jobs))
         found = []
         for settings, candidates in problems:
             blocks = [next(done) for _ in spans_of(episodes, BLOCK)]
@@ -180,7 +180,7 @@ def run_optimum(
             "optimum.json": json_bytes(content, checked=True),
             "optimum.csv": records_csv(records),
         }
-        run.finish(store, found, files.items())
+        store.finish(found, files.items())
     return found
 
 

@@ -168,8 +168,8 @@ def run_study(
     run = run or RunOptions()
     settings = StudySettings(policies, **options)
     with run.store({"command": "study", **settings.described()}) as store:
-        study = Study(settings, play(settings.plan(), store, run))
-        run.finish(store, study, study.files())
+        study = Study(settings, play(settings.plan(), store))
+        store.finish(study, study.files())
     return study
 
 

@@ -15,7 +15,7 @@ from matchenv.evaluation.cells import Cell
 from matchenv.evaluation.rollout import ALL, PolicyMaker, Summary, column_of, rollout
 from matchenv.evaluation.seeds import policy_key, sequence_of
 from matchenv.runtime.files import Arrays, columns_csv, npz_bytes
-from matchenv.runtime.jobs import CLOCK, Job, RunOptions, Store, run_jobs
+from matchenv.runtime.jobs import CLOCK, Job, Store
 
 Floats = NDArray[np.float64]
 
@@ -153,40 +153,33 @@ class EpisodeTable:
         return {"episodes.npz": npz_bytes(columns), "episodes.csv": columns_csv(columns)}
 
 
-def play(plan: Plan, store: Store | None, run: RunOptions) -> EpisodeTable:
-    """Play what is missing of a plan.
+def play(plan: Plan, store: Store) -> EpisodeTable:
+    """Play what a plan asks for.
 
     Args:
         plan: what to play.
-        store: where finished jobs lie; None keeps nothing.
-        run: how to work; no number depends on it.
+        store: where finished jobs lie.
 
     Raises:
-        ValueError: for a damaged store.
         OSError: if a job cannot be written; the finished ones stay.
     """
-    played = run_jobs(plan.jobs(), store, run)
+    played = store.results(plan.jobs())
     priors = 1 + max(block.prior for block in plan.blocks)
     shape = (len(plan.cells), len(plan.candidates), priors)
-
-    def joined(name: str) -> NDArray[Any]:
-        found = np.concatenate([each[name] for each in played])
-        return found.reshape(*shape, -1, *found.shape[1:])
-
-    def summed(arrays: Sequence[NDArray[Any]], *split: int) -> NDArray[Any]:
-        stacked = np.stack(arrays)
-        found: NDArray[Any] = stacked.reshape(*split, -1, *stacked.shape[1:]).sum(axis=len(split))
-        return found
-
-    clocks = summed([each.get(CLOCK, np.zeros(2)) for each in played], *shape[:2])
-    rates = np.full(clocks.shape[:2], np.nan)
-    np.divide(clocks[..., 0], clocks[..., 1], out=rates, where=clocks[..., 1] > 0.0)
-    seeds = np.concatenate([np.array(block.seeds, dtype=np.uint64) for block in plan.blocks])
+    clocks = np.stack([each.pop(CLOCK, np.zeros(2)) for each in played])
+    decisions, seconds = np.moveaxis(clocks.reshape(*shape[:2], -1, 2).sum(axis=2), -1, 0)
+    rates = np.full(shape[:2], np.nan)
+    np.divide(decisions, seconds, out=rates, where=seconds > 0.0)
     arrays, totals = dict[str, Any](), dict[str, Any]()
     for name in played[0]:
+        found = [each[name] for each in played]
         if name.startswith(TOTAL):
-            totals[name.removeprefix(TOTAL)] = summed([each[name] for each in played], *shape)
-        elif name != CLOCK:
-            arrays[name] = joined(name)
+            blocks = np.stack(found)
+            total = blocks.reshape(*shape, -1, *blocks.shape[1:]).sum(axis=3)
+            totals[name.removeprefix(TOTAL)] = total
+        else:
+            rows = np.concatenate(found)
+            arrays[name] = rows.reshape(*shape, -1, *rows.shape[1:])
+    seeds = np.concatenate([np.array(block.seeds, dtype=np.uint64) for block in plan.blocks])
     labels = tuple(candidate.label for candidate in plan.candidates)
     return EpisodeTable(plan.cells, labels, seeds.reshape(priors, -1), arrays, rates, totals)

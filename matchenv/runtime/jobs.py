@@ -14,7 +14,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from operator import methodcaller
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
@@ -41,8 +41,7 @@ SETTINGS, BLOCKS = "settings.json", "blocks"
 CLOCK = "clock"
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """A block of work, seeded by itself.
 
     Attributes:
@@ -56,45 +55,6 @@ class Job:
     count: int
     call: Callable[[], Arrays]
     lasting: bool = True
-
-
-@dataclass(frozen=True)
-class Store:
-    """A folder of finished jobs and results; made by ``RunOptions.store``.
-
-    Attributes:
-        folder: the folder.
-        settings_key: a checksum of the settings.
-    """
-
-    folder: Path
-    settings_key: str
-
-    def path(self, job: Job) -> Path:
-        """Return the file of a job."""
-        return self.folder / BLOCKS / f"{job.name}.npz"
-
-    def load(self, job: Job) -> Arrays | None:
-        """Return the result of a job; None if it is not finished, or its file is damaged."""
-        if not job.lasting:
-            return None
-        try:
-            return read_npz(self.path(job), [self.settings_key, job.name])
-        except FileNotFoundError:
-            return None
-        except ValueError as error:
-            warnings.warn(f"{error}; it is done again", stacklevel=3)
-            return None
-
-    def save(self, job: Job, arrays: Arrays) -> None:
-        """Write the result of a job, whole or not at all.
-
-        Raises:
-            OSError: if it cannot be written, a full disk included.
-        """
-        if job.lasting:
-            kept = {key: array for key, array in arrays.items() if key != CLOCK}
-            write_bytes(self.path(job), npz_bytes(kept, [self.settings_key, job.name]))
 
 
 @dataclass(frozen=True)
@@ -123,10 +83,10 @@ class RunOptions:
     report: Callable[[Any], object] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "workers", as_engine(self.workers))
+        as_engine(self.workers)  # refuses a bad number
 
     @contextmanager
-    def store(self, settings: Mapping[str, Any]) -> Iterator[Store | None]:
+    def store(self, settings: Mapping[str, Any]) -> Iterator[Store]:
         """Open the folder for the time of a block, in which no other process works.
 
         Args:
@@ -139,13 +99,14 @@ class RunOptions:
             OSError: for a folder that cannot be written.
         """
         if self.out is None:
-            yield None
+            yield Store(self, None, "")
             return
         folder = Path(self.out)
         content = json_bytes({"format": FORMAT, **settings, "made_with": provenance()})
         wanted = json.loads(content)
         with folder_lock(folder):
-            differing = _differing(folder, wanted)
+            known = _known_settings(folder)
+            differing = [] if known is None else list(_differences(known, wanted))
             if differing and not self.replace_out:
                 raise ValueError(
                     f"out holds results that were made with other settings, versions or files: "
@@ -157,12 +118,58 @@ class RunOptions:
                 # First, so that at no time these settings have the others' blocks.
                 shutil.rmtree(blocks, ignore_errors=True)
             # Before there is anything else, so that the folder is known as ours at any time.
-            if not _holds(folder / SETTINGS, content):
+            if known != wanted:
                 write_bytes(folder / SETTINGS, content)
             blocks.mkdir(exist_ok=True)
-            yield Store(folder, checksum(wanted))
+            yield Store(self, folder, checksum(wanted))
 
-    def finish(self, store: Store | None, found: Any, files: Iterable[tuple[str, bytes]]) -> None:
+
+class Store(NamedTuple):
+    """A folder of finished jobs and results; made by ``RunOptions.store``.
+
+    Attributes:
+        run: how to work.
+        folder: the folder; None keeps nothing.
+        key: a checksum of the settings.
+    """
+
+    run: RunOptions
+    folder: Path | None
+    key: str
+
+    def results(self, jobs: Sequence[Job]) -> list[Arrays]:
+        """Do the jobs that are not finished, and keep each result as it comes.
+
+        Args:
+            jobs: independent of each other, each with a name of its own.
+
+        Returns:
+            The arrays of each job, in the order of the jobs; ``CLOCK`` only of those done now.
+
+        Raises:
+            OSError: if a result cannot be written, a full disk included; the finished ones stay.
+        """
+        kept = {} if self.folder is None else {
+            job.name: self.folder / BLOCKS / f"{job.name}.npz" for job in jobs if job.lasting
+        }  # fmt: skip
+        known = {name: arrays for name, path in kept.items()
+                 if (arrays := _read(path, [self.key, name])) is not None}  # fmt: skip
+        missing = [job for job in jobs if job.name not in known]
+        total, left = (sum(job.count for job in each) for each in (jobs, missing))
+        with (
+            closing(as_engine(self.run.workers).results(methodcaller("call"), missing)) as found,
+            tqdm(total=total, initial=total - left, unit="episode", disable=self.run.quiet) as bar,
+        ):
+            for number, arrays in found:
+                job = missing[number]
+                known[job.name] = arrays
+                if job.name in kept:
+                    lasting = {key: array for key, array in arrays.items() if key != CLOCK}
+                    write_bytes(kept[job.name], npz_bytes(lasting, [self.key, job.name]))
+                bar.update(job.count)
+        return [known[job.name] for job in jobs]
+
+    def finish(self, found: Any, files: Iterable[tuple[str, bytes]]) -> None:
         """Write result files, by name, and report what was found.
 
         A file with equal content is left alone.
@@ -172,76 +179,45 @@ class RunOptions:
                 reported all the same.
         """
         try:
-            if store is not None:
-                places = [(store.folder / name, content) for name, content in files]
-                new = [(place, content) for place, content in places if not _holds(place, content)]
-                for place, _ in new:
-                    place.parent.mkdir(parents=True, exist_ok=True)
+            if self.folder is not None:
+                new = []
+                for name, content in files:
+                    place = self.folder / name
+                    if not place.is_file() or place.read_bytes() != content:
+                        place.parent.mkdir(parents=True, exist_ok=True)
+                        new.append((place, content))
                 write_together(new)
         finally:
-            if self.report is not None:
-                self.report(found)
+            if self.run.report is not None:
+                self.run.report(found)
 
 
-def run_jobs(
-    jobs: Sequence[Job],
-    store: Store | None,
-    run: RunOptions,
-    unit: str = "episode",
-) -> list[Arrays]:
-    """Do the jobs that are not finished, and keep each result as it comes.
-
-    Args:
-        jobs: independent of each other, each with a name of its own.
-        store: where finished jobs lie; None keeps nothing.
-        run: how to work; no number depends on it.
-        unit: unit of the progress bar.
-
-    Returns:
-        The arrays of each job, in the order of the jobs; ``CLOCK`` only of those done now.
-
-    Raises:
-        OSError: if a result cannot be written; the finished ones stay.
-    """
-    loaded = {job.name: None if store is None else store.load(job) for job in jobs}
-    known = {name: arrays for name, arrays in loaded.items() if arrays is not None}
-    missing = [job for job in jobs if job.name not in known]
-    total, left = (sum(job.count for job in each) for each in (jobs, missing))
-    with (
-        closing(as_engine(run.workers).results(methodcaller("call"), missing)) as results,
-        tqdm(total=total, initial=total - left, unit=unit, disable=run.quiet) as bar,
-    ):
-        for number, arrays in results:
-            job = missing[number]
-            if store is not None:
-                store.save(job, arrays)
-            known[job.name] = arrays
-            bar.update(job.count)
-    return [known[job.name] for job in jobs]
-
-
-def _holds(path: Path, content: bytes) -> bool:
+def _read(path: Path, belongs_to: list[str]) -> Arrays | None:
+    """Return the result of a job; None if it is not finished, or its file is damaged."""
     try:
-        return path.read_bytes() == content
+        return read_npz(path, belongs_to)
     except FileNotFoundError:
-        return False
+        return None
+    except ValueError as error:
+        warnings.warn(f"{error}; it is done again", stacklevel=3)
+        return None
 
 
-def _differing(folder: Path, wanted: dict[str, Any]) -> list[str]:
-    """Describe how a folder's settings differ from the wanted ones; empty for a new folder."""
+def _known_settings(folder: Path) -> dict[str, Any] | None:
+    """Return what the results of a folder were made with; None for a new folder."""
     file = folder / SETTINGS
     try:
-        known = read_json(file)
+        found = read_json(file)
     except FileNotFoundError:
         if any(path.name != LOCK for path in folder.iterdir()):
             raise ValueError(
                 f"out must be a new folder or one with results of this command, got {folder} "
                 "with other files in it"
             ) from None
-        return []
+        return None
     except ValueError:
         raise ValueError(f"{file} is damaged; choose another folder") from None
-    return list(_differences(known if isinstance(known, dict) else {}, wanted))
+    return found if isinstance(found, dict) else {}
 
 
 def _differences(known: dict[str, Any], wanted: dict[str, Any], inside: str = "") -> Iterator[str]:

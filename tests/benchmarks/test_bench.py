@@ -141,9 +141,8 @@ def test_who_refuses_a_family_scores_0_there() -> None:
     drifting = protocol.Family(0, "drift", "drift", Settings.checked(
         num_opponents=3, horizon=3, tau=0.1, rank="top", noise="opponent"
     ))  # fmt: skip
-    totals, refused = play_families(
-        ["kg:belief=full"], [drifting], None, RunOptions(workers=1, quiet=True)
-    )
+    with RunOptions(workers=1, quiet=True).store({}) as store:
+        totals, refused = play_families(["kg:belief=full"], [drifting], store)
     assert refused == {"kg:belief=full": ("drift",)}
     np.testing.assert_array_equal(totals["kg:belief=full"], totals["drawchance"])
     assert set(totals) == {"kg:belief=full", "drawchance", "oracle", TOLD}

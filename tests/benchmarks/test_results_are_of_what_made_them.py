@@ -80,13 +80,13 @@ def test_a_policy_that_was_replaced_is_named(
 def test_a_policy_that_is_replaced_while_it_plays_is_refused(
     policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
 ) -> None:
-    save = jobs.Store.save
+    save = jobs.write_bytes
 
     def save_and_replace(*arguments: Any) -> None:
         save(*arguments)
         (tmp_path / f"{policy}_rule.py").write_text("CHOICE = 1\n")
 
-    monkeypatch.setattr(jobs.Store, "save", save_and_replace)
+    monkeypatch.setattr(jobs, "write_bytes", save_and_replace)
     words = ["compare", *COMMANDS["compare"], "--rank", "bottom", "--policy"]
     assert run_command([*words, f"{policy}:Fixed", "pe"]) == 2
     assert f"files of policy '{policy}:Fixed' must stay as they are" in capsys.readouterr().err

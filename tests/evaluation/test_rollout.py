@@ -83,7 +83,8 @@ def table_of(episodes: int, texts: tuple[str, ...], block: int = 4) -> EpisodeTa
     summary = partial(Sums, None, {"first": slice(0, 5), ALL: slice(0, 15)}, 15)
     plan = Plan(candidates, cells, blocks, lambda cell, _: replace(SETTINGS, **cell.options), 7,
                 summary)  # fmt: skip
-    return play(plan, None, RunOptions(workers=1, quiet=True))
+    with RunOptions(workers=1, quiet=True).store({}) as store:
+        return play(plan, store)
 
 
 def test_table_has_a_row_for_each_episode() -> None:

@@ -24,7 +24,7 @@ from fault_injection import FULL, KILL, Ended, Fault, content_of, with_fault
 
 from matchenv.cli import run_command
 from matchenv.runtime.files import Arrays
-from matchenv.runtime.jobs import Job, RunOptions, run_jobs
+from matchenv.runtime.jobs import Job, RunOptions
 
 # Where there are files without a disk; None for where temporary files usually are.
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
@@ -175,9 +175,9 @@ def store(folder: Path) -> None:
     options = RunOptions(folder / "new" / "out", workers=1, quiet=True)
     with options.store({"seed": 1}) as opened:
         jobs = [Job(f"square{number}", 1, partial(squared, number)) for number in range(2)]
-        found = run_jobs(jobs, opened, options)
+        found = opened.results(jobs)
         content = b"".join(each["value"].tobytes() for each in found)
-        options.finish(opened, None, [("curves/top.csv", content)])
+        opened.finish(None, [("curves/top.csv", content)])
 
 
 LONG_COMMANDS = (

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from matchenv.runtime.files import Arrays, folder_lock
-from matchenv.runtime.jobs import CLOCK, Job, RunOptions, run_jobs
+from matchenv.runtime.jobs import CLOCK, Job, RunOptions
 
 SETTINGS = {"command": "test", "seed": 3, "names": ["a", "b"]}
 
@@ -41,7 +41,7 @@ def run(
     ]
     run = RunOptions(folder, quiet=True, **{"workers": 1, **dict(options)})
     with run.store({**SETTINGS, **settings}) as store:
-        return [int(arrays["value"]) for arrays in run_jobs(jobs, store, run)]
+        return [int(arrays["value"]) for arrays in store.results(jobs)]
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError])
@@ -112,10 +112,10 @@ def test_what_was_found_is_reported_even_if_it_cannot_be_written(tmp_path: Path)
     options = RunOptions(tmp_path / "out", report=reported.append)
     with options.store(SETTINGS) as store:
         for word in ("old", "new"):
-            options.finish(store, word, [("below/a.txt", word.encode())])
+            store.finish(word, [("below/a.txt", word.encode())])
         assert (tmp_path / "out" / "below" / "a.txt").read_text() == "new"
         with pytest.raises(IsADirectoryError):
-            options.finish(store, "lost", [("below", b"a folder is none")])
+            store.finish("lost", [("below", b"a folder is none")])
     assert reported == ["old", "new", "lost"]
 
 
