@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -30,6 +30,9 @@ from matchenv.envs.queue.settings import QUEUE_NUMBERS, QueueSettings
 from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, RANKING
 from matchenv.runtime.checks import as_integer, as_positive_number
+
+# Observations that are read at a time: so many stay in the processor's cache.
+AT_ONCE = 1024
 
 # Score of an action that is not allowed.
 NOT_ALLOWED = -1e9
@@ -51,7 +54,7 @@ class Numbers(NamedTuple):
     """Rows and context of n observations with M actions each.
 
     Attributes:
-        rows: shape (n, M, R); the first number is the first score, the second the logarithm of
+        rows: shape (n, R, M); the first number is the first score, the second the logarithm of
             the weight of an action among the good ones.
         allowed: 1 where an action may be chosen, else 0, shape (n, M).
         context: shape (n, K).
@@ -60,6 +63,10 @@ class Numbers(NamedTuple):
     rows: torch.Tensor
     allowed: torch.Tensor
     context: torch.Tensor
+
+
+# The same, each number of the rows of shape (n, M), each of the context of shape (n,).
+Apart: TypeAlias = tuple[Sequence[torch.Tensor], torch.Tensor, Sequence[torch.Tensor]]
 
 
 class Reader(BaseFeaturesExtractor):
@@ -91,18 +98,22 @@ class Reader(BaseFeaturesExtractor):
         """Return the constructor's further arguments for an environment."""
 
     @abstractmethod
-    def numbers(self, observations: torch.Tensor) -> Numbers:
-        """Return rows and context of observations, shape (n, size)."""
+    def numbers(self, observations: torch.Tensor) -> Apart:
+        """Return rows, what is allowed and context of observations, shape (n, size)."""
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
         """Return the numbers of observations in one row each, for ``split``."""
-        rows, allowed, context = self.numbers(observations)
-        return torch.cat((rows.flatten(1), allowed, context), dim=1)
+        flat = observations.new_empty(len(observations), self.features_dim)
+        parts = zip(observations.split(AT_ONCE), flat.split(AT_ONCE), strict=True)
+        for part, place in parts:
+            rows, allowed, context = self.numbers(part)
+            torch.cat((*rows, allowed, torch.stack(tuple(context), dim=1)), dim=1, out=place)
+        return flat
 
     def split(self, flat: torch.Tensor) -> Numbers:
         """Return the numbers out of what ``forward`` gives."""
         end = self.row_size * self.num_actions
-        rows = flat[:, :end].view(flat.shape[0], self.num_actions, self.row_size)
+        rows = flat[:, :end].view(flat.shape[0], self.row_size, self.num_actions)
         return Numbers(
             rows, flat[:, end : end + self.num_actions], flat[:, end + self.num_actions :]
         )
@@ -161,8 +172,8 @@ class OpponentReader(Reader):
         """Return horizon and beta."""
         return {name: getattr(settings, name) for name in ("horizon", "beta")}
 
-    def numbers(self, observations: torch.Tensor) -> Numbers:
-        """Return rows and context, as the class says."""
+    def numbers(self, observations: torch.Tensor) -> Apart:
+        """Return rows, what is allowed and context, as the class says."""
         unit = 0.5 / self.beta**2
         players = self.num_actions + 1
         size = self.belief.observation_size(self.num_actions)
@@ -173,39 +184,39 @@ class OpponentReader(Reader):
         gap = (mu[:, :1] - mu[:, 1:]) * math.sqrt(unit)
         square = gap * gap
         online = observations[:, size:] if self.masked else torch.ones_like(gap)
-        unavailable = NOT_ALLOWED * (1.0 - online)
 
-        def below_best(scores: torch.Tensor) -> torch.Tensor:
-            return scores - (scores + unavailable).amax(1, keepdim=True)
+        def best(scores: torch.Tensor) -> torch.Tensor:
+            shown = scores + NOT_ALLOWED * (1.0 - online) if self.masked else scores
+            return shown.amax(-1, keepdim=True)
 
         standardised = square / (1.0 + variance)
         log_density = -0.5 * (standardised + torch.log1p(variance))
-        score = below_best(log_density)
+        highest = best(log_density)
+        score = log_density - highest
         nearness = _squashed(score)
         half_log_variance = 0.5 * torch.log(variance + LEAST_VARIANCE)
         near = torch.exp(-0.5 * square / (variance + 0.05))
-        third, *last = (
-            _squashed(below_best(-0.5 * square / (1.0 + widening * variance)))
-            for widening in self.widenings
-        )
+        widening = variance.new_tensor(self.widenings)[:, None, None]
+        wide = -0.5 * square / (1.0 + widening * variance)
+        third, *last = _squashed(wide - best(wide))
         distance = torch.sqrt(standardised + LEAST_SQUARE).clamp_max(4.0) - 1.0
         rows = (score, nearness, third, half_log_variance, distance, near, *last)
         share = observations[:, size - 1].clamp_min(0.0)
-        unknown = online * (variance / variance.amax(1, keepdim=True)) ** 6
-        good = online * torch.exp(nearness)
+        unknown = _shares(online * (variance / variance.amax(1, keepdim=True)) ** 6)
+        good = _shares(online * torch.exp(nearness))
+        middle = (unknown * gap).sum(1, keepdim=True)
         context = (
-            10.0 * (log_density + unavailable).amax(1) + 1.0,
+            10.0 * highest[:, 0] + 1.0,
             0.5 * torch.log(unit * deviations[:, 0] ** 2 + LEAST_VARIANCE),
             0.7 * torch.log((online * near).sum(1) + 0.1),
             2.0 * (gap * torch.rsqrt(1.0 + square)).mean(1).abs() - 1.0,
             2.0 * share - 1.0,
             0.5 * torch.log((share * self.horizon).clamp_min(1.0)) - 2.0,
-            _mean(half_log_variance, good),
-            0.5
-            * torch.log(_mean((gap - _mean(gap, unknown)[:, None]) ** 2, unknown) + LEAST_SPREAD),
-            0.5 * torch.log(_mean(variance, unknown)),
+            (good * half_log_variance).sum(1),
+            0.5 * torch.log((unknown * (gap - middle) ** 2).sum(1) + LEAST_SPREAD),
+            0.5 * torch.log((unknown * variance).sum(1)),
         )
-        return Numbers(torch.stack(rows, dim=2), online, torch.stack(context, dim=1))
+        return rows, online, context
 
 
 class CandidateReader(Reader):
@@ -255,8 +266,8 @@ class CandidateReader(Reader):
             "beta": settings.beta,
         }  # fmt: skip
 
-    def numbers(self, observations: torch.Tensor) -> Numbers:
-        """Return rows and context, as the class says."""
+    def numbers(self, observations: torch.Tensor) -> Apart:
+        """Return rows, what is allowed and context, as the class says."""
         places = observations[:, : 4 * self.num_actions].view(-1, 4, self.num_actions)
         mu, sigma, waited, present = places.unbind(dim=1)
         waiting, to_ask, playing = (
@@ -274,21 +285,17 @@ class CandidateReader(Reader):
         best = (score + NOT_ALLOWED * (1.0 - allowed)).amax(1, keepdim=True)
         place = ((mu - self.mean) / self.deviation).abs().clamp_max(4.0)
         uncertainty = torch.log((sigma / self.deviation).clamp(1e-2, 1e2))
-        own = torch.stack((place - 1.0, uncertainty + 0.8, torch.log1p(ticks) - 0.5), dim=2)
-        own = own * allowed.unsqueeze(2)
-        first = torch.stack((score, _squashed(score - best), waits), dim=2)
-        context = torch.stack(
-            (
-                4.0 * best[:, 0] - 2.0,
-                0.5 * torch.log(playing / self.game_length + 0.1),
-                0.5 * torch.log(waiting + 1.0) - 1.0,
-                2.0 * to_ask / waiting.clamp_min(1.0) - 1.0,
-            ),
-            dim=1,
+        own = tuple(
+            allowed * each for each in (place - 1.0, uncertainty + 0.8, torch.log1p(ticks) - 0.5)
         )
-        return Numbers(
-            torch.cat((first, own), dim=2), allowed, torch.cat((own[:, 0], context), dim=1)
+        context = (
+            *(each[:, 0] for each in own),
+            4.0 * best[:, 0] - 2.0,
+            0.5 * torch.log(playing / self.game_length + 0.1),
+            0.5 * torch.log(waiting + 1.0) - 1.0,
+            2.0 * to_ask / waiting.clamp_min(1.0) - 1.0,
         )
+        return (score, _squashed(score - best), waits, *own), allowed, context
 
 
 class PairReader(Reader):
@@ -345,8 +352,8 @@ class PairReader(Reader):
         """Return items, beta, horizon and cut."""
         return {name: getattr(settings, name) for name in ("num_items", "beta", "horizon", "cut")}
 
-    def numbers(self, observations: torch.Tensor) -> Numbers:
-        """Return rows and context, as the class says."""
+    def numbers(self, observations: torch.Tensor) -> Apart:
+        """Return rows, what is allowed and context, as the class says."""
         items, pairs = self.num_items, self.num_actions
         unit = 0.5 / self.beta**2
         sizes = [items, items, pairs, pairs, observations.shape[1] - 2 * (items + pairs)]
@@ -388,15 +395,15 @@ class PairReader(Reader):
             (certain[:, self.first] - certain[:, self.second]).abs(),
         )
         share = rest[:, 0].clamp_min(0.0)
-        good = allowed * torch.exp(nearness)
+        good = _shares(allowed * torch.exp(nearness))
         context = (
             2.0 * share - 1.0,
             0.5 * torch.log((share * self.horizon).clamp_min(1.0)) - 2.0,
             torch.log(loss.sum(1) / items + LEAST_SPREAD),
-            _mean(0.5 * log_worth, good),
-            _mean(lead.clamp_max(4.0), good),
+            (good * 0.5 * log_worth).sum(1),
+            (good * lead.clamp_max(4.0)).sum(1),
         )
-        return Numbers(torch.stack(rows, dim=2), allowed, torch.stack(context, dim=1))
+        return rows, allowed, context
 
 
 READERS: dict[str, type[Reader]] = {
@@ -476,8 +483,9 @@ class SharedNetwork(nn.Module):
         self.latent_dim_pi, self.latent_dim_vf = reader.num_actions, 1
         self.is_linear = not widths["pi"]
         chosen = reader.linear_numbers if self.is_linear else reader.hidden_numbers
-        self._numbers = list(chosen or range(reader.row_size))
-        row_size = len(self._numbers)
+        numbers = torch.tensor(chosen or range(reader.row_size))
+        self.register_buffer("_numbers", numbers, persistent=False)
+        row_size = len(numbers)
         if self.is_linear:
             weights = [reader.context_size, LINEAR_WIDTH, row_size]
             self.weights = linear_layers(weights, activation, LAST_GAIN)
@@ -499,24 +507,25 @@ class SharedNetwork(nn.Module):
     def forward_actor(self, flat: torch.Tensor) -> torch.Tensor:
         """Return scores, shape (n, M)."""
         rows, allowed, context = self._split(flat)
-        rows = rows[:, :, self._numbers]
         if self.is_linear:
-            scores = torch.bmm(rows, self.weights(context).unsqueeze(2))
+            # Weights of 0 for the other numbers: the rows need not be copied.
+            weights = rows.new_zeros(rows.shape[:2]).index_copy(
+                1, self._numbers, self.weights(context)
+            )
+            scores = torch.bmm(weights.unsqueeze(1), rows).squeeze(1)
         else:
-            hidden = self.of_row(rows) + self.of_context(context).unsqueeze(1)
-            scores = self.log_sharpness.exp() * (rows[:, :, :1] + self.correction(hidden))
-        return scores.squeeze(2) + NOT_ALLOWED * (1.0 - allowed)
+            chosen = rows.index_select(1, self._numbers).transpose(1, 2)
+            hidden = self.of_row(chosen) + self.of_context(context).unsqueeze(1)
+            scores = self.log_sharpness.exp() * (rows[:, 0] + self.correction(hidden).squeeze(2))
+        return scores + NOT_ALLOWED * (1.0 - allowed)
 
     def forward_critic(self, flat: torch.Tensor) -> torch.Tensor:
         """Return values, shape (n, 1), of the context and two means of the rows."""
         rows, allowed, context = self._split(flat)
-        good = allowed * torch.exp(rows[:, :, 1])
-        rows = rows[:, :, self._numbers]
-        pooled = [
-            torch.bmm((weights / weights.sum(1, keepdim=True)).unsqueeze(1), rows).squeeze(1)
-            for weights in (good, allowed)
-        ]
-        values: torch.Tensor = self.value(torch.cat((context, *pooled), dim=1))
+        weights = torch.stack((allowed * torch.exp(rows[:, 1]), allowed), dim=1)
+        weights = weights / weights.sum(2, keepdim=True)
+        pooled = torch.bmm(weights, rows.transpose(1, 2)).index_select(2, self._numbers)
+        values: torch.Tensor = self.value(torch.cat((context, pooled.flatten(1)), dim=1))
         return values
 
 
@@ -556,9 +565,9 @@ def shows_mask(box: spaces.Box, num_actions: int) -> bool:
 def _squashed(below: torch.Tensor) -> torch.Tensor:
     """Return distances <= 0 below the best in (-FARTHEST, 0]; above it, 0."""
     steep = (STEEPNESS * below).clamp_max(0.0)
-    return steep / (1.0 - steep / FARTHEST)
+    return steep / torch.rsub(steep, 1.0, alpha=1.0 / FARTHEST)
 
 
-def _mean(values: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
-    """Return weighted means over the actions, shape (n,)."""
-    return (weights * values).sum(1) / weights.sum(1)
+def _shares(weights: torch.Tensor) -> torch.Tensor:
+    """Return weights of the actions as shares of their sum."""
+    return weights / weights.sum(1, keepdim=True)

@@ -64,7 +64,7 @@ def learned(algo="ppo", **options):
 def test_the_first_number_is_the_log_draw_density_below_the_best(belief):
     observation, settings = played(belief=belief)
     rows, online, context = numbers(observation, settings)
-    assert rows.shape == (32, 5, OpponentReader.row_size)
+    assert rows.shape == (32, OpponentReader.row_size, 5)
     assert context.shape == (32, OpponentReader.context_size)
     assert (online == 1.0).all()
     mu, sigma = observation[:, :6].astype(float), observation[:, 6:12].astype(float)
@@ -73,7 +73,7 @@ def test_the_first_number_is_the_log_draw_density_below_the_best(belief):
     sigma_0 = sigma[:, :1] if belief == "factorised" else halves
     sigma_k = sigma[:, 1:] if belief == "factorised" else halves
     log_q = np.log(draw_density(mu[:, :1], sigma_0, mu[:, 1:], sigma_k, settings.beta))
-    np.testing.assert_allclose(rows[:, :, 0], log_q - log_q.max(1, keepdims=True), atol=1e-4)
+    np.testing.assert_allclose(rows[:, 0], log_q - log_q.max(1, keepdims=True), atol=1e-4)
 
 
 @pytest.mark.parametrize("belief", BELIEFS)
@@ -81,7 +81,7 @@ def test_order_zero_unit_and_end_of_the_scale_do_not_matter(belief):
     observation, settings = played(belief=belief)
     rows, _, context = numbers(observation, settings)
     again, _, same = numbers(permuted(observation, belief), settings)
-    np.testing.assert_allclose(again, rows[:, ORDER], atol=1e-4)
+    np.testing.assert_allclose(again, rows[:, :, ORDER], atol=1e-4)
     np.testing.assert_allclose(same, context, atol=1e-4)
     shifted, mirrored, scaled = (observation.copy() for _ in range(3))
     shifted[:, :6] += 3.0
@@ -98,14 +98,14 @@ def test_who_is_offline_changes_nothing_for_the_others():
     rows, online, _ = numbers(observation, settings)
     np.testing.assert_array_equal(online, observation[:, -5:])
     assert 0.0 < float(online.mean()) < 1.0
-    best = (rows[:, :, 0] * online - 1e3 * (1.0 - online)).amax(1)
+    best = (rows[:, 0] * online - 1e3 * (1.0 - online)).amax(1)
     np.testing.assert_allclose(best, 0.0, atol=1e-6)
     moved = observation.copy()
     offline = np.flatnonzero(online[0].numpy() == 0.0)
     moved[0, 1 + offline] += 50.0
     again, _, _ = numbers(moved, settings)
     kept = online[0] == 1.0
-    np.testing.assert_allclose(again[0][kept], rows[0][kept], atol=1e-6)
+    np.testing.assert_allclose(again[0][:, kept], rows[0][:, kept], atol=1e-6)
 
 
 def test_candidates_look_the_same_in_another_unit_mirrored_moved_and_with_more_room():
@@ -127,11 +127,11 @@ def test_candidates_look_the_same_in_another_unit_mirrored_moved_and_with_more_r
         )
         found = reader.split(reader(torch.tensor(observation[np.newaxis])))
         assert (found.allowed[0, capacity:] == 0.0).all()
-        return found.rows[:, :capacity], found.context
+        return found.rows[:, :, :capacity], found.context
 
     rows, context = read(1.0, 0.0, capacity)
     expected = match_quality(mu[0], sigma[0], mu[1:], sigma[1:], settings.beta)
-    np.testing.assert_allclose(rows[0, 1:, 0], expected, rtol=1e-5)
+    np.testing.assert_allclose(rows[0, 0, 1:], expected, rtol=1e-5)
     for other in ((-3.0, 25.0, capacity), (1.0, 0.0, 40)):
         again, same = read(*other)
         torch.testing.assert_close(again, rows)
@@ -211,6 +211,6 @@ def test_fresh_weights_prefer_the_higher_density_a_little():
     observation, _ = played(5, 49, belief="full")
     with torch.no_grad():
         chances = policy.get_distribution(torch.from_numpy(observation)).distribution.probs.numpy()
-    density = numbers(observation, settings)[0][:, :, 0].numpy()
+    density = numbers(observation, settings)[0][:, 0].numpy()
     assert chances.max() < 0.7
     np.testing.assert_array_equal(chances.argmax(1), density.argmax(1))

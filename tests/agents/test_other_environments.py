@@ -93,7 +93,7 @@ def test_order_zero_unit_and_end_of_the_scale_do_not_matter_for_pairs():
     def read(moved, beta=1.0):
         arguments = {**PairReader.arguments(settings), "beta": beta}
         reader = PairReader(spaces_of(settings)[0], **arguments)
-        return reader.numbers(torch.from_numpy(moved.astype(np.float32)))
+        return reader.split(reader(torch.from_numpy(moved.astype(np.float32))))
 
     rows, _, context = read(observation)
     order = np.array([3, 0, 4, 1, 5, 2])
@@ -109,7 +109,7 @@ def test_order_zero_unit_and_end_of_the_scale_do_not_matter_for_pairs():
     mirrored[:, 12:27] *= -1.0
     scaled[:, :-1] *= 2.0
     for changed, beta, expected in (
-        (permuted, 1.0, rows[:, pairs]), (mirrored, 1.0, rows), (scaled, 2.0, rows),
+        (permuted, 1.0, rows[:, :, pairs]), (mirrored, 1.0, rows), (scaled, 2.0, rows),
     ):  # fmt: skip
         again, _, same = read(changed, beta)
         torch.testing.assert_close(again, expected, atol=1e-3, rtol=1e-3)
