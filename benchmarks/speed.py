@@ -134,8 +134,8 @@ def policies() -> Iterator[Pair]:
                    decision_side(policy, state), Side("scores of all", choose, BATCH))  # fmt: skip
     kg = decision_side(KnowledgeGradient(), states_of_play())
     for name in ("pe", "drawchance", "gittins"):
-        policy = POLICIES[name]()
-        ours = decision_side(policy, states_of_play(belief=policy.belief))
+        rival = POLICIES[name]()
+        ours = decision_side(rival, states_of_play(belief=rival.belief))
         yield Pair(f"{name} against KG", "decisions/s", ours, kg)
     many = decision_side(KnowledgeGradient(), states_of_play(MANY_OPPONENTS, 1))
     yield Pair(

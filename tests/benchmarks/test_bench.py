@@ -118,14 +118,12 @@ def test_a_score_is_the_share_of_the_way_to_the_mark() -> None:
 
 def test_told_skill_changes_the_belief_alone() -> None:
     settings = Settings.checked(num_opponents=5, horizon=9, noise="opponent", belief="full")
-    plain, told = (
-        begin_for(
-            lambda *_, told=told: SimpleNamespace(belief="full", told_skill=told),
-            settings,
-            range(6),
-        )[1]
-        for told in (False, True)
-    )
+
+    def begun(told: bool) -> Any:
+        policy = SimpleNamespace(belief="full", told_skill=told)
+        return begin_for(lambda *_: policy, settings, range(6))[1]
+
+    plain, told = begun(False), begun(True)
     players, known = plain.state.players, told.state.players
     np.testing.assert_array_equal(players[..., TRUE_SKILL], known[..., TRUE_SKILL])
     np.testing.assert_array_equal(known[:, 0, MU], known[:, 0, TRUE_SKILL])

@@ -118,11 +118,6 @@ def payments_of_all(skill_0: float, games: int) -> tuple[Any, Any, Any]:
     return payments_of(kinds, themselves(2, len(won)), won, densities), won, probabilities
 
 
-def paid_for(payments: Any, counts: Any) -> float:
-    """The sum of the payments for so many games with each opponent."""
-    return float(sum(payments[j, k] for j, k in enumerate(counts)))
-
-
 class TestBruteForce:
     @pytest.mark.parametrize(("skill_0", "games"), [(0.2, 1), (-1.0, 3), (2.0, 4)])
     def test_a_little_above_the_optimum_for_a_known_player(self, skill_0, games):
@@ -131,36 +126,34 @@ class TestBruteForce:
         bound = float(probabilities @ [best_split(each) for each in payments])
         assert optimum - 1e-9 <= bound < 1.01 * optimum
 
-    def test_payments_have_the_mean_of_the_policy_that_gets_them(self):
+    @pytest.mark.parametrize(
+        "rule",
+        [
+            lambda history: 0,
+            lambda history: len(history) % 2,
+            lambda history: history[-1][0] ^ history[-1][1] if history else 0,
+            lambda history: history[-1][0] ^ (not history[-1][1]) if history else 1,
+        ],
+        ids=["the first", "in turns", "the winner stays", "the loser stays"],
+    )
+    def test_payments_have_the_mean_of_the_policy_that_gets_them(self, rule):
         """Of policies that follow the results, by exact Bayes."""
-        skill_0, games = -0.5, 3
-        payments, won, probabilities = payments_of_all(skill_0, games)
-        rules = {
-            "the first": lambda history: 0,
-            "the second": lambda history: 1,
-            "in turns": lambda history: len(history) % 2,
-            "the winner stays": lambda history: history[-1][0] ^ history[-1][1] if history else 0,
-            "the loser stays": lambda history: (
-                history[-1][0] ^ (not history[-1][1]) if history else 1
-            ),
-        }
-        for name, rule in rules.items():
-            paid, got = 0.0, 0.0
-            for each, results, probability in zip(payments, won, probabilities, strict=True):
-                counts, history = np.zeros(2, dtype=np.int64), []
-                for _ in range(games):
-                    j = int(rule(history))
-                    # The posterior is that of the games before.
-                    nodes, mass = grid_of(MU[j + 1], SIGMA[j + 1], 60)
-                    chance = win(skill_0 - nodes)
-                    for w in results[j, : counts[j]]:
-                        mass = mass * (chance if w else 1.0 - chance)
-                    got += probability * float(mass @ true_q(skill_0 - nodes)) / float(mass.sum())
-                    history.append((j, bool(results[j, counts[j]])))
-                    counts[j] += 1
-                paid += probability * paid_for(each, counts)
-            # The line between two prices makes them a little too high, never too low.
-            assert got - 1e-7 <= paid < got + 1e-4 * games, name
+        skill_0, games, paid, got = -0.5, 3, 0.0, 0.0
+        for each, results, probability in zip(*payments_of_all(skill_0, games), strict=True):
+            counts, history = [0, 0], []
+            for _ in range(games):
+                j = int(rule(history))
+                # The posterior is that of the games before.
+                nodes, mass = grid_of(MU[j + 1], SIGMA[j + 1], 60)
+                chance = win(skill_0 - nodes)
+                for w in results[j, : counts[j]]:
+                    mass = mass * (chance if w else 1.0 - chance)
+                got += probability * float(mass @ true_q(skill_0 - nodes)) / float(mass.sum())
+                history.append((j, bool(results[j, counts[j]])))
+                counts[j] += 1
+            paid += probability * sum(each[j, k] for j, k in enumerate(counts))
+        # The line between two prices makes them a little too high, never too low.
+        assert got - 1e-7 <= paid < got + 1e-4 * games
 
 
 class TestParts:
@@ -244,13 +237,6 @@ class TestParts:
             found = np.einsum("ja,jas->js", places.shares[3 * e : 3 * e + 3],
                               kinds.charges[places.nodes[3 * e : 3 * e + 3]])  # fmt: skip
             assert np.abs(found - exact.charges).max() < 5e-4
-
-    def test_the_best_split_is_found(self):
-        payments = np.random.default_rng(0).normal(size=(3, 5))
-        payments[:, 0] = 0.0
-        splits = [k for k in itertools.product(range(5), repeat=3) if sum(k) == 4]
-        sums = [paid_for(payments, np.array(k)) for k in splits]
-        assert best_split(payments) == pytest.approx(max(sums))
 
     @pytest.mark.parametrize(("side", "mu_0"), [(-1, 1.0), (1, 1.0), (-1, -3.0), (0, 1.0)])
     def test_hidden_means_are_cut_at_player_0(self, side, mu_0):
