@@ -9,12 +9,12 @@ from matchenv.benchmarks.report.comparisons import (
     bound_section,
     compare_section,
     optimum_section,
+    study_section,
     tune_section,
 )
 from matchenv.benchmarks.report.judge import judge_section
 from matchenv.benchmarks.report.page import Section, latex_summary, page_text
 from matchenv.benchmarks.report.replay import replay_section
-from matchenv.benchmarks.report.study import study_section
 from matchenv.runtime.files import write_together
 from matchenv.runtime.object_spec import only_installed_code
 
@@ -102,7 +102,7 @@ def _file(folder: Path) -> str | None:
 def _section(folder: Path) -> Section:
     try:
         return READERS[str(_file(folder))](folder)
-    except (LookupError, AttributeError, TypeError, FileNotFoundError) as error:
+    except (LookupError, AttributeError, TypeError, ValueError, FileNotFoundError) as error:
         raise ValueError(
             f"{folder} holds results that cannot be read, run its command again: {error!r}"
         ) from None

@@ -1,7 +1,8 @@
-"""Comparisons, tunings, bounds and optima on the page, and the reading of result files."""
+"""Comparisons, tunings, limits and the study on the page, and the reading of result files."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from matchenv.benchmarks.report.page import (
     HIDDEN_AT_FIRST,
     Block,
     Section,
+    add_level,
     add_line,
     new_figure,
     pivot,
@@ -20,44 +22,39 @@ from matchenv.benchmarks.report.page import (
     table_of,
     texts_of,
 )
+from matchenv.benchmarks.study.claims import OURS
+from matchenv.benchmarks.study.figures import GAMES_TOGETHER, GOALS, LABELS, binned
+from matchenv.benchmarks.study.results import DRAW
 from matchenv.envs import part_of
-from matchenv.evaluation.estimates import Estimate, Record, recorded
+from matchenv.evaluation.estimates import Curve, Estimate, Record, quantile_of, recorded
 from matchenv.evaluation.protocols import HIGH_END, LOW_END, Protocol, Shown
+from matchenv.evaluation.rollout import ALL
 from matchenv.evaluation.tables import Column
 from matchenv.runtime.files import number, read_json
 
 DIFFERENCES = ("difference", "belief_difference")
 AHEAD = "Above the dotted line a policy is ahead of {}. Names in grey are hidden."
+# Axes of the quality of games against the wait for them.
+FRONT = ("mean wait, in ticks", "true match quality")
+# Titles of the study's measures, without TeX, and its settings that stand elsewhere on the page.
+TITLES = {name: label.replace(r"$\mu_0$", "mu_0") for name, label in LABELS.items()}
+LISTS = ("policies", "cells", "format", "command")
 
 
 def json_of(file: Path) -> Any:
-    """Return the content of a JSON file: mappings as records, with estimates among them.
-
-    Raises:
-        ValueError: for a damaged one; it says what to do.
-    """
-    try:
-        return recorded(read_json(file))
-    except ValueError as error:
-        raise ValueError(f"{file} is damaged, run its command again: {error}") from None
+    """Return the content of a JSON file: mappings as records, with estimates among them."""
+    return recorded(read_json(file))
 
 
 def rows_of(file: Path) -> pd.DataFrame:
-    """Return a CSV file as texts, where the four columns of an estimate are one.
-
-    Raises:
-        ValueError: for a damaged one; it says what to do.
-    """
-    try:
-        found = pd.read_csv(file, dtype=str, keep_default_na=False)
-        names = list(found)
-        for place in (place for place, name in enumerate(names) if name.endswith("low")):
-            four = names[place - 2 : place + 2]
-            estimates = [Estimate(*map(number, row)) for row in found[four].to_numpy()]
-            found = found.drop(columns=four).assign(**{four[0].removesuffix("_mean"): estimates})
-        return found
-    except ValueError as error:
-        raise ValueError(f"{file} is damaged, run its command again: {error}") from None
+    """Return a CSV file as texts, where the four columns of an estimate are one."""
+    found = pd.read_csv(file, dtype=str, keep_default_na=False)
+    names = list(found)
+    for place in (place for place, name in enumerate(names) if name.endswith("low")):
+        four = names[place - 2 : place + 2]
+        estimates = [Estimate(*map(number, row)) for row in found[four].to_numpy()]
+        found = found.drop(columns=four).assign(**{four[0].removesuffix("_mean"): estimates})
+    return found
 
 
 def read_standings(folder: Path) -> tuple[Record, list[Record]]:
@@ -80,26 +77,23 @@ def compare_section(folder: Path) -> Section:
     differences = [
         (each.policy, each.title, each.difference) for each in standings if each.policy != against
     ]
-    less = points(f"{judged} minus that of {against}", differences, level=(0.0, against),
-                  hidden=HIDDEN_AT_FIRST)  # fmt: skip
-    totals = points(
-        f"{judged} of an episode",
-        [(each.policy, each.title, each[kind.measure]) for each in standings],
-    )
+    totals = [(each.policy, each.title, each[kind.measure]) for each in standings]
+    what = f"{judged} minus that of {against}"
+    less = points(what, differences, level=(0.0, against), hidden=HIDDEN_AT_FIRST)
     blocks = [
         Block(f"Difference to {against}", less, AHEAD.format(against)),
-        Block(judged.capitalize(), totals, "Intervals are unpaired here, and so much wider."),
-    ]
+        Block(judged.capitalize(), points(f"{judged} of an episode", totals),
+              "Intervals are unpaired here, and so much wider."),
+    ]  # fmt: skip
     if {"wait", "true_match_quality"} <= standings[0].keys():
-        front = new_figure("mean wait, in ticks", "true match quality")
-        for policy in sorted({each.policy for each in standings}):
-            mine = [each for each in standings if each.policy == policy]
-            waits = [each.wait.mean for each in mine]
-            qualities = [each.true_match_quality.mean for each in mine]
-            add_line(front, policy, waits, qualities, mode="lines+markers")
+        pairs: dict[str, list[tuple[float, float]]] = {}
+        for each in sorted(standings, key=lambda standing: standing.policy):
+            pair = each.wait.mean, each.true_match_quality.mean
+            pairs.setdefault(each.policy, []).append(pair)
+        lines = ((policy, *zip(*mine, strict=True)) for policy, mine in pairs.items())
+        front = new_figure(*FRONT, lines, "lines+markers")
         blocks.append(Block("Quality against waiting", front, "A policy's points are the loads."))
     columns = (Column("cell", "{title}"), *standing_columns(against, kind, known, timing=False))
-    blocks.append(Block("All measures", table_of(columns, standings)))
     return Section(
         title=f"compare: {folder.name}",
         lead=(
@@ -109,10 +103,11 @@ def compare_section(folder: Path) -> Section:
         ),
         settings={"seed": found.seed, "against": against, **found.environment},
         versions=found.versions,
-        blocks=blocks,
-        summary=Block(
-            f"{judged.capitalize()} minus that of {against}", pivot("cell", differences, 1)
-        ),
+        blocks=[
+            *blocks,
+            pivot(what.capitalize(), "cell", differences, 1),
+            Block("All measures", table_of(columns, standings)),
+        ],
     )
 
 
@@ -132,18 +127,15 @@ def tune_section(folder: Path) -> Section:
         zip(tried["cell"], tried["policy"], lead, strict=True),
         level=(0.0, "the best"),
     )
-    blocks = [
-        Block("Behind the best of the family", figure),
-        Block("All that was tried", texts_of(tried, 2)),
-    ]
+    blocks = [Block("Behind the best of the family", figure)]
     if (folder / "front.csv").is_file():
-        front = new_figure("mean wait, in ticks", "true match quality")
         table = pd.read_csv(folder / "front.csv")
-        for (load, family), line in (
-            table[table["best"]].sort_values("wait").groupby(["load", "family"], sort=False)
-        ):
-            name = f"{family}, {load}"
-            add_line(front, name, line["wait"], line["quality"], mode="lines+markers")
+        table = table[table["best"]].sort_values("wait")
+        lines = (
+            (f"{family}, {load}", line["wait"], line["quality"])
+            for (load, family), line in table.groupby(["load", "family"], sort=False)
+        )
+        front = new_figure(*FRONT, lines, "lines+markers")
         blocks.append(Block("Quality against waiting", front, "The best of each family and load."))
     chosen = [(family, cell, policy) for cell, found in best.items()
               for family, policy in found.items()]  # fmt: skip
@@ -154,8 +146,11 @@ def tune_section(folder: Path) -> Section:
             f"{settings.env} in each cell, on seeds of their own."
         ),
         settings={"seed": settings.seed, **settings.environment},
-        blocks=blocks,
-        summary=Block("The best of each family", pivot("cell", chosen)),
+        blocks=[
+            *blocks,
+            pivot("The best of each family", "cell", chosen),
+            Block("All that was tried", texts_of(tried, 2)),
+        ],
     )
 
 
@@ -166,7 +161,7 @@ def bound_section(folder: Path) -> Section:
         Record({"cell": cell.title, **policy, "bound": cell.bound, HIGH_END: cell.oracle})
         for cell in found.cells
         for policy in cell.policies
-    ]  # fmt: skip
+    ]
     totals = [
         (name or row.policy, row.cell, row[key])
         for name, key in (("bound", "bound"), (HIGH_END, HIGH_END), ("", "true_q"))
@@ -184,9 +179,9 @@ def bound_section(folder: Path) -> Section:
         versions=found.versions,
         blocks=[
             Block("The bound above the policies", points("true q of an episode", totals)),
+            pivot("The bound minus true q", "cell", room, 1),
             Block("Room below the bound", texts_of(pd.DataFrame(rows), 2)),
         ],
-        summary=Block("The bound minus true q", pivot("cell", room, 1)),
     )
 
 
@@ -209,9 +204,86 @@ def optimum_section(folder: Path) -> Section:
         versions=found.versions,
         blocks=[
             Block("Below the optimum", points(what, gaps)),
-            *(Block(f"{size}, {each.belief} belief",
-                    texts_of(pd.DataFrame(each.losses), 4))
+            pivot(what.capitalize(), "size", gaps, 4),
+            *(Block(f"{size}, {each.belief} belief", texts_of(pd.DataFrame(each.losses), 4))
               for size, each in sizes.items()),
         ],
-        summary=Block(what.capitalize(), pivot("size", gaps, 4)),
     )  # fmt: skip
+
+
+def study_section(folder: Path) -> Section:
+    """Return the section of ``matchenv study``."""
+    settings, verdict = json_of(folder / "settings.json"), json_of(folder / "verdict.json")
+    means, paired = (
+        rows_of(folder / name).assign(cell=lambda rows: rows["cell"].map(study_cell))
+        for name in ("windows.csv", "paired.csv")
+    )
+    draws, games = settings["prior_draws"], settings["horizon"]
+    priors = "one prior" if draws == 1 else f"each of {draws} priors"
+    paired = paired[paired["measure"] == DRAW]
+    paired["verdict"] = [each.verdict for each in paired["difference"]]
+    ours = paired[(paired["games"] == ALL) & (paired["policy"] == OURS)]
+    totals = [
+        (f"{OURS} minus {row.other}", row.cell, row.difference.times(float(games)))
+        for row in ours.itertuples()
+    ] or [("", study_cell(cell), "") for cell in settings["cells"]]
+    claims = [
+        {"claim": claim["text"], "verdict": claim["verdict"],
+         "numbers, above 0 for the claim": "; ".join(
+             f"{each['label']}: {each['value']:+.4f}" for each in claim["findings"])}
+        for claim in verdict["claims"]
+    ]  # fmt: skip
+    means = means.replace({"measure": TITLES})[["cell", "policy", "games", "measure", "mean"]]
+    paired = paired[["cell", "policy", "other", "games", "difference", "verdict"]]
+    return Section(
+        title=f"study: {folder.name}",
+        lead=(
+            f"The simulation study of Ryzhov, Tariq and Powell (2011): {settings['episodes']:,} "
+            f"sets of true skills with {priors}, "
+            f"{games:,} games each, every policy on the same games."
+        ),
+        settings={name: value for name, value in settings.items() if name not in LISTS},
+        versions=verdict["versions"],
+        blocks=[
+            *_study_curves(folder, settings),
+            pivot("True q of an episode", "cell", totals, 1),
+            Block("The paper's claims", pd.DataFrame(claims)),
+            Block("Means of a game", texts_of(means, 4)),
+            Block(f"Paired differences of policies, {TITLES[DRAW]} of a game", texts_of(paired, 4)),
+        ],
+    )
+
+
+def _study_curves(folder: Path, settings: Mapping[str, Any]) -> Iterator[Block]:
+    """Yield the curves of each measure, with a menu of the cells."""
+    units = settings["episodes"] if settings["prior_draws"] == 1 else settings["prior_draws"]
+    cells = settings["cells"]
+    files = {cell: pd.read_csv(folder / "curves" / f"{cell}.csv") for cell in cells}
+    for measure, title in TITLES.items():
+        figure = new_figure("game", title, hovermode="x unified")
+        cell_of_trace: list[str] = []
+        for cell, file in files.items():
+            for policy in settings["policies"]:
+                mean, error = (file[f"{policy} {measure} {what}"].to_numpy()
+                               for what in ("mean", "standard error"))  # fmt: skip
+                curve = Curve(mean, error, quantile_of(units) * error)
+                game, middle, half = binned(curve, GAMES_TOGETHER)
+                add_line(figure, policy, game, middle, middle - half, middle + half,
+                         visible=cell == cells[0])  # fmt: skip
+            cell_of_trace += [cell] * (len(figure.data) - len(cell_of_trace))
+        if measure in GOALS:
+            add_level(figure, GOALS[measure])
+        buttons = [
+            {"label": study_cell(cell), "method": "restyle",
+             "args": [{"visible": [each == cell for each in cell_of_trace]}]}
+            for cell in cells
+        ]  # fmt: skip
+        menu = {"buttons": buttons, "x": 0.0, "xanchor": "left", "y": 1.12, "yanchor": "bottom"}
+        figure.update_layout(updatemenus=[menu])
+        yield Block(title, figure, f"Means of {GAMES_TOGETHER} games, with 95 % bands.")
+
+
+def study_cell(cell: str) -> str:
+    """Return the title of a cell of a study by its name."""
+    prior, _, rank = cell.partition("_")
+    return f"{rank}, {prior}"

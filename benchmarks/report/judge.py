@@ -74,6 +74,5 @@ def _section(found: Record, name: str) -> Section:
         lead=". ".join(said) + ".",
         settings={**found.parameters, "seed": found.seed, **found.load, **found.environment},
         blocks=[*(each for each in figures if each.content.data), *tables],
-        summary=tables[0],
         versions=found.versions,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
@@ -56,6 +56,8 @@ LINE = 84
 
 # A name, its category, and an estimate or a text.
 Named = tuple[str, str, Any]
+# A curve's name, x and y of shape (n,), and the lower and upper ends of its band, if it has one.
+Line = tuple[str, ArrayLike, ArrayLike] | tuple[str, ArrayLike, ArrayLike, ArrayLike, ArrayLike]
 
 
 class Block(NamedTuple):
@@ -73,8 +75,7 @@ class Section:
     title: str  # the command that made it, and its name
     lead: str  # what was done, in a sentence or two
     settings: Mapping[str, Any]  # by name, seeds among them
-    blocks: Sequence[Block]  # figures and tables, in order
-    summary: Block | None = None  # the table for LaTeX; None for the last block
+    blocks: Sequence[Block]  # figures and tables, in order; LaTeX has the first table
     versions: Mapping[str, str] | None = None  # of the packages, by name
 
 
@@ -97,28 +98,29 @@ def texts_of(table: pd.DataFrame, digits: int) -> pd.DataFrame:
     return table.map(text).rename(columns=lambda name: name.replace("_", " "))
 
 
-def pivot(corner: str, cells: Iterable[Named], digits: int = 0) -> pd.DataFrame:
+def pivot(title: str, corner: str, cells: Iterable[Named], digits: int = 0) -> Block:
     """Return the table with a column for each name and a row for each place, in their order.
 
     Args:
+        title: of the table.
         corner: above the places.
         cells: texts, or estimates, of which half of the interval is shown.
         digits: of the estimates.
     """
-    texts = {
-        (place, name): f"{value.mean:+.{digits}f} ± {value.half_width:.{digits}f}"
-        if isinstance(value, Estimate) else value
-        for name, place, value in cells
-    }  # fmt: skip
-    rows, columns = (list(dict.fromkeys(names)) for names in zip(*texts, strict=True))
-    spread = pd.Series(texts, dtype=object).unstack(fill_value="", sort=False)
-    return spread.loc[rows, columns].rename_axis(corner).reset_index()
+    rows: dict[str, dict[str, str]] = {}
+    for name, place, value in cells:
+        if isinstance(value, Estimate):
+            value = f"{value.mean:+.{digits}f} ± {value.half_width:.{digits}f}"
+        rows.setdefault(place, {corner: place})[name] = value
+    return Block(title, pd.DataFrame(list(rows.values())).fillna(""))
 
 
-def new_figure(x: str, y: str, **layout: Any) -> go.Figure:
-    """Return an empty figure with titles of its axes; the page gives it its colours."""
+def new_figure(
+    x: str, y: str, lines: Iterable[Line] = (), mode: str = "lines", **layout: Any
+) -> go.Figure:
+    """Return a figure of lines with titles of its axes; the page gives it its colours."""
     axis = {"automargin": True, "zeroline": False}
-    return go.Figure().update_layout(
+    figure = go.Figure().update_layout(
         template="none",
         xaxis={"title": {"text": x}, **axis},
         yaxis={"title": {"text": y}, **axis},
@@ -127,6 +129,9 @@ def new_figure(x: str, y: str, **layout: Any) -> go.Figure:
         modebar={"bgcolor": "rgba(0,0,0,0)", "color": GREY, "activecolor": GREY},
         **layout,
     )
+    for line in lines:
+        add_line(figure, *line, mode=mode)
+    return figure
 
 
 def points(
@@ -147,15 +152,16 @@ def points(
         hidden: names that only the legend shows at first.
     """
     figure = new_figure(x, y, scattermode="group", scattergap=0.4)
-    rows = [(name, place.replace(", ", ",<br>"), found.mean, found.low, found.high)
-            for name, place, found in estimates]  # fmt: skip
-    columns = pd.DataFrame(rows, columns=["name", "place", "mean", "low", "high"])
-    for name, found in columns.drop_duplicates().groupby("name", sort=False):
+    found: dict[str, dict[str, Estimate]] = {}
+    for name, place, each in estimates:
+        found.setdefault(name, {})[place.replace(", ", ",<br>")] = each
+    for name, places in found.items():
+        several = places.values()
         figure.add_scatter(
-            name=name, x=found["place"], y=found["mean"], mode="markers", marker={"size": 9},
-            customdata=found[["low", "high"]].to_numpy().tolist(),
-            error_y={"symmetric": False, "array": found["high"] - found["mean"],
-                     "arrayminus": found["mean"] - found["low"]},
+            name=name, x=list(places), y=[each.mean for each in several], mode="markers",
+            marker={"size": 9}, customdata=[(each.low, each.high) for each in several],
+            error_y={"symmetric": False, "array": [each.high - each.mean for each in several],
+                     "arrayminus": [each.mean - each.low for each in several]},
             hovertemplate="%{x}<br>%{y:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}]",
             visible="legendonly" if name in hidden else True,
         )  # fmt: skip
@@ -170,7 +176,8 @@ def add_line(
     /,
     x: ArrayLike,
     y: ArrayLike,
-    band: tuple[ArrayLike, ArrayLike] | None = None,
+    low: ArrayLike | None = None,
+    high: ArrayLike | None = None,
     **trace: Any,
 ) -> None:
     """Draw a curve through x and y, shape (n,) each.
@@ -179,10 +186,9 @@ def add_line(
     Plotly's, for example ``mode``.
     """
     along = np.asarray(x, dtype=float)
-    if band is not None:
-        low, high = (np.asarray(each, dtype=float) for each in band)
+    if low is not None and high is not None:
         figure.add_scatter(
-            x=np.concatenate((along, along[::-1])), y=np.concatenate((high, low[::-1])),
+            x=np.concatenate((along, along[::-1])), y=np.concatenate((high, np.flip(low))),
             fill="toself", line={"width": 0}, mode="lines", hoverinfo="skip", showlegend=False,
             legendgroup=name, visible=trace.get("visible", True),
         )  # fmt: skip
@@ -199,38 +205,18 @@ def add_level(
          annotation_position=f"top {side}")  # fmt: skip
 
 
-def _painted(figure: go.Figure, places: dict[str, int]) -> go.Figure:
-    """Give each name a colour, a symbol and a dash, the same in all figures of a page."""
-    for trace in figure.data:
-        name = trace.legendgroup or trace.name
-        place = places.setdefault(name, len(places))
-        colour, symbol = COLOURS[place % len(COLOURS)], SYMBOLS[place % len(SYMBOLS)]
-        # Dashes change where colours begin again.
-        dash = trace.line.dash or DASHES[place // len(COLOURS) % len(DASHES)]
-        trace.update(line={"color": colour, "dash": dash}, marker={"color": colour})
-        if trace.mode == "markers":
-            trace.marker.symbol = symbol
-        if trace.fill:
-            trace.fillcolor = f"rgba{(*hex_to_rgb(colour), 0.18)}"
-    return figure
-
-
 def page_text(sections: Sequence[Section], title: str = "Results of matchenv") -> str:
     """Return the whole page as HTML: the same sections give the same text."""
     folder = files("matchenv.benchmarks.report")
     style, script = ((folder / f"page.{kind}").read_text("utf-8") for kind in ("css", "js"))
+    _paint(each.content for section in sections for each in section.blocks)
     links = "".join(
         f'<li><a href="#s{place}">{escape(each.title)}</a></li>'
         for place, each in enumerate(sections)
     )
-    places = {name: place for place, name in enumerate(KNOWN)}
     # Else pandas cuts long texts.
     with pd.option_context("display.max_colwidth", None):
-        body = "\n".join(
-            line
-            for place, each in enumerate(sections)
-            for line in _section(each, f"s{place}", places)
-        )
+        body = "\n".join(_section(each, f"s{place}") for place, each in enumerate(sections))
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -253,26 +239,41 @@ def page_text(sections: Sequence[Section], title: str = "Results of matchenv") -
 """
 
 
-def _section(section: Section, name: str, places: dict[str, int]) -> Iterator[str]:
-    yield f'<section id="{name}"><h2>{escape(section.title)}</h2>'
-    yield f"<p>{escape(section.lead)}</p>"
+def _paint(contents: Iterable[Any]) -> None:
+    """Give each name a colour, a symbol and a dash, the same in all figures of a page."""
+    places = {name: place for place, name in enumerate(KNOWN)}
+    for trace in (trace for each in contents if isinstance(each, go.Figure) for trace in each.data):
+        name = trace.legendgroup or trace.name
+        place = places.setdefault(name, len(places))
+        colour, symbol = COLOURS[place % len(COLOURS)], SYMBOLS[place % len(SYMBOLS)]
+        # Dashes change where colours begin again.
+        dash = trace.line.dash or DASHES[place // len(COLOURS) % len(DASHES)]
+        trace.update(line={"color": colour, "dash": dash}, marker={"color": colour})
+        if trace.mode == "markers":
+            trace.marker.symbol = symbol
+        if trace.fill:
+            trace.fillcolor = f"rgba{(*hex_to_rgb(colour), 0.18)}"
+
+
+def _section(section: Section, name: str) -> str:
+    found = f'<section id="{name}"><h2>{escape(section.title)}</h2>\n<p>{escape(section.lead)}</p>'
     for place, (title, content, note) in enumerate(section.blocks):
         heading = f"<h3>{escape(title)}</h3>"
         heading += f'<p class="note">{escape(note)}</p>' if note else ""
         if isinstance(content, pd.DataFrame):
             table = content.to_html(index=False, border=0)
-            yield f'{heading}<div class="scroll">{table}</div>'
+            found += f'\n{heading}<div class="scroll">{table}</div>'
         else:
-            chart = _painted(content, places).to_html(
+            chart = content.to_html(
                 full_html=False, include_plotlyjs=False, div_id=f"{name}c{place}", config=CONFIG
             )
-            yield f'<figure>{heading}<div class="chart">{chart}</div></figure>'
+            found += f'\n<figure>{heading}<div class="chart">{chart}</div></figure>'
     for summary, values in (("Settings", section.settings), ("Versions", section.versions)):
         if values:
             rows = pd.DataFrame([(str(key), str(value)) for key, value in values.items()])
-            yield f"<details><summary>{summary}</summary>"
-            yield f"{rows.to_html(index=False, header=False, border=0)}</details>"
-    yield "</section>"
+            table = rows.to_html(index=False, header=False, border=0)
+            found += f"\n<details><summary>{summary}</summary>{table}</details>"
+    return f"{found}\n</section>"
 
 
 def latex_summary(sections: Sequence[Section]) -> str:
@@ -290,7 +291,8 @@ def latex_summary(sections: Sequence[Section]) -> str:
             listed = ", ".join(f"{name} {value}" for name, value in about.items())
             lines.append(escaped(f"({listed}.)"))
         label = re.sub(r"[^\w-]+", "-", section.title)
-        lines.append(latex_table(section.summary or section.blocks[-1], label))
+        tables = (each for each in section.blocks if isinstance(each.content, pd.DataFrame))
+        lines.append(latex_table(next(tables), label))
     return "\n".join([*lines, "}"]) + "\n"
 
 

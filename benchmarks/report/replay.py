@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,36 +28,19 @@ from matchenv.runtime.files import number
 BAND = 1.96
 
 
-class CurveOfSystems(NamedTuple):
-    """A curve of each system; x and y are entries of the measure."""
-
-    title: str
-    x: str
-    y: str
-    x_label: str
-    y_label: str
-    diagonal: str | None = None
-
-
-def _calibration(what: str) -> CurveOfSystems:
-    stated = f"stated probability of a {what}"
-    return CurveOfSystems(f"Calibration of {what}s", "stated", "observed", stated,
-                          "share that came true", "calibrated")  # fmt: skip
-
-
-# By the name of the measure.
+# A curve of each system by the name of the measure: title, the entries of the measure that are x
+# and y, their titles, and the name of a diagonal.
+STATED = "stated probability of a {}"
 CURVES = {
-    "draws": CurveOfSystems(
-        "Draws found against match quality", "possible", "found",
-        "share of possible draws, most even games first", "share of draws found",
-        "a quality without information",
-    ),
-    "fairness": CurveOfSystems(
-        "Win ratios in the most even games", "games", "deviation", "least number of games played",
-        "mean |win ratio - 50 %|",
-    ),
-    "wins": _calibration("win"),
-    "draw_forecasts": _calibration("draw"),
+    "draws": ("Draws found against match quality", "possible", "found",
+              "share of possible draws, most even games first", "share of draws found",
+              "a quality without information"),
+    "fairness": ("Win ratios in the most even games", "games", "deviation",
+                 "least number of games played", "mean |win ratio - 50 %|", ""),
+    "wins": ("Calibration of wins", "stated", "observed", STATED.format("win"),
+             "share that came true", "calibrated"),
+    "draw_forecasts": ("Calibration of draws", "stated", "observed", STATED.format("draw"),
+                       "share that came true", "calibrated"),
 }  # fmt: skip
 
 
@@ -76,23 +59,25 @@ def _section(found: Mapping[str, Any], name: str) -> Section:
     rows = [(label.strip(), *cells) for label, cells in measure_rows(found).items()]
     cells = pd.DataFrame(rows, columns=["measure", *systems])
     charts = {}
-    for key, curve in CURVES.items():
-        charts[curve.title] = figure = new_figure(curve.x_label, curve.y_label)
-        for system, each in systems.items():
-            if not math.isnan(number(each[key].get("area", 0.0))):
-                add_line(figure, system, each[key][curve.x], each[key][curve.y])
-        if curve.diagonal is not None and figure.data:
-            end = max(each[key].get("edges", [1.0])[-1] for each in systems.values())
-            add_line(figure, curve.diagonal, [0.0, end], [0.0, end], line_dash="dot")
-    charts[CURVES["fairness"].title].update_xaxes(type="log")
-    if not settings["parameters"]["draw_probability"]:  # no draw is forecast
-        del charts[CURVES["draw_forecasts"].title]
+    for key, (title, x, y, x_title, y_title, diagonal) in CURVES.items():
+        measured = {
+            system: each[key] for system, each in systems.items()
+            if not math.isnan(number(each[key].get("area", 0.0)))
+        }  # fmt: skip
+        if key == "draw_forecasts" and not settings["parameters"]["draw_probability"]:
+            continue  # no draw is forecast
+        lines = ((system, each[x], each[y]) for system, each in measured.items())
+        charts[title] = figure = new_figure(x_title, y_title, lines)
+        if diagonal and measured:
+            end = max(each.get("edges", [1.0])[-1] for each in measured.values())
+            add_line(figure, diagonal, [0.0, end], [0.0, end], line_dash="dot")
+        if key == "fairness":
+            figure.update_xaxes(type="log")
     for system, each in systems.items():
-        players = new_figure("games played", "rating", hovermode="x unified")
-        for trajectory in each["trajectories"]:
-            ratings = [each["start"], *trajectory["rating"]]
-            add_line(players, trajectory["player"], range(len(ratings)), ratings)
-        if players.data:
+        ratings = {one["player"]: [each["start"], *one["rating"]] for one in each["trajectories"]}
+        lines = ((player, range(len(line)), line) for player, line in ratings.items())
+        players = new_figure("games played", "rating", lines, hovermode="x unified")
+        if ratings:
             add_level(players, each["start"], "a newcomer")
         charts[f"Ratings of the top players, {system}"] = players
     return Section(
@@ -129,7 +114,7 @@ def skills_page(
     for name in players:
         entries = np.flatnonzero(log.player == log.players.index(name))
         mu, half = smoothed.mu[entries], BAND * smoothed.sigma[entries]
-        add_line(figure, name, where[entries], mu, (mu - half, mu + half),
+        add_line(figure, name, where[entries], mu, mu - half, mu + half,
                  mode="lines" if entries.size > 1 else "markers")  # fmt: skip
     section = Section(
         title=f"smooth: {reading.file_name}",

@@ -49,17 +49,6 @@ class Run(NamedTuple):
     config: RunConfig  # how it was trained
     evaluations: pd.DataFrame  # one or more: their numbers, by games learned from
 
-    @property
-    def training(self) -> dict[str, Any]:
-        """Return what runs that differ in their seed alone have in common."""
-        config = self.config
-        return {
-            "algorithm": config.algorithm,
-            **config.hyperparameters,
-            "env_kwargs": config.env_kwargs,
-            "start_from": config.start_from,
-        }
-
 
 def title_of(measure: str) -> str:
     """Return the title of a number of an evaluation."""
@@ -93,6 +82,12 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
     return runs
 
 
+def training_of(run: Run) -> list[Any]:
+    """Return what runs that differ in their seed alone have in common."""
+    config = run.config
+    return [config.algorithm, config.hyperparameters, config.env_kwargs, config.start_from]
+
+
 def alike(runs: Iterable[Run], of: Callable[[Run], Any]) -> list[list[Run]]:
     """Return the runs in groups that have something in common."""
     groups: dict[str, list[Run]] = {}
@@ -114,7 +109,7 @@ def curves_of(runs: Sequence[Run], measure: str) -> dict[str, pd.DataFrame]:
     Returns:
         Values by games learned from, a column for each seed.
     """
-    trainings = alike(runs, lambda run: run.training)
+    trainings = alike(runs, training_of)
     names = [each[0].config.algorithm for each in trainings]
     curves = {}
     for name, each in zip(names, trainings, strict=True):
@@ -167,30 +162,28 @@ def _section(runs: list[Run]) -> Section:
     measures = [
         name for name in dict.fromkeys((MINUS_KG, TRUE_Q, problem.goal, RETURN)) if name in last
     ]
-    cells = pd.DataFrame(
-        {
-            "run": [run.path.name for run in runs],
-            "algorithm": [run.config.algorithm for run in runs],
-            "seed": [str(run.config.seed) for run in runs],
-            "games learned from": [f"{each:,}" for each in last.index],
-            **{
-                title_of(name): [format(each, "+.2f" if "less" in name else ".2f")
-                                 for each in last[name]]
-                for name in measures
-            },
-        }
-    )  # fmt: skip
-    blocks = [*(_chart(runs, name) for name in measures), Block("Last evaluations", cells)]
-    ends = []
-    for run in runs:
-        folder = RunFolder(run.path).comparison
-        if (folder / "comparison.json").is_file():
-            _, standings = read_standings(folder)
-            ends += [(run.path.name, each.title, each.difference) for each in standings
-                     if each.policy == standings[0].policy]  # fmt: skip
+    numbers = {
+        title_of(name): [format(each, "+.2f" if "less" in name else ".2f") for each in last[name]]
+        for name in measures
+    }
+    cells = pd.DataFrame({
+        "run": [run.path.name for run in runs],
+        "algorithm": [run.config.algorithm for run in runs],
+        "seed": [str(run.config.seed) for run in runs],
+        "games learned from": [f"{each:,}" for each in last.index],
+        **numbers,
+    })  # fmt: skip
+    blocks = [_chart(runs, name) for name in measures]
+    compared = {run.path.name: RunFolder(run.path).comparison for run in runs}
+    ends = [
+        (name, each.title, each.difference)
+        for name, folder in compared.items() if (folder / "comparison.json").is_file()
+        for _, standings in [read_standings(folder)]
+        for each in standings if each.policy == standings[0].policy
+    ]  # fmt: skip
     if ends:
         title = "The final comparison: differences to the policy that counts"
-        blocks.append(Block(title, pivot("cell", ends, 2)))
+        blocks.append(pivot(title, "cell", ends, 2))
     return Section(
         title=f"train: {', '.join(run.path.name for run in runs)}",
         lead=(
@@ -205,7 +198,7 @@ def _section(runs: list[Run]) -> Section:
             **first.env_kwargs,
         },
         versions=first.versions,
-        blocks=blocks,
+        blocks=[*blocks, Block("Last evaluations", cells)],
     )
 
 
@@ -213,15 +206,11 @@ def _chart(runs: Sequence[Run], measure: str) -> Block:
     figure = new_figure("games learned from", title_of(measure), hovermode="x unified")
     bands = []
     for label, curves in curves_of(runs, measure).items():
-        times, median, seeds = curves.index, curves.median(axis=1), curves.shape[1]
-        if seeds == 1:
-            add_line(figure, label, times, median)
-            continue
-        held = "middle half" if seeds >= LEAST_FOR_QUARTILES else "all"
-        bands.append(f"{label}: {held} of {seeds} seeds")
-        mean, *band = middle_of(curves)
-        add_line(figure, label, times, mean, (band[0], band[1]), name=f"{label}, IQM")
-        add_line(figure, label, times, median, name=f"{label}, median", line_dash="dash")
+        seeds = curves.shape[1]
+        if seeds > 1:
+            held = "middle half" if seeds >= LEAST_FOR_QUARTILES else "all"
+            bands.append(f"{label}: {held} of {seeds} seeds")
+        add_line(figure, label, curves.index, *middle_of(curves))
     levels = levels_of(runs, measure)
     for place, label in enumerate(sorted(levels, key=lambda name: -levels[name])):
         # Neighbours are named at different ends: they may lie close together.
@@ -231,5 +220,5 @@ def _chart(runs: Sequence[Run], measure: str) -> Block:
         best = max(*levels.values(), *(float(np.max(each.y)) for each in figure.data))
         low = levels["DrawChance"] - BELOW_DRAWCHANCE
         figure.update_yaxes(range=[low, best + 0.05 * (best - low)])
-    note = "Bands: " + "; ".join(sorted(bands)) if bands else ""
+    note = f"Interquartile means; bands: {'; '.join(sorted(bands))}" if bands else ""
     return Block(f"Learning curves: {title_of(measure)}", figure, note)

@@ -22,7 +22,7 @@ from matchenv.benchmarks.compare import run_comparison, run_tuning
 from matchenv.benchmarks.limits.bound import run_bound
 from matchenv.benchmarks.limits.optimum import run_optimum
 from matchenv.benchmarks.report import sections_of
-from matchenv.benchmarks.report.page import Block, Section, add_line, new_figure, page_text
+from matchenv.benchmarks.report.page import Block, Section, new_figure, page_text
 from matchenv.benchmarks.study import run_study
 from matchenv.cli import BAD_INPUT, DONE, run_command
 from matchenv.runtime.jobs import RunOptions
@@ -127,14 +127,10 @@ def test_the_page_asks_for_nothing_from_elsewhere_and_fits_any_screen(html: str)
 
 
 def test_names_have_one_colour_on_a_page() -> None:
-    def drawn(name: str) -> Section:
-        figure = new_figure("x", "y")
-        add_line(figure, name, [0, 1], [0, 1], ([0, 0], [1, 1]))
-        return Section("title", "", {}, [Block("title", figure)])
-
-    sections = [drawn("mine"), drawn("kg"), drawn("mine")]
-    page_text(sections)
-    band, line = zip(*(each.blocks[0].content.data for each in sections), strict=True)
+    names = ["mine", "kg", "mine"]
+    figures = [new_figure("x", "y", [(name, [0, 1], [0, 1], [0, 0], [1, 1])]) for name in names]
+    page_text([Section("title", "", {}, [Block("title", each)]) for each in figures])
+    band, line = zip(*(each.data for each in figures), strict=True)
     colours = [each.line.color for each in line]
     assert colours[0] == colours[2]
     assert len(set(colours)) == 2
@@ -152,7 +148,7 @@ def test_the_same_results_give_the_same_files(results: Path, page: Path, tmp_pat
 def test_a_folder_is_shown_once(results: Path) -> None:
     (once,) = sections_of([results / "runs"])
     assert once.title == "train: seed0, seed1"
-    assert once.blocks[-1].title.startswith("The final comparison")
+    assert once.blocks[-2].title.startswith("The final comparison")
     end = results / "runs" / "seed0" / "comparison"
     assert kinds_of(results / "runs", end) == ["train", "compare"]
     assert kinds_of(results / "a", results / "a", results / "runs" / "seed0") == [
@@ -191,12 +187,16 @@ def test_bad_input_is_one_line_that_says_what_to_do(
     assert "--out named for matchenv train, compare" in said(tmp_path)
     assert "folders is missing" in said(tmp_path / "missing")
     assert "must end in .html" in said(results / "a", "--out", tmp_path / "a.pdf")
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a" / "comparison.json").write_text("{")
-    assert "comparison.json is damaged" in said(tmp_path / "a")
+    for name, file in (("a", "comparison.json"), ("c", "tuning.csv"), ("runs", "evaluations.json")):
+        shutil.copytree(results / name, tmp_path / name)
+        (whole,) = (tmp_path / name).rglob(f"seed1/{file}" if name == "runs" else file)
+        whole.write_text("{")
+        line = said(tmp_path / name)
+        assert str(tmp_path / name) in line
+        assert "run its command again" in line or f"{file} must be JSON" in line
     (tmp_path / "a" / "comparison.json").write_text("{}")
     assert "run its command again" in said(tmp_path / "a")
-    assert not list(tmp_path.glob("*.html"))
+    assert not list(tmp_path.glob("**/report.html"))
 
 
 # In a browser.
@@ -243,10 +243,10 @@ def test_a_page_can_be_used(results: Path, tab: Any) -> None:
     assert f"{minus['mean']:.3f} [{minus['low']:.3f}" in hovered.json_value()
     # A click on a heading sorts a table.
     column = (
-        "[...document.querySelectorAll('#s1 > .scroll tbody tr')]"
+        "[...document.querySelectorAll('#s1 > .scroll:last-of-type tbody tr')]"
         ".map((row) => parseFloat(row.cells[3].textContent))"
     )
-    heading = tab.locator("#s1 > .scroll th:nth-child(4) button")
+    heading = tab.locator("#s1 > .scroll:last-of-type th:nth-child(4) button")
     heading.click()
     rising = tab.evaluate(column)
     assert len(rising) > 1
@@ -279,5 +279,5 @@ def test_the_page_fits_its_screen_and_follows_the_scheme(tab: Any) -> None:
              figure.getBoundingClientRect().bottom + 1).length"""
     )
     assert overlaps == 0
-    numbers = "document.querySelectorAll('#s1 > .scroll td.number').length"
+    numbers = "document.querySelectorAll('#s1 > .scroll:last-of-type td.number').length"
     assert tab.evaluate(numbers) > 0
