@@ -118,23 +118,15 @@ class Gittins(ScoringPolicy):
 
     def _scores(self, state: KnowledgeState, games_left: Floats) -> Floats:
         density = 1.0 / (2.0 * self.beta * math.sqrt(math.pi))
-        indices: Floats = density * np.exp(self._logs(state, games_left))
-        return indices
+        return density * np.exp(self._preferences(state, games_left))
 
-    def _logs(self, state: KnowledgeState, games_left: Floats) -> Floats:
-        """Return logarithms of indices, shape (B, M)."""
+    def _preferences(self, state: KnowledgeState, games_left: Floats) -> Floats:
         table = self.table(int(np.ceil(games_left.max(initial=1.0))))
         # With no game left the table of one is read.
         planes = np.maximum(np.rint(games_left).astype(np.int64) - 1, 0)
-        logs: Floats = log_indices(
-            table.grid, table.bonus, planes, state.mu, state.difference_variance, self.beta
-        )
-        return logs
-
-    def _choose(
-        self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator
-    ) -> Integers:
-        return np.argmax(self._logs(state, games_left), axis=1)
+        variance = state.difference_variance
+        logs = log_indices(table.grid, table.bonus, planes, state.mu, variance, self.beta)
+        return np.asarray(logs)
 
 
 class ToldIndex(Gittins):

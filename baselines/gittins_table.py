@@ -171,48 +171,6 @@ def read(values: Floats, place: Place) -> float:
     return total
 
 
-class Transitions(NamedTuple):
-    """Effect of one game on every state, shape (variances, gaps, outcomes) unless noted.
-
-    Attributes:
-        density: q of the state, shape (variances, gaps).
-        probability: of each outcome.
-        density_after: q of the state after it.
-        places: of that state, a ``Place`` in one more axis of 4.
-    """
-
-    density: Floats
-    probability: Floats
-    density_after: Floats
-    places: Floats
-
-
-@compiled
-def transitions_of(grid: Grid, draw_margin: float, tau: float) -> Transitions:
-    """Return the effect of a game on every state of the grid; lengths in sqrt(2) beta."""
-    shape = (grid.variances, grid.gaps, 3 if draw_margin > 0.0 else 2)
-    density = np.empty(shape[:2])
-    probability, density_after = np.empty(shape), np.empty(shape)
-    places = np.empty((*shape, 4))
-    for i in range(grid.variances):
-        variance = math.exp(grid.lowest + i * grid.step)
-        uncertain = variance + 2.0 * tau * tau
-        total = uncertain + 1.0
-        for j in range(grid.gaps):
-            gap = math.sinh(j * grid.stretch) / grid.scale * math.sqrt(variance + 1.0)
-            density[i, j] = density_at_zero(gap, variance + 1.0)
-            for o in range(shape[2]):
-                probability[i, j, o] = outcome_probability_of(gap, total, OUTCOMES[o], draw_margin)
-                v, complement = difference_moments(gap, total, OUTCOMES[o], draw_margin)
-                moved = abs(gap + uncertain * v / math.sqrt(total))
-                left = uncertain * (1.0 + uncertain * complement) / total
-                density_after[i, j, o] = density_at_zero(moved, left + 1.0)
-                place = place_of(grid, moved / math.sqrt(left + 1.0), left)
-                row, column = float(place.variance), float(place.gap)
-                places[i, j, o] = row, place.down, column, place.across
-    return Transitions(density, probability, density_after, places)
-
-
 class Node(NamedTuple):
     """One state before a game, and what may follow.
 
@@ -286,25 +244,54 @@ class Values(NamedTuple):
     values: Floats
 
 
+@compiled
+def after_game(
+    grid: Grid, gap: float, variance: float, outcome: int, game: tuple[float, float]
+) -> tuple[float, float, Place]:
+    """Return the effect of a game on a state, if it ends so.
+
+    Args:
+        grid: of the places.
+        gap: distance of the means.
+        variance: C.
+        outcome: one of ``OUTCOMES``.
+        game: draw margin and drift, in sqrt(2) beta.
+
+    Returns:
+        Probability of the outcome; q of the state after it, and its place.
+    """
+    draw_margin, tau = game
+    uncertain = variance + 2.0 * tau * tau
+    total = uncertain + 1.0
+    probability = outcome_probability_of(gap, total, outcome, draw_margin)
+    v, complement = difference_moments(gap, total, outcome, draw_margin)
+    moved = abs(gap + uncertain * v / math.sqrt(total))
+    left = uncertain * (1.0 + uncertain * complement) / total
+    place = place_of(grid, moved / math.sqrt(left + 1.0), left)
+    return probability, density_at_zero(moved, left + 1.0), place
+
+
 @compiled(nogil=True)
-def add_game(game: Transitions, now: Values, then: Values, first: int, last: int) -> None:
+def add_game(
+    grid: Grid, game: tuple[float, float], now: Values, then: Values, first: int, last: int
+) -> None:
     """Write ``then``, of one game more than ``now``, for the variances ``first`` to ``last`` - 1.
 
-    Parts of the variances may be computed in parallel.
+    Parts of the variances may be computed in parallel. ``game`` is as in ``after_game``.
     """
-    count, outcomes = now.values.shape[2], game.probability.shape[2]
-    indices, values = np.empty(outcomes), np.empty((outcomes, count))
+    count, outcomes = now.values.shape[2], 3 if game[0] > 0.0 else 2
+    probability, indices = np.empty(outcomes), np.empty(outcomes)
+    values = np.empty((outcomes, count))
     for i in range(first, last):
-        for j in range(game.density.shape[1]):
+        variance = math.exp(grid.lowest + i * grid.step)
+        for j in range(grid.gaps):
+            gap = math.sinh(j * grid.stretch) / grid.scale * math.sqrt(variance + 1.0)
+            density = density_at_zero(gap, variance + 1.0)
             for o in range(outcomes):
-                row, down, column, across = game.places[i, j, o]
-                place = Place(int(row), down, int(column), across)
-                indices[o] = game.density_after[i, j, o] * math.exp(
-                    max(read(now.bonus, place), 0.0)
-                )
+                probability[o], after, place = after_game(grid, gap, variance, OUTCOMES[o], game)
+                indices[o] = after * math.exp(max(read(now.bonus, place), 0.0))
                 read_values(now.values, place, values[o])
-            density = game.density[i, j]
-            node = Node(density, game.probability[i, j], indices, values)
+            node = Node(density, probability, indices, values)
             price = price_of(node, density * math.exp(now.bonus[i, j + 1]))
             then.bonus[i, j + 1] = math.log(price / density)
             then.values[i, j + 1, 0] = 0.0
@@ -319,7 +306,6 @@ def compute_bonus(
     grid: Grid, prices: int, games: int, draw_margin: float = 0.0, tau: float = 0.0
 ) -> NDArray[np.float32]:
     """Return ``IndexTable.bonus`` by so many nodes in price; the others as ``index_table``."""
-    game = transitions_of(grid, draw_margin, tau)
     # In the last game G = q and V / G = 1 - rho.
     shape = (grid.variances, grid.gaps + 1)
     worth = np.broadcast_to((np.arange(prices) / (prices - 1.0)) ** 2, (*shape, prices))
@@ -329,7 +315,7 @@ def compute_bonus(
     table = np.zeros((games, *shape), dtype=np.float32)
     with ThreadPoolExecutor(threads) as pool:
         for left in range(1, games):
-            whole = (repeat(each) for each in (game, now, then))
+            whole = (repeat(each) for each in (grid, (draw_margin, tau), now, then))
             list(pool.map(add_game, *whole, edges[:-1], edges[1:]))  # raises what a part raised
             now, then = then, now
             table[left] = now.bonus

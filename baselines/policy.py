@@ -213,7 +213,11 @@ class ScoringPolicy(Policy):
     def _scores(self, state: KnowledgeState, games_left: Floats) -> Floats:
         """Return scores, shape (B, M), for states and games left of shape (B,)."""
 
+    def _preferences(self, state: KnowledgeState, games_left: Floats) -> Floats:
+        """Return numbers in the order of the scores, which do not underflow where scores do."""
+        return self._scores(state, games_left)
+
     def _choose(
         self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator
     ) -> Integers:
-        return np.argmax(self._scores(state, games_left), axis=1)
+        return np.argmax(self._preferences(state, games_left), axis=1)

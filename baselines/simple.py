@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import ClassVar, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matchenv.baselines.policy import Floats, Integers, Masks, Policy, ScoringPolicy
+from matchenv.baselines.policy import Floats, Integers, Masks, Policy, PolicyOptions, ScoringPolicy
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.core.settings import PAPER_BETA
@@ -55,8 +55,7 @@ class DrawChance(ScoringPolicy):
 
     Args:
         beta: standard deviation of one performance around skill, > 0.
-        horizon: as ``Policy``.
-        belief: as ``Policy``; the full one gives the variance of the difference.
+        options: ``horizon`` and ``belief`` as ``Policy``.
 
     Raises:
         ValueError: for beta <= 0 or an unknown belief.
@@ -66,22 +65,17 @@ class DrawChance(ScoringPolicy):
 
     name: ClassVar[str] = "drawchance"
 
-    def __init__(
-        self, *, beta: float = PAPER_BETA, horizon: int = 500, belief: str = DEFAULT_BELIEF
-    ) -> None:
-        super().__init__(horizon=horizon, belief=belief)
+    def __init__(self, *, beta: float = PAPER_BETA, **options: Unpack[PolicyOptions]) -> None:
+        super().__init__(**options)
         self.beta = as_positive_number("beta", beta)
 
     def _scores(self, state: KnowledgeState, games_left: Floats) -> Floats:
         return state.draw_density(self.beta)
 
-    def _choose(
-        self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator
-    ) -> Integers:
-        # By logarithms, which decide where all densities underflow, too.
+    def _preferences(self, state: KnowledgeState, games_left: Floats) -> Floats:
         variance = state.difference_variance + 2.0 * self.beta**2
         gap = state.mu[:, :1] - state.mu[:, 1:]
-        return np.argmin(np.log(variance) + gap * gap / variance, axis=1)
+        return -(np.log(variance) + gap * gap / variance)
 
 
 class OptimisticDrawChance(ScoringPolicy):
@@ -97,8 +91,7 @@ class OptimisticDrawChance(ScoringPolicy):
         inflation: the factor at the start, >= 1.
         fade: exponent of the share of games left, >= 0: 0 is a constant factor.
         beta: standard deviation of one performance around skill, > 0.
-        horizon: as ``Policy``; the share of games left is relative to it, at most 1.
-        belief: as ``Policy``.
+        options: ``horizon`` and ``belief`` as ``Policy``; the share of games left is at most 1.
 
     Raises:
         ValueError: for a bad number or belief.
@@ -115,10 +108,9 @@ class OptimisticDrawChance(ScoringPolicy):
         fade: float = 1.0,
         *,
         beta: float = PAPER_BETA,
-        horizon: int = 500,
-        belief: str = DEFAULT_BELIEF,
+        **options: Unpack[PolicyOptions],
     ) -> None:
-        super().__init__(horizon=horizon, belief=belief)
+        super().__init__(**options)
         self.inflation = as_number("inflation", inflation, 1.0)
         self.fade = as_non_negative_number("fade", fade)
         self.beta = as_positive_number("beta", beta)
@@ -194,8 +186,7 @@ class Oracle(Policy):
         true_skill: true skills of shape (M + 1,), or one row for each state of a batch; or a
             function without arguments that returns them, called at each choice, for example
             ``lambda: env.unwrapped.true_skill``.
-        horizon: as ``Policy``.
-        belief: as ``Policy``; it makes no difference to the choice.
+        options: ``horizon`` and ``belief`` as ``Policy``; they make no difference to the choice.
 
     Source: the maximum of eq. (14) of Ryzhov, Tariq, Powell (2011) over the opponents.
     """
@@ -206,11 +197,9 @@ class Oracle(Policy):
     def __init__(
         self,
         true_skill: ArrayLike | Callable[[], ArrayLike],
-        *,
-        horizon: int = 500,
-        belief: str = DEFAULT_BELIEF,
+        **options: Unpack[PolicyOptions],
     ) -> None:
-        super().__init__(horizon=horizon, belief=belief)
+        super().__init__(**options)
         self._true_skill = true_skill
 
     def _choose(

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matchenv.baselines.queue.values import best_candidates, candidate_values
+from matchenv.baselines.queue.values import candidate_values
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.queue.view import QueueView, WaitingPlayers
@@ -195,17 +195,21 @@ class QueueKnowledgeGradient(ReservingPolicy):
         # Of the gains of the focal player and of the candidate.
         self._multipliers = (half, half) if self.both else (self.multiplier, 0.0)
 
-    def values(self, queues: QueueView) -> Floats:
-        """Return the value of each candidate of the first queue."""
-        places = 1 + int(queues.filled[0])
-        mu, sigma = queues.mu[0, :places], queues.sigma[0, :places]
-        values: Floats = candidate_values(mu, sigma, self._multipliers, queues.settings.constants)
-        return values
+    def values(self, queues: QueueView, row: int = 0) -> Floats:
+        """Return the value of each candidate of a queue."""
+        players = slice(int(queues.filled[row]) + 1)
+        mu, sigma = queues.mu[row, players], queues.sigma[row, players]
+        game = queues.settings.constants
+        return np.asarray(candidate_values(mu, sigma, self._multipliers, game))
 
     def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
-        shown, asked = (queues.mu, queues.sigma, queues.filled), self.asked(queues.waited)
-        game = queues.settings.constants
-        return np.asarray(best_candidates(*shown, asked, self._multipliers, game))
+        asked, actions = self.asked(queues.waited), np.full(len(queues), WAIT, dtype=np.int64)
+        for row in np.flatnonzero(queues.filled > 0).tolist():
+            values = self.values(queues, row)
+            best = values.argmax()
+            if values[best] >= asked[row]:
+                actions[row] = best + 1
+        return actions
 
 
 class ReservedDrawChance(QueueKnowledgeGradient):

@@ -14,7 +14,6 @@ from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import match_quality_of, quality_per_density, total_variance
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Opponents on either side that a player looks ahead to, in the order of the means.
 REACH = 10
@@ -102,33 +101,3 @@ def candidate_values(
     for k in range(values.size):
         values[k] = pair_value(means, deviations, place[0], place[k + 1], multipliers, game)
     return values
-
-
-@compiled
-def best_candidates(
-    mu: Floats,
-    sigma: Floats,
-    filled: Integers,
-    asked: Floats,
-    multipliers: tuple[float, float],
-    game: GameConstants,
-) -> Integers:
-    """Return for each queue the candidate of the highest value from 1 on, 0 if that is too low.
-
-    Args:
-        mu: shape (B, C), means: the focal player of each queue, then the candidates.
-        sigma: shape (B, C), standard deviations.
-        filled: shape (B,), number of candidates.
-        asked: shape (B,), the least value that is accepted.
-        multipliers: of the gains of the focal player and of the candidate.
-        game: constants of the games.
-    """
-    chosen = np.zeros(len(mu), dtype=np.int64)
-    for row in range(len(mu)):
-        places = filled[row] + 1
-        if places > 1:
-            values = candidate_values(mu[row, :places], sigma[row, :places], multipliers, game)
-            best = np.argmax(values)
-            if values[best] >= asked[row]:
-                chosen[row] = best + 1
-    return chosen

@@ -130,51 +130,30 @@ def test_an_index_is_the_draw_density_with_one_game_left_and_grows_with_the_game
 
 def test_indices_scale_with_beta() -> None:
     mu, sigma = states(np.random.default_rng(3), 20, 5)
-    small = Gittins(beta=0.5, horizon=10, belief="factorised")
-    large = Gittins(beta=1.5, horizon=10, belief="factorised")
-    np.testing.assert_allclose(
-        small.scores(KnowledgeState(mu, sigma), 10),
-        3.0 * large.scores(KnowledgeState(3.0 * mu, 3.0 * sigma), 10),
-        rtol=1e-6,
-    )
+    small, large = (Gittins(beta=beta, horizon=10, belief="factorised") for beta in (0.5, 1.5))
+    expected = 3.0 * large.scores(KnowledgeState(3.0 * mu, 3.0 * sigma), 10)
+    np.testing.assert_allclose(small.scores(KnowledgeState(mu, sigma), 10), expected, rtol=1e-6)
 
 
-def test_equal_opponents_go_to_the_lowest_and_mixed_horizons_to_their_own() -> None:
-    policy = Gittins(horizon=64, belief="factorised")
-    equal = KnowledgeState(np.zeros(6), np.ones(6))
-    assert policy.act(equal, 30) == 0
-    state = KnowledgeState(*states(np.random.default_rng(4), 40, 9))
-    left = np.arange(1, 41)
-    together = policy.act(state, left)
-    alone = [int(policy.act(state[k], int(left[k]))) for k in range(40)]
-    np.testing.assert_array_equal(together, alone)
-
-
-def test_a_table_is_kept_and_a_damaged_one_computed_anew(
+def test_a_table_is_kept_a_damaged_one_computed_anew_and_no_folder_needed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MATCHENV_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(tables, "GAPS", 9)
     monkeypatch.setattr(tables, "PRICES", 8)
-    whole = tables.index_table.__wrapped__(64, 0.25)
+    computed = tables.index_table.__wrapped__
+    whole = computed(64, 0.25).bonus
     (path,) = (tmp_path / "cache").glob("*.npz")
     assert "computing a table" in capfd.readouterr().err
-    again = tables.index_table.__wrapped__(64, 0.25)
+    np.testing.assert_array_equal(computed(64, 0.25).bonus, whole)
     assert "computing" not in capfd.readouterr().err
-    np.testing.assert_array_equal(whole.bonus, again.bonus)
     content = path.read_bytes()
     for damaged in (content[: len(content) // 2], b"", content[:-3000] + b"x" + content[-2999:]):
         path.write_bytes(damaged)
-        np.testing.assert_array_equal(tables.index_table.__wrapped__(64, 0.25).bonus, whole.bonus)
+        np.testing.assert_array_equal(computed(64, 0.25).bonus, whole)
         assert path.read_bytes() == content
-
-
-def test_no_folder_for_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("MATCHENV_CACHE", str(tmp_path / "file" / "below"))
-    monkeypatch.setattr(tables, "GAPS", 9)
-    monkeypatch.setattr(tables, "PRICES", 8)
-    assert tables.index_table.__wrapped__(64).bonus.shape[0] == 64
+    monkeypatch.setenv("MATCHENV_CACHE", str(path / "below"))
+    np.testing.assert_array_equal(computed(64, 0.25).bonus, whole)
 
 
 def test_by_name_it_has_the_full_belief_and_the_constants_of_the_environment() -> None:

@@ -27,6 +27,7 @@ from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import rollout
 
 BETA = 1.2
+BOTH = pytest.mark.parametrize("belief", ["factorised", "full"])
 
 
 def new_policies(**options: Any) -> list[Policy]:
@@ -47,24 +48,29 @@ def new_policies(**options: Any) -> list[Policy]:
 EVERY_POLICY = new_policies(belief="factorised", horizon=50)
 
 
-@pytest.mark.parametrize("belief", ["factorised", "full"])
-def test_point_estimate_and_draw_chance_by_the_papers_words(
+@BOTH
+def test_point_estimate_draw_chance_and_the_optimistic_index_by_their_formulas(
     belief: str, make_states: Any, make_covariance: Any
 ) -> None:
+    """The last with its inflation at the start, half-way, at the end, and before the horizon."""
     batch = make_states(belief, 60, 8, 30)
     gaps = batch.mu[:, :1] - batch.mu[:, 1:]
-    np.testing.assert_array_equal(
-        PointEstimate(belief=belief).act(batch, 1), np.abs(gaps).argmin(axis=1)
-    )
-    policy = DrawChance(beta=BETA, belief=belief)
-    chosen, scores = policy.act(batch, 1), policy.scores(batch, 1)
-    for b in range(60):
-        variance = batch.sigma[b, 0] ** 2 + batch.sigma[b, 1:] ** 2 + 2 * BETA**2
-        if belief == "full":
-            variance = variance - 2.0 * make_covariance(batch[b])[0, 1:]
-        density = np.exp(-(gaps[b] ** 2) / (2 * variance)) / np.sqrt(2 * math.pi * variance)
-        np.testing.assert_allclose(scores[b], density, rtol=1e-10)
-        assert chosen[b] == density.argmax()
+    covariance = np.stack([make_covariance(batch[b]) for b in range(60)])
+    own = np.diagonal(covariance, axis1=1, axis2=2)
+    doubt = own[:, :1] + own[:, 1:] - 2.0 * covariance[:, 0, 1:]
+    variance = doubt + 2.0 * BETA**2
+    density = np.exp(-(gaps**2) / (2.0 * variance)) / np.sqrt(2.0 * math.pi * variance)
+    policy: Any = DrawChance(beta=BETA, belief=belief)
+    np.testing.assert_allclose(policy.scores(batch, 1), density, rtol=1e-10)
+    np.testing.assert_array_equal(policy.act(batch, 1), density.argmax(axis=1))
+    nearest = PointEstimate(belief=belief).act(batch, 1)
+    np.testing.assert_array_equal(nearest, np.abs(gaps).argmin(axis=1))
+    for inflation, fade, left, factor in (
+        (5.0, 0.0, 1, 5.0), (20.0, 2.0, 50, 5.75), (20.0, 2.0, 0, 1.0), (20.0, 2.0, 400, 20.0),
+    ):  # fmt: skip
+        policy = OptimisticDrawChance(inflation, fade, beta=BETA, horizon=100, belief=belief)
+        expected = -(gaps**2) / (2.0 * (factor * doubt + 2.0 * BETA**2))
+        np.testing.assert_allclose(policy.scores(batch, left), expected, rtol=1e-10)
 
 
 def test_draw_chance_where_every_density_underflows() -> None:
@@ -76,34 +82,6 @@ def test_draw_chance_where_every_density_underflows() -> None:
 def test_ties_go_to_the_lowest_index(policy: Policy) -> None:
     mu = np.array([0.0, 2.0, 1.0, 1.0, -1.0])
     assert policy.act(KnowledgeState(mu, np.ones(5)), 5) == 1
-
-
-@pytest.mark.parametrize("belief", ["factorised", "full"])
-@pytest.mark.parametrize(
-    ("inflation", "fade", "games_left", "factor"),
-    [
-        (5.0, 0.0, 1, 5.0),
-        (20.0, 2.0, 50, 5.75),
-        (20.0, 2.0, 0, 1.0),
-        (20.0, 2.0, 400, 20.0),
-    ],
-)
-def test_the_optimistic_index_is_the_inflated_exponent(
-    belief: str, inflation: float, fade: float, games_left: int, factor: float, make_states: Any
-) -> None:
-    states = make_states(belief, 8, 7, 30)
-    policy = OptimisticDrawChance(inflation, fade, beta=BETA, horizon=100, belief=belief)
-    scores, actions = policy.scores(states, games_left), policy.act(states, games_left)
-    for b in range(8):
-        for k in range(7):
-            gap = states.mu[b, 0] - states.mu[b, k + 1]
-            if belief == "factorised":
-                doubt = states.sigma[b, 0] ** 2 + states.sigma[b, k + 1] ** 2
-            else:
-                doubt = states.difference_sigma[b, k] ** 2
-            expected = -(gap**2) / (2.0 * (factor * doubt + 2.0 * BETA**2))
-            assert scores[b, k] == pytest.approx(expected, rel=1e-12)
-        assert actions[b] == scores[b].argmax()
 
 
 def test_random_takes_everyone_alike_under_masks_too(make_states: Any) -> None:
@@ -140,7 +118,7 @@ def test_thompson_draws_all_skills_jointly(
     )
 
 
-@pytest.mark.parametrize("belief", ["factorised", "full"])
+@BOTH
 def test_the_oracle_knows_the_nearest(belief: str, make_states: Any) -> None:
     env = MatchmakingEnv(num_opponents=5, horizon=30, belief=belief)
     oracle = Oracle(lambda: env.true_skill, belief=belief)
@@ -181,11 +159,11 @@ def test_predict_takes_one_or_many_and_returns_the_form(policy: Policy, make_sta
 
 def test_predict_uses_the_horizon_for_the_games_left(make_states: Any) -> None:
     observations = make_states("factorised", 30, 6, 5).to_observation(0.25)
-    seen = KnowledgeState.from_observation(observations)
-    finite = KnowledgeGradient(finite_horizon=True).for_settings(Settings(horizon=200))
-    for policy in (finite, OptimisticDrawChance(horizon=200)):
-        np.testing.assert_array_equal(policy.predict(observations)[0], policy.act(seen, 50))
-        left = np.arange(1, 31) * 5
+    seen, left = KnowledgeState.from_observation(observations), np.arange(1, 31) * 2
+    finite = KnowledgeGradient(finite_horizon=True).for_settings(Settings(horizon=64))
+    gittins = Gittins(horizon=64, belief="factorised")
+    for policy in (finite, gittins, OptimisticDrawChance(horizon=64)):
+        np.testing.assert_array_equal(policy.predict(observations)[0], policy.act(seen, 16))
         alone = [int(policy.act(seen[b], left[b])) for b in range(30)]
         np.testing.assert_array_equal(policy.act(seen, left), alone)
 
@@ -215,7 +193,7 @@ def smaller(state: KnowledgeState, row: int, mask: Any) -> KnowledgeState:
     return KnowledgeState(state.mu[row][kept], state.sigma[row][kept], extra, state.belief)
 
 
-@pytest.mark.parametrize("belief", sorted(BELIEFS))
+@BOTH
 @pytest.mark.parametrize("opponents", [1, 9])
 def test_the_choice_is_that_without_the_others(
     belief: str, opponents: int, make_states: Any
@@ -236,33 +214,29 @@ def test_the_choice_is_that_without_the_others(
         )
 
 
-@pytest.mark.parametrize("belief", sorted(BELIEFS))
+@BOTH
 @pytest.mark.parametrize("opponents", [1, 2, 3, 6, 12, 24, 36])
 def test_the_mask_is_read_from_the_observation(belief: str, opponents: int) -> None:
     """By size alone where that is clear; all ambiguous sizes are among these."""
     options: Any = {"num_opponents": opponents, "horizon": 5, "belief": belief}
-    policy = DrawChance(belief=belief).for_settings(Settings(**options))
     unaware, kind = DrawChance(belief=belief), BELIEFS[belief]
+    policy = unaware.for_settings(Settings(**options))
     env = MatchmakingVectorEnv(20, **options, availability=0.9, mean_stay=5.0)
     plain = MatchmakingVectorEnv(20, **options)
     observation, before = env.reset(seed=1)[0], plain.reset(seed=1)[0]
     for _ in range(8):
-        chosen, masks = policy.predict(observation)[0], env.action_masks()
-        np.testing.assert_array_equal(
-            chosen, policy.act(env.knowledge_state, 1, action_masks=masks)
-        )
-        np.testing.assert_array_equal(chosen, policy.predict(observation, action_masks=masks)[0])
-        for row in range(20):
-            assert policy.predict(observation[row])[0] == chosen[row]
+        masks, chosen = env.action_masks(), policy.predict(observation)[0]
+        expected = policy.act(env.knowledge_state, 1, action_masks=masks)
+        np.testing.assert_array_equal(chosen, expected)
+        np.testing.assert_array_equal(policy.predict(observation, action_masks=masks)[0], expected)
+        assert [policy.predict(each)[0] for each in observation] == chosen.tolist()
         if kind.num_opponents_of(observation.shape[1]) is None:
-            np.testing.assert_array_equal(unaware.predict(observation)[0], chosen)
-        np.testing.assert_array_equal(unaware.predict(before)[0], policy.predict(before)[0])
-        state = plain.knowledge_state
-        np.testing.assert_array_equal(policy.predict(before)[0], policy.act(state, 1))
-        np.testing.assert_array_equal(
-            policy.predict(before, action_masks=masks)[0],
-            policy.act(state, 1, action_masks=masks),
-        )
+            np.testing.assert_array_equal(unaware.predict(observation)[0], expected)
+        for reader in (policy, unaware):
+            free = policy.act(plain.knowledge_state, 1)
+            np.testing.assert_array_equal(reader.predict(before)[0], free)
+        masked = policy.act(plain.knowledge_state, 1, action_masks=masks)
+        np.testing.assert_array_equal(policy.predict(before, action_masks=masks)[0], masked)
         observation, before = env.step(chosen)[0], plain.step(chosen)[0]
 
 
