@@ -7,38 +7,18 @@ below; users add theirs with ``register``.
 
 from __future__ import annotations
 
-from matchenv.belief.belief import (
-    MEASURES,
-    MU,
-    OUTCOMES,
-    SIGMA,
-    TRUE_SKILL,
-    Belief,
-    FactorisedBelief,
-    GameConstants,
-    GamesPlayed,
-    IndependentBelief,
-)
-from matchenv.belief.full import FullBelief
+from matchenv.belief.belief import MEASURES as MEASURES
+from matchenv.belief.belief import MU as MU
+from matchenv.belief.belief import OUTCOMES as OUTCOMES
+from matchenv.belief.belief import SIGMA as SIGMA
+from matchenv.belief.belief import TRUE_SKILL as TRUE_SKILL
+from matchenv.belief.belief import Belief as Belief
+from matchenv.belief.belief import FactorisedBelief as FactorisedBelief
+from matchenv.belief.belief import GameConstants as GameConstants
+from matchenv.belief.belief import GamesPlayed as GamesPlayed
+from matchenv.belief.belief import IndependentBelief as IndependentBelief
+from matchenv.belief.full import FullBelief as FullBelief
 from matchenv.runtime.checks import as_choice
-
-__all__ = [
-    "BELIEFS",
-    "DEFAULT_BELIEF",
-    "MEASURES",
-    "MU",
-    "OUTCOMES",
-    "SIGMA",
-    "TRUE_SKILL",
-    "Belief",
-    "FactorisedBelief",
-    "FullBelief",
-    "GameConstants",
-    "GamesPlayed",
-    "IndependentBelief",
-    "belief_named",
-    "register",
-]
 
 BELIEFS: dict[str, Belief] = {belief.name: belief for belief in (FactorisedBelief(), FullBelief())}
 

@@ -140,9 +140,7 @@ class Belief(ABC):
     memory_rows: ClassVar[int] = 0
     extra_rows: ClassVar[int] = 0
 
-    def check_constants(  # noqa: B027
-        self, constants: GameConstants
-    ) -> None:
+    def check_constants(self, constants: GameConstants) -> None:  # noqa: B027
         """Refuse games that this belief has no update for.
 
         Raises:
@@ -158,24 +156,21 @@ class Belief(ABC):
         count, rest = divmod(observation_size - 3, 2 + self.extra_rows)
         return count if rest == 0 and count >= 1 else None
 
-    def new_memory(self, sigma: Floats) -> Floats:
-        """Return the memory of independent players, shape (K, R, M): here, zeros.
+    def memory_of(self, sigma: Floats, extra: Floats | None = None) -> Floats:
+        """Return the memory that deviations imply, shape (K, R, M): here, zeros.
+
+        A belief with a memory must override this.
 
         Args:
-            sigma: their deviations, shape (K, M + 1).
+            sigma: shape (K, M + 1).
+            extra: shape (K, E * M); None for players who are independent of each other.
         """
+        del extra
         return np.zeros((len(sigma), self.memory_rows, sigma.shape[1] - 1))
 
     def begin(self, players: Floats, memory: Floats, shown: Observations, rows: Integers) -> None:
-        """Start episodes from the independent normals in ``players``.
-
-        Args:
-            players: as the class says.
-            memory: written at the rows.
-            shown: written at the rows, but for the share of games left.
-            rows: the episodes, shape (K,).
-        """
-        memory[rows] = self.new_memory(players[rows, :, SIGMA])
+        """Start some episodes, shape (K,), from the independent normals in ``players``."""
+        memory[rows] = self.memory_of(players[rows, :, SIGMA])
         self._show(players, memory, shown, rows)
 
     @abstractmethod
@@ -187,12 +182,12 @@ class Belief(ABC):
         games: GamesPlayed,
         constants: GameConstants,
     ) -> None:
-        """Update the belief after one game of each running episode.
+        """Update all three after one game of each running episode, but for the share of games left.
 
         Args:
             players: changed.
             memory: changed.
-            shown: brought up to date, but for the share of games left.
+            shown: changed.
             games: the opponents and outcomes; the draw density and the match quality of the
                 belief before the game are written.
             constants: of the games.
@@ -213,12 +208,12 @@ class Belief(ABC):
 
         Args:
             players: with the prior of the newcomers in it.
-            memory: changed for these opponents.
-            shown: brought up to date, but for the share of games left.
+            memory: changed.
+            shown: changed.
             rows: the episodes, shape (K,), ascending.
             opponents: 0 to M - 1, shape (K,).
         """
-        fresh = self.new_memory(players[rows, :, SIGMA])
+        fresh = self.memory_of(players[rows, :, SIGMA])
         memory[rows, :, opponents] = fresh[np.arange(rows.size), :, opponents]
         self._show(players, memory, shown, np.unique(rows))
 
@@ -232,14 +227,6 @@ class Belief(ABC):
         """Return the deviations of s_0 - s_k that are shown, shape (B, E * M): here, none."""
         del memory
         return np.empty((len(players), 0))
-
-    def memory_of(self, sigma: Floats, extra: Floats) -> Floats:
-        """Return the memory that a knowledge state implies, shape (B, R, M): here, a new one.
-
-        A belief with a memory must override this.
-        """
-        del extra
-        return self.new_memory(sigma)
 
     def outcome_probability(
         self, mu: Floats, sigma: Floats, variance: Floats, outcome: int, constants: GameConstants
@@ -399,12 +386,8 @@ def learn_factorised(
 ) -> None:
     """Update as ``Belief.learn`` does.
 
-    Args:
-        players: as there, and so is ``shown``.
-        shown: changed.
-        all_games: a ``GamesPlayed`` as a plain tuple, which Numba takes faster.
-        all_constants: a ``GameConstants``, the same.
-        table: shape (TABLE,), to work in; not made in here, so that no references are counted.
+    Plain tuples are taken faster than a ``GamesPlayed`` and a ``GameConstants``. No array is made,
+    so that no references are counted; ``table``, shape (TABLE,), is to work in.
     """
     games, constants = GamesPlayed(*all_games), GameConstants(*all_constants)
     beta = constants.beta

@@ -70,11 +70,6 @@ class FullBelief(Belief):
                 f"got {constants.tau!r}"
             )
 
-    def new_memory(self, sigma: Floats) -> Floats:
-        """Return the memory of players without covariances."""
-        opponents = sigma[:, 1:]
-        return np.stack((np.ones_like(opponents), opponents**2), axis=1)
-
     def learn(
         self,
         players: Floats,
@@ -93,8 +88,10 @@ class FullBelief(Belief):
         deviations: Floats = np.sqrt(variances)
         return deviations
 
-    def memory_of(self, sigma: Floats, extra: Floats) -> Floats:
-        """Return slack and prior variance that the deviations imply, shape (B, 2, M)."""
+    def memory_of(self, sigma: Floats, extra: Floats | None = None) -> Floats:
+        """Return slack and prior variance that deviations imply, shape (K, 2, M)."""
+        if extra is None:
+            return np.stack((np.ones_like(sigma[:, 1:]), sigma[:, 1:] ** 2), axis=1)
         slack, rest = star_of(sigma, extra)
         prior = np.divide(rest, slack, out=np.zeros_like(rest), where=slack > 0.0)
         return np.stack((slack, prior), axis=1)

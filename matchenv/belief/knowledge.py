@@ -82,13 +82,9 @@ class KnowledgeState:
     def trusted(
         cls, mu: Floats, sigma: Floats, extra: Floats, belief: str = DEFAULT_BELIEF
     ) -> KnowledgeState:
-        """A state without any check or copy, for loops over games whose numbers are right.
+        """Return a state without any check or copy, for loops over games whose numbers are right.
 
-        Args:
-            mu: float64, shape (..., M + 1).
-            sigma: float64, the same shape.
-            extra: float64, of the shape that the belief asks for.
-            belief: the name of the belief.
+        Arguments as the class, all float64.
         """
         state = object.__new__(cls)
         state.__dict__.update(mu=mu, sigma=sigma, extra=extra, belief=belief)
@@ -253,13 +249,8 @@ class KnowledgeState:
                 f"observation must have shape (..., {2 + kind.extra_rows} * num_opponents + 3) "
                 f"with the {belief} belief, got shape {array.shape}{_remedy(size)}"
             )
-        players = opponents + 1
-        return cls(
-            mu=array[..., :players],
-            sigma=array[..., players : 2 * players],
-            extra=array[..., 2 * players : -1],
-            belief=belief,
-        )
+        mu, sigma, extra, _ = np.split(array, [opponents + 1, 2 * opponents + 2, size - 1], axis=-1)
+        return cls(mu, sigma, extra, belief)
 
     def to_observation(self, share_of_games_left: ArrayLike) -> NDArray[np.float32]:
         """The observation of this state.
@@ -276,14 +267,9 @@ class KnowledgeState:
         share = as_float_array("share_of_games_left", share_of_games_left)
         if ((share < 0.0) | (share > 1.0)).any():
             raise ValueError(f"share_of_games_left must be in [0, 1], got {share_of_games_left!r}")
-        players = self.mu.shape[-1]
-        size = self.kind.observation_size(self.num_opponents)
-        observation = np.empty((*self.batch_shape, size), dtype=np.float32)
-        observation[..., :players] = self.mu
-        observation[..., players : 2 * players] = self.sigma
-        observation[..., 2 * players : -1] = self.extra
-        observation[..., -1] = share
-        return observation
+        last = np.broadcast_to(share, self.batch_shape)[..., np.newaxis]
+        parts = (self.mu, self.sigma, self.extra, last)
+        return np.concatenate(parts, axis=-1, dtype=np.float32, casting="same_kind")
 
 
 def _check_differences(sigma: Floats, extra: Floats) -> None:

@@ -157,7 +157,8 @@ class ScalarEnv(SimulatorEnv, gym.Env[NDArray[np.float32], np.int64]):
         ended, cut = terminated.item(0), truncated.item(0)
         if ended or cut:
             self._phase = OVER
-        self._show()
+        if self._renderer is not None:
+            self._show()
         return self._observation(), reward.item(0), ended, cut, self._info()
 
     def action_masks(self) -> NDArray[np.bool_]:

@@ -57,12 +57,6 @@ def as_limit(name: str, value: Any) -> int | None:
     return None if value is None else as_integer(name, value, 1, LONGEST_HORIZON)
 
 
-def unchecked(name: str, value: Any) -> Any:
-    """Return a value that ``__post_init__`` of the settings checks together with others."""
-    del name
-    return value
-
-
 @dataclass(frozen=True)
 class Options:
     """Base of the settings of an environment, with the options that all share.
@@ -94,11 +88,10 @@ class Options:
             TypeError: for an option that does not exist; it names the nearest.
         """
         known = [each.name for each in fields(cls)]
-        for name in options:
-            if name not in known:
-                near = get_close_matches(name, known, 1)
-                meant = f"; perhaps you meant {near[0]}" if near else ""
-                raise TypeError(f"options must be {', '.join(known)}, got {name!r}{meant}")
+        for name in set(options) - set(known):
+            near = get_close_matches(name, known, 1)
+            meant = f"; perhaps you meant {near[0]}" if near else ""
+            raise TypeError(f"options must be {', '.join(known)}, got {name!r}{meant}")
         return cls(**options)
 
     @classmethod
@@ -109,8 +102,9 @@ class Options:
 
     def changed(self) -> dict[str, Any]:
         """Return the options that differ from the defaults."""
-        given = ((each, getattr(self, each.name)) for each in self.listed())
-        return {each.name: value for each, value in given if value != each.default}
+        listed = self.listed()
+        changed = (each.name for each in listed if getattr(self, each.name) != each.default)
+        return {name: getattr(self, name) for name in changed}
 
     def text_for(self, made: object, **sizes: Any) -> str:
         """Return the ``repr`` of an environment: its sizes, and options that are not defaults.
@@ -126,9 +120,9 @@ class Options:
 
     def description(self) -> dict[str, Any]:
         """Return all options as plain data for JSON and YAML; an object by its repr."""
-        plain = {each.name: getattr(self, each.name) for each in fields(self)}
         kept = (str, int, float, type(None))
-        return {name: v if isinstance(v, kept) else repr(v) for name, v in plain.items()}
+        values = ((each.name, getattr(self, each.name)) for each in fields(self))
+        return {name: each if isinstance(each, kept) else repr(each) for name, each in values}
 
 
 @dataclass(frozen=True)
@@ -162,18 +156,15 @@ def documents_options(kind: type[Options]) -> Callable[[Made], Made]:
     """
 
     def documents(made: Made) -> Made:
-        signature = inspect.signature(made)
+        signature, rows = inspect.signature(made), []
         own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        listed = [(each.name, each.default, each.type) for each in kind.listed()]
-        own += [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=value, annotation=of)
-            for name, value, of in listed
-        ]
+        for each in kind.listed():
+            only = inspect.Parameter.KEYWORD_ONLY
+            own.append(
+                inspect.Parameter(each.name, only, default=each.default, annotation=each.type)
+            )
+            rows.append(f"    | `{each.name}` | `{each.default!r}` | {each.metadata['text']} |")
         made.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
-        rows = [
-            f"    | `{each.name}` | `{each.default!r}` | {each.metadata['text']} |"
-            for each in kind.listed()
-        ]
         made.__doc__ = (made.__doc__ or "").replace("    {options}", "\n".join(rows))
         return made
 
@@ -194,11 +185,8 @@ def checked_options(options: Any, known: Sequence[str]) -> dict[str, Any]:
         return {}
     if not isinstance(options, dict):
         raise ValueError(f"options must be a dict or None, got {options!r}")
-    for key in options:
-        if key not in known:
-            raise ValueError(
-                f"options may hold {', '.join(repr(name) for name in known)}, got {key!r}"
-            )
+    for key in set(options) - set(known):
+        raise ValueError(f"options may hold {', '.join(map(repr, known))}, got {key!r}")
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -217,7 +205,7 @@ def as_given(name: str, value: Any, shapes: Sequence[tuple[int, ...]]) -> Floats
     check = as_positive_array if name == "sigma" else as_float_array
     array = check(label, value)
     if array.shape not in shapes:
-        allowed = " or ".join(str(shape) for shape in shapes)
+        allowed = " or ".join(map(str, shapes))
         raise ValueError(f"{label} must have shape {allowed}, got {array.shape}")
     if (np.abs(array) > LARGEST_OBSERVED).any():
         raise ValueError(f"{label} must be at most {LARGEST_OBSERVED:g} in size")

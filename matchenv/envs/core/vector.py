@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from matchenv.envs.core.rendering import PICTURE_MODES, Frame
 from matchenv.envs.core.scalar import Masks, SimulatorEnv
 from matchenv.envs.core.simulator import plain, restored_array
-from matchenv.runtime.checks import as_actions, as_integer
+from matchenv.runtime.checks import as_actions, as_choice, as_integer
 from matchenv.runtime.random import drawn_key
 
 Infos = dict[str, Any]
@@ -67,7 +67,9 @@ class NativeVectorEnv(
         if not isinstance(copy, bool):
             raise ValueError(f"copy must be True or False, got {copy!r}")
         self.max_episode_steps = max_episode_steps
-        self.autoreset_mode = _as_autoreset_mode(autoreset_mode)
+        mode = getattr(autoreset_mode, "value", autoreset_mode)
+        known = [each.value for each in AutoresetMode]
+        self.autoreset_mode = AutoresetMode(as_choice("autoreset_mode", mode, known))
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}  # type: ignore[misc]
         self.single_observation_space = self.simulator.observation_space
         self.single_action_space: spaces.Discrete = spaces.Discrete(self.simulator.num_actions)
@@ -232,7 +234,11 @@ class NativeVectorEnv(
         if self.autoreset_mode == AutoresetMode.SAME_STEP:
             rows = np.flatnonzero(over)
             if rows.size > 0:
-                final = self._final(rows, over)
+                observations = np.full(self.num_envs, None, dtype=object)
+                observations[rows] = [*self.simulator.observe(self._state)[rows]]
+                infos = self._infos(over)
+                final = {"final_obs": observations, "final_info": infos}
+                final |= {"_final_obs": over, "_final_info": over}
         else:
             rows = np.flatnonzero(~self._running)
             self._running = ~over
@@ -241,30 +247,17 @@ class NativeVectorEnv(
         self._set_phase()
         return final
 
-    def _final(self, rows: NDArray[np.int64], over: Masks) -> Infos:
-        observations = np.full(self.num_envs, None, dtype=object)
-        for row, observation in zip(rows, self.simulator.observe(self._state)[rows], strict=True):
-            observations[row] = observation
-        return {
-            "final_obs": observations,
-            "_final_obs": over,
-            "final_info": self._infos(over),
-            "_final_info": over,
-        }
-
     def _infos(self, mask: Masks) -> Infos:
         """Return facts and action masks, 0 outside ``mask``, each with that mask."""
+        facts = self.simulator.facts(self._state)
+        if self._masked:
+            masks = self.simulator.masks(self._state).astype(np.int8)
+            facts = {**facts, "action_mask": masks, "invalid_action": self._invalid}
         infos: Infos = {}
-        for name, values in self.simulator.facts(self._state).items():
+        for name, values in facts.items():
             infos[name], infos[f"_{name}"] = values.copy(), mask
-        masks = self.simulator.masks(self._state)
-        if masks is not None:
-            infos["action_mask"], infos["_action_mask"] = masks.astype(np.int8), mask
-            infos["invalid_action"], infos["_invalid_action"] = self._invalid.copy(), mask
-        if mask is not self._everywhere:
-            for name, values in infos.items():
-                if not name.startswith("_"):
-                    values[~mask] = 0
+            if mask is not self._everywhere:
+                infos[name][~mask] = 0
         return infos
 
     def _observations(self) -> NDArray[np.float32]:
@@ -278,14 +271,6 @@ class NativeVectorEnv(
     def _check_started(self) -> None:
         if not self._all_started:
             raise ResetNeeded("Call reset() before render().")
-
-
-def _as_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
-    try:
-        return AutoresetMode(mode)
-    except ValueError:
-        known = ", ".join(f"{each} ({each.value!r})" for each in AutoresetMode)
-        raise ValueError(f"autoreset_mode must be one of {known}, got {mode!r}") from None
 
 
 def _reseeded(

@@ -24,7 +24,6 @@ PRIOR_VARIANCE_HIGH = 3.0
 
 EQUAL_VARIANCES = ("paper", "matching")
 
-
 # A place of player 0 that is not fixed.
 ANY_RANK = -1
 
@@ -55,28 +54,22 @@ class Prior(ABC):
         """
 
     def true_skill(self, mu: Floats, sigma: Floats, normals: Floats) -> Floats:
-        """Return true skills, s_i ~ N(mu_i, sigma_i^2).
+        """Return true skills, s_i ~ N(mu_i, sigma_i^2), shape (K, M + 1).
 
         Args:
-            mu: shape (K, M + 1).
-            sigma: shape (K, M + 1).
-            normals: standard normal, shape (K, M + 1), independent of those of ``draw``.
-
-        Returns:
-            Shape (K, M + 1).
+            mu: means, as drawn.
+            sigma: deviations.
+            normals: standard normal, independent of those of ``draw``.
         """
         skills: Floats = mu + sigma * normals
         return skills
 
     def believed(self, mu: Floats, sigma: Floats) -> tuple[Floats, Floats]:
-        """Return the initial belief: here, the normals themselves.
+        """Return means and deviations of the initial belief: here, the normals themselves.
 
         Args:
-            mu: shape (K, M + 1), as drawn.
-            sigma: shape (K, M + 1).
-
-        Returns:
-            Means and deviations of the belief, of shape (K, M + 1).
+            mu: means, as drawn.
+            sigma: deviations.
         """
         return mu, sigma
 
@@ -95,10 +88,8 @@ class InformativePrior(Prior):
 
     def draw(self, normals: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
         """Draw them; arguments as ``Prior.draw``."""
-        width = PRIOR_VARIANCE_HIGH - PRIOR_VARIANCE_LOW
-        return math.sqrt(PRIOR_MEAN_VARIANCE) * normals, np.sqrt(
-            PRIOR_VARIANCE_LOW + width * uniforms
-        )
+        variances = PRIOR_VARIANCE_LOW + (PRIOR_VARIANCE_HIGH - PRIOR_VARIANCE_LOW) * uniforms
+        return math.sqrt(PRIOR_MEAN_VARIANCE) * normals, np.sqrt(variances)
 
 
 @dataclass(frozen=True)
@@ -188,19 +179,15 @@ class DrawnPrior(Prior):
         return self.kind
 
 
-# Random numbers of K instances, shape (K, M + 1) each: standard normals for the prior means,
-# uniform numbers for the prior variances, and standard normals for the true skills.
-Numbers = tuple[Floats, Floats, Floats]
-
-
 def instances_of(
-    prior: Prior, numbers: Numbers, place: int, *, by_skill: bool
+    prior: Prior, numbers: tuple[Floats, Floats, Floats], place: int, *, by_skill: bool
 ) -> tuple[Floats, Floats, Floats]:
     """Build K instances from their random numbers.
 
     Args:
         prior: of the players.
-        numbers: of the instances.
+        numbers: standard normals for the prior means, uniform numbers for the prior variances, and
+            standard normals for the true skills, shape (K, M + 1) each.
         place: place of player 0, or ``ANY_RANK``.
         by_skill: the place is by true skill, not by prior mean.
 
@@ -241,11 +228,8 @@ def _swapped(values: Floats, chosen: NDArray[np.int64]) -> Floats:
 
 
 def _check_shapes(prior: Prior, method: str, shape: tuple[int, ...], *arrays: Floats) -> None:
-    for array in arrays:
-        if array.shape != shape:
-            raise ValueError(
-                f"{prior!r}.{method} must give arrays of shape {shape}, got {array.shape}"
-            )
+    for found in (array.shape for array in arrays if array.shape != shape):
+        raise ValueError(f"{prior!r}.{method} must give arrays of shape {shape}, got {found}")
 
 
 # What the names stand for; ``equal_variance`` chooses among the second.

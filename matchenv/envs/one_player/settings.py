@@ -17,22 +17,9 @@ from matchenv.envs.core.settings import (
     GameOptions,
     as_limit,
     option,
-    unchecked,
 )
-from matchenv.envs.one_player.priors import (
-    ANY_RANK,
-    EQUAL_VARIANCES,
-    PRIORS,
-    Prior,
-    prior_of,
-)
-from matchenv.runtime.checks import (
-    as_choice,
-    as_integer,
-    as_number,
-    as_positive_share,
-    as_share,
-)
+from matchenv.envs.one_player.priors import ANY_RANK, EQUAL_VARIANCES, PRIORS, Prior, prior_of
+from matchenv.runtime.checks import as_choice, as_integer, as_number, as_positive_share, as_share
 from matchenv.runtime.object_spec import object_named, spec_of
 
 Floats = NDArray[np.float64]
@@ -51,14 +38,11 @@ class Reward(ABC):
 
     @abstractmethod
     def of(self, games: GamesPlayed) -> Floats:
-        """Return the rewards.
+        """Return the rewards, shape (B,), finite; ignored where an episode does not run.
 
         Args:
             games: one game in each of B episodes: q under the belief and under the truth, the
                 outcome, and more.
-
-        Returns:
-            Shape (B,), finite. Ignored where an episode does not run.
         """
 
     def checked(self, games: GamesPlayed, running: NDArray[np.bool_]) -> Floats:
@@ -133,9 +117,11 @@ class Settings(GameOptions):
         named=PRIORS, base=Prior,
     )  # fmt: skip
     rank: int | str | None = option(
-        None, unchecked, "place of player 0: None for any, 0 (the best) to `num_opponents`, "
+        None,
+        lambda _, rank: rank,
+        "place of player 0: None for any, 0 (the best) to `num_opponents`, "
         '`"top"`, `"middle"` or `"bottom"`',
-    )  # fmt: skip
+    )
     reward: str | Reward = option(
         "draw_density", _as_object, "see Rewards; or a `matchenv.Reward`",
         named=REWARDS, base=Reward,
@@ -178,18 +164,17 @@ class Settings(GameOptions):
                 f"mean_stay must be at least {least:g} with availability={self.availability!r}, "
                 f"so that online and offline stays last a game or more, got {self.mean_stay!r}"
             )
-        limit = self.max_games_per_opponent
-        if limit is not None and limit * self.num_opponents < self.horizon:
+        limit = self.max_games_per_opponent or self.horizon
+        if limit * self.num_opponents < self.horizon:
             raise ValueError(
                 "max_games_per_opponent times num_opponents must be at least the horizon, so that "
                 f"every game has an opponent, got {limit} times {self.num_opponents} for "
                 f"{self.horizon} games"
             )
-        place = place_of_rank(self.rank, self.num_opponents)
-        if self.rank is not None and not isinstance(self.rank, str):
-            object.__setattr__(self, "rank", place)
+        if self.place != ANY_RANK and not isinstance(self.rank, str):
+            object.__setattr__(self, "rank", self.place)
         by_equal_means = self.rank_by == "prior_mean" and not self.prior_type.means_differ
-        if place != ANY_RANK and by_equal_means:
+        if self.rank is not None and by_equal_means:
             raise ValueError(
                 f"rank_by must be 'true_skill' with a rank and prior={self.prior!r}, whose means "
                 f"are all equal, got {self.rank_by!r}"
@@ -261,10 +246,10 @@ def place_of_rank(rank: Any, num_opponents: int) -> int:
     Raises:
         ValueError: for an unknown name or a number outside [0, num_opponents].
     """
-    if rank is None:
-        return ANY_RANK
-    places = {"top": 0, "middle": num_opponents // 2, "bottom": num_opponents}
-    if isinstance(rank, str) and rank in places:
+    places = dict(
+        zip((None, *RANKS), (ANY_RANK, 0, num_opponents // 2, num_opponents), strict=True)
+    )
+    if isinstance(rank, str | None) and rank in places:
         return places[rank]
     try:
         return as_integer("rank", rank, 0, num_opponents)

@@ -327,6 +327,9 @@ def play_games(
 ) -> None:
     """Play one game in every running episode; nothing is believed here.
 
+    Games are played in parts of PART, whose numbers stay in the cache; short loops without calls
+    are vectorised.
+
     Args:
         all_history: a ``History``: true skills drift, games are counted, the share of games left
             is shown.
@@ -341,42 +344,44 @@ def play_games(
     for first in range(0, games.running.size, PART):
         size = min(PART, games.running.size - first)
         for k in range(size):
-            if games.running[first + k]:
-                indices[k] = luck_index(state, params, first + k, games.opponents[first + k])
-                open_game(state, params, games, table, indices[k], first, k)
+            b = first + k
+            if not games.running[b]:
+                continue
+            j = games.opponents[b]
+            indices[k] = luck_index(state, params, b, j)
+            if params.tau > 0.0:
+                drift_0 = normal(state.key[b], DRIFT, state.games[b])
+                drift_j = normal(state.key[b], OPPONENT_DRIFT, indices[k])
+                state.players[b, 0, TRUE_SKILL] += params.tau * drift_0
+                state.players[b, j + 1, TRUE_SKILL] += params.tau * drift_j
+            skill = state.players[b, 0, TRUE_SKILL]
+            table[SKILL_GAP + k] = skill - state.players[b, j + 1, TRUE_SKILL]
+            table[ERROR + k] = state.players[b, 0, MU] - skill
         draw_luck(state.key, indices, table, first, size)
         decide_games(table, size, params.beta, params.draw_margin)
         for k in range(size):
-            if games.running[first + k]:
-                close_game(state, params, games, table, first, k)
-            else:
+            b = first + k
+            if not games.running[b]:
                 for measure in range(len(games.measures)):
-                    games.measures[measure, first + k] = 0.0
-                games.won[first + k] = False
-                games.outcomes[first + k] = 0
-
-
-@compiled(inline=True, refcounted=False)
-def open_game(
-    state: History,
-    params: Params,
-    games: GamesPlayed,
-    table: Floats,
-    index: int,
-    first: int,
-    k: int,
-) -> None:
-    """Let the true skills drift before one game, and write what decides it."""
-    b = first + k
-    j = games.opponents[b]
-    if params.tau > 0.0:
-        drift_0 = normal(state.key[b], DRIFT, state.games[b])
-        drift_j = normal(state.key[b], OPPONENT_DRIFT, index)
-        state.players[b, 0, TRUE_SKILL] += params.tau * drift_0
-        state.players[b, j + 1, TRUE_SKILL] += params.tau * drift_j
-    skill = state.players[b, 0, TRUE_SKILL]
-    table[SKILL_GAP + k] = skill - state.players[b, j + 1, TRUE_SKILL]
-    table[ERROR + k] = state.players[b, 0, MU] - skill
+                    games.measures[measure, b] = 0.0
+                games.won[b], games.outcomes[b] = False, 0
+                continue
+            win, luck = table[WIN + k], table[LUCK + k]
+            outcome = 1 if luck < win else -1
+            if params.draw_margin > 0.0 and luck >= win:
+                variance = total_variance(0.0, 0.0, params.beta)
+                draw = draw_probability_of(table[SKILL_GAP + k], variance, params.draw_margin)
+                outcome = 0 if luck < win + draw else -1
+            games.won[b], games.outcomes[b] = outcome > 0, outcome
+            games.measures[TRUE_DRAW_DENSITY, b] = table[TRUE_DENSITY + k]
+            games.measures[SQUARED_ERROR, b] = table[ERROR + k] * table[ERROR + k]
+            games.measures[SKILL_DIFFERENCE, b] = table[SKILL_GAP + k]
+            if params.counted:
+                state.met[b, games.opponents[b]] += 1
+            state.games[b] += 1
+            left = params.horizon - state.games[b]
+            games.terminated[b] = left == 0
+            state.shown[b, params.last_shown] = left / params.horizon
 
 
 @compiled(refcounted=False)
@@ -404,31 +409,6 @@ def decide_games(table: Floats, size: int, beta: float, draw_margin: float) -> N
         for k in range(size):
             if abs(standardised_lead(table[SKILL_GAP + k], variance, 1, draw_margin)) >= TAIL_START:
                 table[WIN + k] = win_probability_of(table[SKILL_GAP + k], variance, draw_margin)
-
-
-@compiled(inline=True, refcounted=False)
-def close_game(
-    state: History, params: Params, games: GamesPlayed, table: Floats, first: int, k: int
-) -> None:
-    """Write the outcome and the true measures of one game, and count it."""
-    b = first + k
-    win, luck = table[WIN + k], table[LUCK + k]
-    outcome = 1 if luck < win else -1
-    if params.draw_margin > 0.0 and luck >= win:
-        variance = total_variance(0.0, 0.0, params.beta)
-        draw = draw_probability_of(table[SKILL_GAP + k], variance, params.draw_margin)
-        outcome = 0 if luck < win + draw else -1
-    games.outcomes[b] = outcome
-    games.won[b] = outcome > 0
-    games.measures[TRUE_DRAW_DENSITY, b] = table[TRUE_DENSITY + k]
-    games.measures[SQUARED_ERROR, b] = table[ERROR + k] * table[ERROR + k]
-    games.measures[SKILL_DIFFERENCE, b] = table[SKILL_GAP + k]
-    if params.counted:
-        state.met[b, games.opponents[b]] += 1
-    state.games[b] += 1
-    left = params.horizon - state.games[b]
-    games.terminated[b] = left == 0
-    state.shown[b, params.last_shown] = left / params.horizon
 
 
 @compiled(inline=True, refcounted=False)

@@ -1,19 +1,9 @@
 """``MatchmakingQueue-v0``: waiting players, games under way, and who plays whom."""
 
-from matchenv.envs.queue.settings import (
-    NormalPopulation,
-    Population,
-    QueueSettings,
-    RatedPopulation,
-)
-from matchenv.envs.queue.view import NOBODY, QueueView, WaitingPlayers
-
-__all__ = [
-    "NOBODY",
-    "NormalPopulation",
-    "Population",
-    "QueueSettings",
-    "QueueView",
-    "RatedPopulation",
-    "WaitingPlayers",
-]
+from matchenv.envs.queue.settings import NormalPopulation as NormalPopulation
+from matchenv.envs.queue.settings import Population as Population
+from matchenv.envs.queue.settings import QueueSettings as QueueSettings
+from matchenv.envs.queue.settings import RatedPopulation as RatedPopulation
+from matchenv.envs.queue.view import NOBODY as NOBODY
+from matchenv.envs.queue.view import QueueView as QueueView
+from matchenv.envs.queue.view import WaitingPlayers as WaitingPlayers

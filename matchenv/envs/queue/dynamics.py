@@ -331,20 +331,14 @@ def end_games(state: State, params: Params, row: int) -> None:
         )
         queue.first = (queue.first + 2) % room
         queue.playing -= 2
-        come_back(state, params, row, i)
-        come_back(state, params, row, j)
-
-
-@compiled(refcounted=False, inline=True)
-def come_back(state: State, params: Params, row: int, place: int) -> None:
-    """Let a player whose game is over queue again or log off."""
-    player = state.players[row, place]
-    u = uniform(state.queue[row].key, STAY, SECOND * player.number + player.games)
-    player.games += 1
-    if u <= params.stay:
-        join(state, params, row, place)
-    else:
-        log_off(state, row, place)
+        for place in (i, j):
+            player = state.players[row, place]
+            u = uniform(queue.key, STAY, SECOND * player.number + player.games)
+            player.games += 1
+            if u <= params.stay:
+                join(state, params, row, place)
+            else:
+                log_off(state, row, place)
 
 
 @compiled(refcounted=False, inline=True)
@@ -555,10 +549,10 @@ def begin_all(
     sigma: Floats,
     true_skill: Floats,
 ) -> None:
-    """Empty queues at tick 0, joined by the players whom the user fixed.
+    """Empty queues at tick 0, joined by the players whom the user fixed; there must be room.
 
     Args:
-        state: changed; there must be room.
+        state: changed.
         params: of the environment.
         rows: the queues, shape (K,).
         keys: of their random numbers, shape (K,).

@@ -85,17 +85,16 @@ class NormalPopulation(Population):
     regular_deviation: float | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", as_number("mean", self.mean))
-        object.__setattr__(self, "deviation", as_positive_number("deviation", self.deviation))
-        regular = self.regular_deviation
-        if regular is None:
-            regular = REGULAR_SHARE * self.deviation
-        regular = as_positive_number("regular_deviation", regular)
-        if regular >= self.deviation:
+        mean = as_number("mean", self.mean)
+        deviation = as_positive_number("deviation", self.deviation)
+        third = REGULAR_SHARE * deviation
+        given = third if self.regular_deviation is None else self.regular_deviation
+        regular = as_positive_number("regular_deviation", given)
+        if regular >= deviation:
             raise ValueError(
-                f"regular_deviation must be below the deviation {self.deviation!r}, got {regular!r}"
+                f"regular_deviation must be below the deviation {deviation!r}, got {regular!r}"
             )
-        object.__setattr__(self, "regular_deviation", regular)
+        self.__dict__.update(mean=mean, deviation=deviation, regular_deviation=regular)
 
     @property
     def rows(self) -> Floats:
@@ -130,8 +129,7 @@ class RatedPopulation(Population):
                 "population mu and sigma must be rows of equal length with at least one player, "
                 f"got shapes {mu.shape} and {sigma.shape}"
             )
-        object.__setattr__(self, "mu", mu.copy())
-        object.__setattr__(self, "sigma", sigma.copy())
+        self.__dict__.update(mu=mu.copy(), sigma=sigma.copy())
 
     @property
     def rows(self) -> Floats:
@@ -139,14 +137,10 @@ class RatedPopulation(Population):
         return np.column_stack((self.mu, np.zeros_like(self.mu), self.sigma))
 
     def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, RatedPopulation)
-            and np.array_equal(self.mu, other.mu)
-            and np.array_equal(self.sigma, other.sigma)
-        )
+        return isinstance(other, RatedPopulation) and np.array_equal(self.rows, other.rows)
 
     def __hash__(self) -> int:
-        return hash((self.mu.tobytes(), self.sigma.tobytes()))
+        return hash(self.rows.tobytes())
 
     def __repr__(self) -> str:
         return f"<RatedPopulation of {self.mu.size} players from {self.source}>"

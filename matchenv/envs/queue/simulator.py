@@ -92,17 +92,18 @@ class QueueSimulator(Simulator[State]):
         for name, needed in (("mu", "sigma"), ("sigma", "mu"), ("true_skill", "mu")):
             if name in given and needed not in given:
                 raise ValueError(f"options must hold {needed!r} where they hold {name!r}")
-        found: dict[str, Floats] = {}
-        for name in given:
+        for name, value in given.items():
             shape = np.shape(given["mu" if name != "noise" else "noise"])
-            if not 1 <= len(shape) <= 2 or (len(shape) == 2 and shape[0] != count):
+            if len(shape) != 1 and (len(shape) != 2 or shape[0] != count):
                 allowed = "(n,)" if count is None else f"(n,) or ({count}, n)"
                 raise ValueError(f"options[{name!r}] must have shape {allowed}, got {shape}")
-            if name == "noise":
-                found[name] = as_float_array("options['noise']", given[name])
-            else:
-                found[name] = as_given(name, given[name], [shape])
-        return found or None
+            is_noise = name == "noise"
+            given[name] = (
+                as_float_array("options['noise']", value)
+                if is_noise
+                else as_given(name, value, [shape])
+            )
+        return given or None
 
     def begin(
         self, state: State, rows: Integers, keys: Keys, given: dict[str, Floats] | None = None

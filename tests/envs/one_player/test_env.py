@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -175,6 +176,27 @@ def test_sizes_from_one_to_a_million(opponents: int) -> None:
     assert np.isfinite(observation).all()
     assert not terminated
     assert env.step(0)[2]
+
+
+@pytest.mark.parametrize(
+    ("actions", "message"),
+    [
+        ([0, 1], r"shape \(3,\)"),
+        ([0.0, 1.0, 0.0], "must be integers"),
+        ([0, 2, 1], r"must be in \[0, 1\], got 2 at index 1"),
+        ([0, -1, 1], r"got -1 at index 1"),
+        (None, "must be integers"),
+        ([True, False, True], "must be integers"),
+    ],
+)
+def test_bad_actions_of_many_change_nothing(actions: Any, message: str) -> None:
+    env = MatchmakingVectorEnv(3, num_opponents=2, horizon=3)
+    env.reset(seed=0)
+    before = env.knowledge_state.mu
+    with pytest.raises(ValueError, match=message):
+        env.step(actions)
+    np.testing.assert_array_equal(env.knowledge_state.mu, before)
+    np.testing.assert_array_equal(env.games_left, [3, 3, 3])
 
 
 @pytest.mark.parametrize("action", [2, np.int64(2), np.uint8(2), np.array(2)])

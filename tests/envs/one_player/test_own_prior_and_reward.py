@@ -14,7 +14,6 @@ from scipy import stats
 
 from matchenv import (
     EqualPrior,
-    InformativePrior,
     MatchmakingEnv,
     MatchmakingVectorEnv,
     NormalPrior,
@@ -81,21 +80,6 @@ def test_a_normal_prior_is_what_is_believed() -> None:
     assert (env.knowledge_state.mu == 25.0).all()
     assert (env.knowledge_state.sigma == 8.3).all()
     assert stats.kstest(env.true_skill.ravel(), "norm", args=(25.0, 8.3)).pvalue > 1e-3
-
-
-@pytest.mark.parametrize(
-    ("name", "equal_variance", "prior"),
-    [
-        ("informative", "paper", InformativePrior()),
-        ("equal", "paper", EqualPrior()),
-        ("equal", "matching", EqualPrior("matching")),
-    ],
-)
-def test_names_are_shortcuts(name: str, equal_variance: str, prior: Prior) -> None:
-    named = MatchmakingEnv(prior=name, equal_variance=equal_variance, rank="top")
-    given = MatchmakingEnv(prior=prior, rank="top")
-    np.testing.assert_array_equal(named.reset(seed=2)[0], given.reset(seed=2)[0])
-    np.testing.assert_array_equal(named.true_skill, given.true_skill)
 
 
 def test_settings_are_told_as_plain_data() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from matchenv import MatchmakingEnv, MatchmakingQueueEnv, MatchmakingQueueVectorEnv
+from matchenv import MatchmakingQueueEnv, MatchmakingQueueVectorEnv
 from matchenv.envs.queue import NOBODY, NormalPopulation, WaitingPlayers
 from matchenv.envs.queue.dynamics import FIRST_ROOM
 from matchenv.trueskill import match_quality, update
@@ -167,45 +167,6 @@ def test_a_game_lasts_its_ticks_and_changes_both_beliefs(z: float) -> None:
     assert found == pytest.approx(expected, rel=1e-14)
     assert skills != [start.true_skill[0], start.true_skill[3]]
     assert after.waited[index[0]] == 0
-
-
-def test_one_player_among_opponents_who_always_wait_is_matchmaking() -> None:
-    """The beliefs and qualities of ``Matchmaking-v0`` on the same players and outcomes."""
-    opponents, games = 7, 60
-    sibling = MatchmakingEnv(num_opponents=opponents, horizon=games, reward="match_quality")
-    sibling.reset(seed=9)
-    start, skill = sibling.knowledge_state, sibling.true_skill
-    actions = np.random.default_rng(4).integers(opponents, size=games)
-    states, infos = [], []
-    for action in actions:
-        states.append(sibling.knowledge_state)
-        infos.append(sibling.step(action)[4])
-    env = MatchmakingQueueEnv(
-        **CLOSED, game_length=1, capacity=opponents + 1, horizon=games, waiting_cost=0.0
-    )
-    noise = [50.0 * info["outcome"] for info in infos]
-    given = {"mu": start.mu, "sigma": start.sigma, "true_skill": skill, "noise": noise}
-    env.reset(seed=0, options=given)
-    for action, state, expected in zip(actions, states, infos, strict=True):
-        while (waiting := env.waiting_players()).player[waiting.focal] != 0:
-            env.step(0)
-        by_player = np.argsort(waiting.player)
-        np.testing.assert_allclose(waiting.mu[by_player], state.mu, rtol=1e-13, atol=1e-13)
-        np.testing.assert_allclose(waiting.sigma[by_player], state.sigma, rtol=1e-13)
-        wanted = int(np.flatnonzero(waiting.player == action + 1)[0])
-        info = env.step(1 + int(np.flatnonzero(waiting.candidates == wanted)[0]))[4]
-        assert info["match_quality"] == pytest.approx(expected["match_quality"], rel=1e-13)
-        scale = 2 * BETA * math.sqrt(math.pi)
-        assert info["true_match_quality"] == pytest.approx(
-            scale * expected["true_draw_density"], rel=1e-13
-        )
-
-
-def test_a_forbidden_action_is_refused_with_the_allowed_ones() -> None:
-    env = MatchmakingQueueEnv(**CLOSED, invalid_action="error")
-    env.reset(seed=2, options=GIVEN)
-    with pytest.raises(ValueError, match=r"must be 0 to wait or one of 3 candidates.*got 4"):
-        env.step(4)
 
 
 def test_a_run_without_any_choice_ends_with_its_first_step() -> None:
