@@ -59,18 +59,14 @@ def family_scores(above: Floats, span: Floats) -> Floats:
     return found
 
 
-def overall(above: Floats, span: Floats, rng: np.random.Generator) -> Estimate:
-    """Return the interquartile mean over runs and families, with its bootstrap interval.
+def overall(above: Floats, span: Floats) -> Estimate:
+    """Return the interquartile mean of ``family_scores``, with its bootstrap interval.
 
     The bootstrap draws episodes again within each family, the same for all policies, and, where
     there are several, runs within each family.
-
-    Args:
-        above: as ``family_scores``.
-        span: as ``family_scores``.
-        rng: random generator of the bootstrap.
     """
     runs, families, episodes = above.shape
+    rng = np.random.default_rng(BOOTSTRAP_SEED)
     drawn = np.empty((RESAMPLES, runs * families))
     rows = np.arange(families)[:, None]
     for k in range(RESAMPLES):
@@ -134,10 +130,9 @@ class Result:
             "told_variants": ((TOLD,), variants),
         }
         return {
-            name: overall(self._above(labels)[:, places], self._spans()[places],
-                          np.random.default_rng(BOOTSTRAP_SEED)) if places else None
+            name: overall(self._above(labels)[:, places], self._spans()[places]) if places else None
             for name, (labels, places) in asked.items()
-        }  # fmt: skip
+        }
 
     def family_scores(self) -> list[Record]:
         """Return one for each family.
@@ -271,19 +266,11 @@ def run_bench(
 def play_families(
     policies: Sequence[str], families: Sequence[Family], store: Store
 ) -> tuple[dict[str, Floats], dict[str, tuple[str, ...]]]:
-    """Play every episode of some families, with the marks.
-
-    Args:
-        policies: labels of policies, at least one.
-        families: where.
-        store: where finished jobs lie.
+    """Play every episode of some families with some policies, by label, and with the marks.
 
     Returns:
         Totals of true q by label, those of the marks among them, shape (F, E) each; and by label
         the names of the families that a policy does not play: DrawChance's totals stand there.
-
-    Raises:
-        OSError: if a job cannot be written.
     """
     plans = [_plan(family, policies) for family in families]
     jobs = [

@@ -102,15 +102,12 @@ def _families() -> tuple[Family, ...]:
         )
         for rank, prior, opponents, games in product(RANKS, PRIORS, OPPONENTS, GAMES)
     }  # fmt: skip
-    kinds |= {
-        f"{rank}_{variant}": (variant, {"rank": rank, **options})
-        for variant, options in VARIANTS.items()
-        for rank in RANKS
-    }
+    for (variant, options), rank in product(VARIANTS.items(), RANKS):
+        kinds[f"{rank}_{variant}"] = (variant, {"rank": rank, **options})
     beta, marks = math.sqrt(2.5), read_marks()
     return tuple(
         Family(number, name, group, Settings.checked(beta=beta, noise="opponent", **options),
-               marks[name] if group == MAIN else None)
+               marks.get(name))
         for number, (name, (group, options)) in enumerate(kinds.items())
     )  # fmt: skip
 

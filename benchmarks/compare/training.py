@@ -61,10 +61,7 @@ def compare_runs(
 def summary_over(found: Comparison, runs: Sequence[str], rivals: Sequence[str]) -> str:
     """Return a line for each cell: mean, standard deviation and range over the seeds.
 
-    Args:
-        found: every run beside the baselines.
-        runs: labels of the runs in it, at least two.
-        rivals: policies that differences are taken to.
+    Of at least two runs, by label, and minus the policies that are their rivals.
     """
     measure = found.protocol.measure
     heading = next(each.heading for each in found.shown if each.measure == measure)

@@ -66,12 +66,8 @@ def qualities_of(
     given the other games and the result of this one, in closed form: the quality is a normal
     density of the gap, and so is the belief.
 
-    Args:
-        log: the games.
-        replay: of the log with these parameters.
-        smoothed: the same, with ``rest_mu`` and ``rest_sigma``.
-        parameters: arguments of ``replay_trueskill`` by name.
-        seed: of the random pairs of sides.
+    ``parameters``, arguments of ``replay_trueskill`` by name, are those of both; ``smoothed`` has
+    ``rest_mu`` and ``rest_sigma``; ``seed`` is of the random pairs of sides.
 
     Source: Herbrich, Minka, Graepel (2006), section 4.2; Dangauthier et al. (2008).
     """

@@ -175,13 +175,8 @@ def population_of(
     """Return the beliefs about those who logged on and had played before, as they were then.
 
     A frequent player counts often. A log in which no player comes back gives the ratings after
-    its last game. Without times every game counts as a session.
-
-    Args:
-        log: the games.
-        replay: of the log, with its history.
-        session_minutes: the longest time between two games of a session.
-        time_drift: drift of a skill over a day.
+    its last game. Without times every game counts as a session. ``time_drift`` is the drift of a
+    skill over a day.
     """
     order = np.argsort(log.player, kind="stable")
     again = np.flatnonzero(np.diff(log.player[order]) == 0) + 1

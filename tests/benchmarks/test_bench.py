@@ -85,13 +85,13 @@ def test_marks_score_0_and_1_and_the_interval_covers() -> None:
     np.testing.assert_allclose(family_scores(above, span), [[0.0] * 6, [1.0] * 6])
     values = np.array([-9.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 90.0])
     constant = np.repeat(values[None, :, None], 2, axis=2)
-    assert overall(constant, np.ones((8, 2)), default_rng(1)).mean == 3.5
+    assert overall(constant, np.ones((8, 2))).mean == 3.5
     half = 0.5 * span + rng.normal(0.0, 4.0, low.shape)
-    found = overall(half[None], span, default_rng(1))
+    found = overall(half[None], span)
     assert found.low < 0.5 < found.high
     # About the error of a mean of 1,200 episodes with a spread of 4 in units of 8.
     assert found.high - found.low == pytest.approx(2 * 1.96 * 0.5 / np.sqrt(1200), rel=0.5)
-    assert overall(0.0 * half[None], span, default_rng(1)).high == 0.0
+    assert overall(0.0 * half[None], span).high == 0.0
 
 
 def test_a_score_is_the_share_of_the_way_to_the_mark() -> None:

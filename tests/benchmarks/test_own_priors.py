@@ -69,8 +69,9 @@ def test_the_games_are_those_of_the_prior() -> None:
     np.testing.assert_allclose(played, nearest, rtol=1e-9)
 
 
-def test_the_study_and_the_bound_are_for_the_papers_priors() -> None:
-    with pytest.raises(ValueError, match=r"priors must be one of .* for which the bound was"):
-        run_bound(["kg"], priors=[NormalPrior()], ranks=[None])  # type: ignore[list-item]
-    with pytest.raises(ValueError, match=r"priors must be one of .* which the paper studies"):
-        StudySettings(["kg"], priors=[TEXT])
+@pytest.mark.parametrize(
+    ("make", "why"), [(run_bound, "the bound was"), (StudySettings, "the paper studies")]
+)
+def test_the_study_and_the_bound_are_for_the_papers_priors(make: Any, why: str) -> None:
+    with pytest.raises(ValueError, match=f"priors must be one of .* which {why}"):
+        make(["kg"], priors=[TEXT])

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from matchenv.cli import run_command
@@ -92,24 +92,19 @@ def test_a_policy_that_is_replaced_while_it_plays_is_refused(
     assert f"files of policy '{policy}:Fixed' must stay as they are" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [("versions", lambda *_: {"numpy": "0.0.1"}, "numpy was '{}' and is '0.0.1'"),
+     ("code_digest", lambda: "another", "code of matchenv was ")],
+)  # fmt: skip
 def test_other_versions_and_other_code_are_named(
-    policy: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    name: str, value: Any, said: str, policy: str, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = ["compare", *COMMANDS["compare"], "--policy", "pe"]
     assert run_command(words) == 0
-    real = metadata.version
-    with monkeypatch.context() as patch:
-        patch.setattr(
-            "matchenv.runtime.provenance.version",
-            lambda name: "0.0.1" if name == "numpy" else real(name),
-        )
-        assert run_command(words) == 2
-    assert f"made_with: numpy was {real('numpy')!r} and is '0.0.1'" in capsys.readouterr().err
-    with monkeypatch.context() as patch:
-        patch.setattr(provenance, "code_digest", lambda: "another")
-        assert run_command(words) == 2
-    assert "made_with: code of matchenv was " in capsys.readouterr().err
-    assert run_command(words) == 0
+    monkeypatch.setattr(provenance, name, value)
+    assert run_command(words) == 2
+    assert f"made_with: {said.format(np.__version__)}" in capsys.readouterr().err
 
 
 def test_the_sources_of_a_policy(tmp_path: Path, policy: str) -> None:

@@ -123,23 +123,6 @@ def test_a_short_horizon_gives_a_result(log: MatchLog, horizon: int) -> None:
     assert math.isnan(found.learning[0].share) == (found.standings[1].true_reward.mean <= 0)
 
 
-def test_files_and_the_page(log: MatchLog, tmp_path: Path) -> None:
-    judged(log, run=into(tmp_path / "out"), name="a log")
-    names = {path.name for path in (tmp_path / "out").iterdir() if path.is_file()}
-    assert names >= {"judge.json", "judge.html", "judge.txt", "evenness.csv", "matchers.csv",
-                     "who_pays.csv", "contests.csv", "settings.json"}  # fmt: skip
-    page = (tmp_path / "out" / "judge.html").read_text()
-    assert "<script src" not in page
-    assert f"Minus the present one, {RULE}" in page
-    (section,) = sections_of([tmp_path / "out"])
-    assert section.title.startswith("judge: ")
-    assert "How even were the games?" in page_text([section])
-    again = judgement_text(json_of(tmp_path / "out" / "judge.json"))
-    assert (tmp_path / "out" / "judge.txt").read_text() == f"{again}\n"
-    with pytest.raises(ValueError, match="horizon was 60 and is 61"):
-        judged(log, replace(SMALL, horizon=61), run=into(tmp_path / "out"))
-
-
 def test_ours_are_tuned_at_this_load(log: MatchLog, monkeypatch: pytest.MonkeyPatch) -> None:
     """The best of each family plays, and ours is none that waits for ever or knows the truth."""
     strict, easy = "matching:reservation=0.99,fall=0", "matching:reservation=0.3,fall=0.05"
@@ -194,7 +177,7 @@ def test_bad_input_is_named_before_the_work(log: MatchLog, tmp_path: Path) -> No
     assert not out.exists()
 
 
-def test_the_command(
+def test_the_command_its_files_and_the_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -202,13 +185,25 @@ def test_the_command(
     Path("window.yml").write_text("window: 3\ngrowth: 0.2\n")
     Path("fit.json").write_text(json.dumps(fitted))
     words = ["judge", str(SAMPLE), "--fitted", ".", "--rule", "window.yml", "--policy", "fcfs",
-             "--episodes", "2", "--horizon", "10", "--workers", "1", "--quiet"]  # fmt: skip
-    assert run_command([*words, "--out", "out"]) == 0
-    found = json.loads(Path("out/judge.json").read_text())
-    assert found["parameters"]["beta"] == 4.0
-    assert found["against"] == "window 3, growth 0.2 a minute"
-    assert found["games"] > 400
-    capsys.readouterr()
+             "--episodes", "2", "--workers", "1", "--quiet"]  # fmt: skip
+    assert run_command([*words, "--horizon", "10", "--out", "out"]) == 0
+    assert {path.name for path in Path("out").iterdir() if path.is_file()} >= {
+        "judge.json", "judge.html", "judge.txt", "evenness.csv", "matchers.csv", "who_pays.csv",
+        "contests.csv", "settings.json",
+    }  # fmt: skip
+    found = json_of(Path("out/judge.json"))
+    assert found.parameters.beta == 4.0
+    assert found.against == "window 3, growth 0.2 a minute"
+    assert found.games > 400
+    assert Path("out/judge.txt").read_text() == f"{judgement_text(found)}\n"
+    page = Path("out/judge.html").read_text()
+    assert "<script src" not in page
+    assert f"Minus the present one, {found.against}" in page
+    (section,) = sections_of([Path("out")])
+    assert section.title == "judge: out"
+    assert "How even were the games?" in page_text([section])
+    assert run_command([*words, "--horizon", "11", "--out", "out"]) == 2
+    assert "horizon was 10 and is 11" in capsys.readouterr().err
     Path("fit.json").write_text("{}")
     assert run_command([*words, "--out", "bad"]) == 2
     assert "fitted must be" in capsys.readouterr().err
