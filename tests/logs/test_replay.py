@@ -34,13 +34,11 @@ def random_log(seed: int, games: int, draws: bool = True) -> MatchLog:
 
 
 def games_of(log: MatchLog):
-    for game in range(log.num_games):
-        teams = range(log.game_start[game], log.game_start[game + 1])
-        members = [
-            [log.players[p] for p in log.player[log.team_start[t] : log.team_start[t + 1]]]
-            for t in teams
-        ]
-        yield members, [int(log.rank[t]) for t in teams], list(teams)
+    """Members of each side, ranks and numbers of the sides, game by game."""
+    for first, last in itertools.pairwise(log.game_start):
+        bounds = itertools.pairwise(log.team_start[first : last + 1])
+        members = [[log.players[k] for k in log.player[a:b]] for a, b in bounds]
+        yield members, log.rank[first:last].tolist(), range(first, last)
 
 
 @pytest.fixture(scope="module")
@@ -56,18 +54,17 @@ SYSTEMS = [TrueSkill(draw_probability=0.1), Elo(), Elo(form="logistic"),
 def test_a_replay_is_the_system_game_after_game(log: MatchLog, system: Any) -> None:
     replay = replay_system(log, system)
     known = dict.fromkeys(log.players, (system.mu, system.sigma))
-    entry = 0
+    history = zip(replay.entry_mu, replay.entry_sigma, strict=True)
     for members, ranks, teams in games_of(log):
         before = [[known[name] for name in side] for side in members]
         for team, side in zip(teams, before, strict=True):
             assert replay.team_mean[team] == pytest.approx(sum(mu for mu, _ in side))
             variance = sum(sigma**2 + system.tau**2 for _, sigma in side)
             assert replay.team_variance[team] == pytest.approx(variance)
-        after = list(itertools.chain(*system.rate(before, ranks)))
+        after = itertools.chain(*system.rate(before, ranks))
         for name, belief in zip(itertools.chain(*members), after, strict=True):
             known[name] = belief
-            assert (replay.entry_mu[entry], replay.entry_sigma[entry]) == pytest.approx(belief)
-            entry += 1
+            assert next(history) == pytest.approx(belief)
     last = np.array([known[name] for name in log.players])
     assert_allclose(np.column_stack((replay.mu, replay.sigma)), last, rtol=1e-12)
     assert ((replay.quality > 0.0) & (replay.quality <= 1.0)).all()
@@ -83,15 +80,13 @@ def test_the_compiled_replay_is_rate(log: MatchLog) -> None:
     noise = log.team_size * BETA**2
     assert_allclose(replay.team_variance, expected.team_variance + noise, rtol=1e-9)
     assert replay.unconverged.size == 0
-    board = dict.fromkeys(log.players, (25.0, 25.0 / 3.0))
-    entry = 0
+    known = dict.fromkeys(log.players, (25.0, 25.0 / 3.0))
+    after = zip(replay.entry_mu, replay.entry_sigma, strict=True)
     for game, (members, _, _) in enumerate(games_of(log)):
-        sides = [[(mu, math.hypot(sigma, TAU)) for mu, sigma in map(board.get, side)]
-                 for side in members]  # type: ignore[misc]  # fmt: skip
+        sides = [[(known[name][0], math.hypot(known[name][1], TAU)) for name in side]
+                 for side in members]  # fmt: skip
         assert replay.quality[game] == pytest.approx(team_match_quality(sides, BETA))
-        for name in itertools.chain(*members):
-            board[name] = replay.entry_mu[entry], replay.entry_sigma[entry]
-            entry += 1
+        known |= {name: next(after) for name in itertools.chain(*members)}
 
 
 def test_games_that_do_not_converge_are_listed(
@@ -154,24 +149,21 @@ def test_bad_logs_are_refused(change: dict, message: str) -> None:
 
 def test_no_advantage_on_neutral_ground() -> None:
     games = [[["a"], ["b"]], [["c"], ["d"]], [["e", "f"], ["g"]], [["h", "i"], ["j"]]]
-    scores, neutral = [[1, 0]] * 4, [True, False, True, False]
-    log = MatchLog.from_games(games, scores, neutral=neutral)
+    log = MatchLog.from_games(games, [[1, 0]] * 4, neutral=[True, False, True, False])
     mixed = replay_trueskill(log, advantage=3.0)
-    for chosen, advantage in ((0, 0.0), (1, 3.0), (2, 0.0), (3, 3.0)):
-        alone = MatchLog.from_games([games[chosen]], [[1, 0]])
+    for game, advantage in enumerate((0.0, 3.0, 0.0, 3.0)):
+        alone = MatchLog.from_games([games[game]], [[1, 0]])
         expected = replay_trueskill(alone, advantage=advantage)
         numbers = [log.players.index(name) for name in alone.players]
         np.testing.assert_array_equal(mixed.mu[numbers], expected.mu)
-        np.testing.assert_array_equal(
-            mixed.team_mean[2 * chosen : 2 * chosen + 2], expected.team_mean
-        )
+        teams = slice(2 * game, 2 * game + 2)
+        np.testing.assert_array_equal(mixed.team_mean[teams], expected.team_mean)
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_ratings_are_a_table(log: MatchLog, library: str) -> None:
-    maker = pytest.importorskip(library).DataFrame
-    for replay in (replay_trueskill(log), replay_system(log, Elo())):
-        table = maker(ratings_table(log, replay))
-        assert list(table.columns) == ["player", "mu", "sigma", "games"]
-        assert list(table["player"]) == log.players
-        assert list(table["games"]) == replay.games_played.tolist()
+    replay = replay_trueskill(log)
+    table = pytest.importorskip(library).DataFrame(ratings_table(log, replay))
+    assert list(table.columns) == ["player", "mu", "sigma", "games"]
+    assert list(table["player"]) == log.players
+    assert list(table["games"]) == replay.games_played.tolist()

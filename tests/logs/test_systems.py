@@ -20,12 +20,7 @@ from matchenv.ratings.elo import LOGISTIC_BETA
 
 NORMAL = NormalDist()
 LOG = MatchLog.from_games(
-    [
-        [["a"], ["b"], ["c"]],
-        [["a", "b"], ["c"]],
-        [["a"], ["d"]],
-    ],
-    [[3, 1, 1], [0, 0], [1, 2]],
+    [[["a"], ["b"], ["c"]], [["a", "b"], ["c"]], [["a"], ["d"]]], [[3, 1, 1], [0, 0], [1, 2]]
 )
 PAIRS = pairs_of_sides(LOG.game_start, LOG.rank)
 
@@ -34,7 +29,7 @@ def test_draw_probability_is_counted_between_neighbours_in_rank() -> None:
     # Two neighbours in the first game, one in each of the others; two of the four are level.
     assert Model().counted(LOG).draw_probability == 0.5
     with pytest.raises(ValueError, match="for a log of draws alone"):
-        Model().counted(LOG.first_games(0).from_games([[["a"], ["b"]]], [[1, 1]]))
+        Model().counted(MatchLog.from_games([[["a"], ["b"]]], [[1, 1]]))
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

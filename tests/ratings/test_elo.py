@@ -18,20 +18,17 @@ def rated(elo: Elo, teams: list, ranks: list) -> list[list[float]]:
 
 def by_duels(teams: list, ranks: list, k_factor: float, chance) -> list[list[float]]:
     """The heuristic from the paper's sentence: the average of the deltas of all duels."""
-    out = []
-    for a, side in enumerate(teams):
-        new = []
-        for rating in side:
-            deltas = [
-                (1.0 if ranks[a] < ranks[b] else 0.5 if ranks[a] == ranks[b] else 0.0)
-                - chance(rating - rival)
-                for b, others in enumerate(teams)
-                if b != a
-                for rival in others
-            ]
-            new.append(rating + k_factor * sum(deltas) / len(deltas))
-        out.append(new)
-    return out
+
+    def new(a: int, rating: float) -> float:
+        deltas = [
+            0.5 * (ranks[a] < ranks[b]) + 0.5 * (ranks[a] <= ranks[b]) - chance(rating - rival)
+            for b, others in enumerate(teams)
+            if b != a
+            for rival in others
+        ]
+        return rating + k_factor * sum(deltas) / len(deltas)
+
+    return [[new(a, rating) for rating in side] for a, side in enumerate(teams)]
 
 
 def gaussian(gap: float) -> float:
@@ -58,6 +55,7 @@ def test_random_games_of_every_form(form: str, chance) -> None:
 def test_the_paper_moves_a_rating_by_at_most_25_points() -> None:
     """Delta alone, without the misprinted factor y: the loser falls."""
     k_factor = 0.07 * 200.0 * math.sqrt(math.pi)
+    assert Elo().mu == 1200.0
     assert Elo().k_factor == pytest.approx(k_factor) == pytest.approx(24.8, abs=0.02)
     expected = by_duels([[1350.0], [1200.0]], [1, 0], k_factor, gaussian)
     assert rated(Elo(), [[1350.0], [1200.0]], [1, 0]) == [pytest.approx(each) for each in expected]
