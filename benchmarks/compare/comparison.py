@@ -86,11 +86,6 @@ class Comparison:
         """E, episodes in each cell."""
         return self.rows.seeds.size
 
-    @property
-    def seed(self) -> int:
-        """The seed."""
-        return int(self.asked["seed"])
-
     @cached_property
     def shown(self) -> tuple[Shown, ...]:
         """The measures in tables."""
@@ -105,11 +100,6 @@ class Comparison:
         """Return one measure of every episode, shape (E,)."""
         return self.rows.values(measure, cell, policy)[0]
 
-    def difference(self, measure: str, cell: int, policy: str) -> Estimate:
-        """Return the mean difference to the policy compared against, on the same episodes."""
-        ours, theirs = (self.values(measure, cell, each) for each in (policy, self.against))
-        return paired_difference(ours, theirs)
-
     @cached_property
     def standings(self) -> tuple[Record, ...]:
         """One for each policy in each cell, cell by cell.
@@ -123,15 +113,19 @@ class Comparison:
         upper one, NaN without marks; ``decisions_per_second`` of one process, NaN where nothing
         was timed; then the mean of each measure, and further numbers of the environment.
         """
-        kind, found, judged = self.protocol, [], []
+        kind, against, found, judged = self.protocol, self.against, [], []
         for (i, cell), (p, policy) in product(enumerate(self.cells), enumerate(self.policies)):
             mine, *marks = (self.values(kind.measure, i, each) for each in (policy, *kind.marks))
-            difference = self.difference(kind.measure, i, policy)
+            # By the measure that policies are judged by, and by the same under the beliefs.
+            difference, believed = (
+                paired_difference(*(self.values(measure, i, each) for each in (policy, against)))
+                for measure in (kind.measure, kind.believed or kind.measure)
+            )
             standing = Record(
                 cell=dict(cell.labels),
                 policy=policy,
                 difference=difference,
-                belief_difference=self.difference(kind.believed or kind.measure, i, policy),
+                belief_difference=believed,
                 detectable=detectable_effect(difference, self.episodes),
                 verdict="",
                 share_closed=share_closed(mine, *marks) if marks else math.nan,
@@ -142,7 +136,7 @@ class Comparison:
             if self.further:
                 standing.update(self.further.numbers(self, i, policy))
             found.append(standing)
-            if policy not in (self.against, *kind.marks[1:]):
+            if policy not in (against, *kind.marks[1:]):
                 judged.append(standing)
         said = verdicts([each.difference for each in judged], self.episodes)
         for standing, verdict in zip(judged, said, strict=True):
@@ -169,7 +163,8 @@ class Comparison:
                           for name in self.settings.sizes
                           if name not in self.cells[0].options)  # fmt: skip
         lines = [
-            f"{self.episodes} episodes of {env_id_of(self.settings)}, {sizes}, seed {self.seed}",
+            f"{self.episodes} episodes of {env_id_of(self.settings)}, {sizes}, "
+            f"seed {self.asked['seed']}",
             f"[..]: {100.0 * CONFIDENCE:.0f} % interval of the paired difference; detects: the "
             "least difference found in 80 % of all tries; verdict: after Holm's correction over "
             "all cells and policies",
@@ -223,24 +218,22 @@ def columns(against: str, kind: Protocol, shown: Iterable[Shown], *, timing: boo
         rate = standing.decisions_per_second
         return f"{rate:,.0f}" if math.isfinite(rate) else "-"
 
+    def gap_text(standing: Record) -> str:
+        share = standing.share_closed  # far below its lower end it says nothing
+        return f"{100.0 * share:.1f} %" if share > -1.0 else "–"
+
     measures = [Column(each.heading, partial(mean_text, each)) for each in shown]
     heading = next((each.heading for each in shown if each.measure == kind.measure), kind.measure)
-    gap = [Column("gap closed", lambda standing: gap_text(standing.share_closed))]
     return [
         Column("policy", "{policy}"),
         *measures[: kind.leading],
         Column(f"{heading} - {against}", "{difference:+.2f}", 25),
         Column("detects", detectable),
         Column("verdict", "{verdict}", 9),
-        *(gap if kind.marks else []),
+        *([Column("gap closed", gap_text)] if kind.marks else []),
         *measures[kind.leading :],
         *([Column("decisions/s", speed)] if timing else []),
     ]
-
-
-def gap_text(share: float) -> str:
-    """Return the share of the gap closed; a dash far below its lower end, where it says nothing."""
-    return f"{100.0 * share:.1f} %" if share > -1.0 else "–"
 
 
 def run_comparison(

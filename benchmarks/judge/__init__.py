@@ -2,14 +2,68 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from matchenv.benchmarks.judge.settings import JudgeSettings
+from matchenv.runtime.checks import as_integer, as_positive_number, as_share
 
 if TYPE_CHECKING:
     from matchenv.benchmarks.judge.judging import Judgement, judge
 
 __all__ = ["JudgeSettings", "Judgement", "judge"]
+
+# Ticks; a week of games of ten minutes has 10,080.
+LONGEST_RUN = 1_000_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeSettings:
+    """The present matcher, the load where the log does not show it, and how much is played.
+
+    Attributes:
+        rule: the present matcher: a YAML or JSON file with window and growth, a policy of the
+            queue, or module:Class (default: not known; differences are to fcfs).
+        episodes: runs of each matcher.
+        tuning_episodes: runs of each setting in the tuning.
+        horizon: ticks of a run; a game has 10.
+        seed: random seed.
+        arrival_rate: players who log on in a minute; must be given for a log without times.
+        game_minutes: minutes that a game lasts (default: the tenth percentile of the times from
+            one game of a player to the next).
+        patience_minutes: minutes after which a waiting player gives up, on average; no log shows
+            it (default: two games).
+        session_minutes: a player who does not play for so long has logged off.
+        stay: probability to queue again after a game.
+        newcomers: share of the players who log on that are new.
+
+    Raises:
+        ValueError: for numbers out of range.
+    """
+
+    rule: str | None = None
+    episodes: int = 100
+    tuning_episodes: int = 12
+    horizon: int = 500
+    seed: int = 0
+    arrival_rate: float | None = None
+    game_minutes: float | None = None
+    patience_minutes: float | None = None
+    session_minutes: float = 30.0
+    stay: float | None = None
+    newcomers: float | None = None
+
+    def __post_init__(self) -> None:
+        as_integer("episodes", self.episodes, 2)
+        as_integer("tuning_episodes", self.tuning_episodes, 2)
+        as_integer("horizon", self.horizon, 1, LONGEST_RUN)
+        as_integer("seed", self.seed, 0)
+        as_positive_number("session_minutes", self.session_minutes)
+        for name in ("arrival_rate", "game_minutes", "patience_minutes"):
+            if getattr(self, name) is not None:
+                as_positive_number(name, getattr(self, name))
+        for name in ("stay", "newcomers"):
+            if getattr(self, name) is not None:
+                as_share(name, getattr(self, name))
 
 
 def __getattr__(name: str) -> Any:

@@ -12,9 +12,9 @@ import numpy as np
 from matchenv.benchmarks.compare.comparison import Comparison, plan_of, problem_of
 from matchenv.benchmarks.compare.queue import QUALITY, group_standings, mean_over
 from matchenv.benchmarks.compare.tuning import Tuning
+from matchenv.benchmarks.judge import JudgeSettings
 from matchenv.benchmarks.judge.evenness import favourites_of, group_evenness, qualities_of
 from matchenv.benchmarks.judge.service import arrivals_of, population_of, read_rule
-from matchenv.benchmarks.judge.settings import JudgeSettings
 from matchenv.benchmarks.judge.text import judgement_text
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.candidates import Candidate, candidates_of
@@ -267,7 +267,7 @@ def judge(
             groups=group_standings(comparison),
             environment=comparison.asked["environment"],
             runs=comparison.episodes,
-            seed=comparison.seed,
+            seed=settings.seed,
             confidence=CONFIDENCE,
             versions=versions("scipy", "gymnasium"),
             **differences_of(comparison, load.tick_minutes, ours, failed=failed),

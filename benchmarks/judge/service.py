@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.agents.config_file import parsed
-from matchenv.benchmarks.judge.settings import JudgeSettings
+from matchenv.benchmarks.judge import JudgeSettings
 from matchenv.envs.queue.settings import QueueSettings, RatedPopulation
 from matchenv.evaluation.candidates import Candidate, candidates_of
 from matchenv.evaluation.estimates import Record

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, ClassVar
 
-from matchenv.belief import register
-from matchenv.benchmarks.study.printed import PrintedBelief
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr, ndtr
+
+from matchenv.belief import GameConstants, IndependentBelief, register
 from matchenv.envs.one_player.priors import PRIORS, DrawnPrior, check_named, prior_of
 from matchenv.envs.one_player.settings import RANKINGS, Settings
 from matchenv.evaluation.candidates import Candidate, candidates_of
@@ -26,7 +30,7 @@ from matchenv.evaluation.seeds import (
 )
 from matchenv.runtime.checks import as_choice, as_integer
 
-register(PrintedBelief())
+Floats = NDArray[np.float64]
 
 PAPER_POLICIES = ("pe", "drawchance", "kg")
 # Ranks between the best and the worst in the paper's figures, 1 for the best of its 50 players.
@@ -44,6 +48,52 @@ FIRST_GAMES = 100
 LARGEST_BLOCK = 250
 LARGEST_BLOCK_PLAYERS = 4_000_000
 LARGEST_BLOCK_GAMES = 500_000
+
+
+class PrintedBelief(IndependentBelief):
+    """The factorised belief with the misprints of eq. (1), (2) and (10); q has none.
+
+    Where the correct forms have (mu_i - mu_j) / c and sigma_i^2 / c, the paper prints
+    (mu_i - mu_j) / c^2 and sigma_i^2 / c^2.
+
+    Source: Ryzhov, Tariq, Powell (2011), as printed. The study has neither draws nor drift.
+    """
+
+    name: ClassVar[str] = "printed"
+
+    def updated(
+        self,
+        mu_0: Floats,
+        sigma_0: Floats,
+        mu_j: Floats,
+        sigma_j: Floats,
+        outcome: NDArray[np.int8],
+        constants: GameConstants,
+    ) -> tuple[Any, Any, Any, Any]:
+        """Return beliefs after a game by eq. (1) and (2) as printed."""
+        variance = sigma_0**2 + sigma_j**2 + 2.0 * constants.beta**2
+        x = outcome * (mu_0 - mu_j) / variance
+        v = np.exp(-0.5 * x * x - log_ndtr(x)) / math.sqrt(2.0 * math.pi)
+        w = v * (v + x)
+        own_0, own_j = sigma_0**2 / variance, sigma_j**2 / variance
+        return (
+            mu_0 + outcome * own_0 * v,
+            sigma_0 * np.sqrt(1.0 - own_0 * w),
+            mu_j - outcome * own_j * v,
+            sigma_j * np.sqrt(1.0 - own_j * w),
+        )
+
+    def outcome_probability(
+        self, mu: Floats, sigma: Floats, variance: Floats, outcome: int, constants: GameConstants
+    ) -> Floats:
+        """Return eq. (10) as printed, the variance without its root."""
+        del sigma
+        gap = outcome * (mu[..., :1] - mu[..., 1:])
+        chances: Floats = ndtr(gap / (variance + 2.0 * constants.beta**2))
+        return chances
+
+
+register(PrintedBelief())
 
 
 @dataclass(frozen=True)

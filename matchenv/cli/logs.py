@@ -140,7 +140,7 @@ def declare_judge(add: Parser) -> Command:
     Example:
         matchenv judge games.csv --rule window.yml --out results/judge
     """
-    from matchenv.benchmarks.judge.settings import JudgeSettings
+    from matchenv.benchmarks.judge import JudgeSettings
 
     shared.log(add)
     shared.group(add, "policies", "policy")
