@@ -188,43 +188,6 @@ def test_any_instance_gives_beliefs_that_shrink(
         before = after
 
 
-def normalised_errors(belief: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Squared errors over their variances: player 0 against the mean of the field, and alone.
-
-    Player 0 plays the most even opponents by estimate, again and again, as policies do.
-    """
-    env = MatchmakingVectorEnv(1000, num_opponents=9, horizon=300, belief=belief)
-    env.reset(seed=seed)
-    for _ in range(300):
-        mu = env.knowledge_state.mu
-        env.step(np.abs(mu[:, :1] - mu[:, 1:]).argmin(axis=1))
-    state, skill = env.knowledge_state, env.true_skill
-    sigma_0, count = state.sigma[:, 0], 9
-    error = (state.mu[:, 0] - state.mu[:, 1:].mean(axis=1)) - (
-        skill[:, 0] - skill[:, 1:].mean(axis=1)
-    )
-    if state.belief == "factorised":
-        variance = sigma_0**2 + (state.sigma[:, 1:] ** 2).sum(axis=1) / count**2
-        one = (sigma_0[:, None] ** 2 + state.sigma[:, 1:] ** 2)[:, 0]
-    else:
-        both = sigma_0[:, None] ** 2 + state.sigma[:, 1:] ** 2
-        to_0 = (both - state.difference_sigma**2) / 2.0
-        shared = np.einsum("bk,bl->bkl", to_0, to_0) / sigma_0[:, None, None] ** 2
-        for k in range(count):
-            shared[:, k, k] = state.sigma[:, k + 1] ** 2
-        variance = sigma_0**2 - 2.0 * to_0.mean(axis=1) + shared.mean(axis=(1, 2))
-        one = state.difference_sigma[:, 0] ** 2
-    against_one = (state.mu[:, 0] - state.mu[:, 1]) - (skill[:, 0] - skill[:, 1])
-    return error**2 / variance, against_one**2 / one
-
-
-def test_calibrated_where_the_factorised_belief_is_overconfident() -> None:
-    for errors in normalised_errors("full", 11):
-        assert abs(errors.mean() - 1.0) < 4.0 * errors.std() / np.sqrt(errors.size)
-    for errors, least in zip(normalised_errors("factorised", 11), (2.0, 1.0), strict=True):
-        assert errors.mean() - 4.0 * errors.std() / np.sqrt(errors.size) > least
-
-
 def test_both_beliefs_meet_the_same_games() -> None:
     arguments: dict[str, Any] = {"num_opponents": 5, "horizon": 7, "draw_margin": 0.5}
     both = [

@@ -17,17 +17,12 @@ ONE_PLAYER, QUEUE, RANKING = "Matchmaking-v0", "MatchmakingQueue-v0", "Ranking-v
 OPTIONS: dict[str, list[tuple[dict[str, Any], str]]] = {
     ONE_PLAYER: [
         ({"num_opponents": 0}, r"num_opponents must be an integer in \[1, 1000000\], got 0"),
-        ({"num_opponents": 4.0}, "num_opponents must be an integer"),
         ({"horizon": 0}, r"horizon must be an integer in \[1, 1000000000\], got 0"),
         ({"beta": 0.0}, "beta must be positive"),
-        ({"beta": math.nan}, "beta must be finite"),
         ({"prior": "flat"}, "prior must be one of 'informative', 'equal' or a matchenv.Prior, .*"),
         ({"reward": "fun"}, "reward must be one of 'draw_density'.*got 'fun'"),
-        ({"reward": 3}, "reward must be one of"),
         ({"rank": "best"}, "rank must be None, 'top', 'middle', 'bottom' or an integer in"),
         ({"rank": 50}, r"rank must be .* \[0, 49\], got 50"),
-        ({"rank": -1}, r"rank must be .* \[0, 49\], got -1"),
-        ({"rank": 1.5}, "rank must be"),
         ({"rank_by": "fame"}, "rank_by must be one of"),
         ({"equal_variance": "none"}, "equal_variance must be one of"),
         ({"draw_margin": -1.0}, "draw_margin must not be negative"),
@@ -36,43 +31,27 @@ OPTIONS: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"belief": "full", "tau": 0.1}, "tau must be 0 with belief='full'"),
         ({"availability": 0.0}, r"availability must be in \(0, 1\], got 0"),
         ({"availability": 1.5}, r"availability must be in \(0, 1\], got 1.5"),
-        ({"availability": math.nan}, "availability must be finite"),
-        ({"availability": "half"}, "availability must hold real numbers"),
-        ({"turnover": -0.1}, r"turnover must be in \[0, 1\], got -0.1"),
         ({"turnover": 1.1}, r"turnover must be in \[0, 1\], got 1.1"),
         ({"mean_stay": 0.5}, "mean_stay must be at least 1, got 0.5"),
-        ({"mean_stay": math.inf}, "mean_stay must be finite"),
         ({"availability": 0.1, "mean_stay": 4.0}, "mean_stay must be at least 5 with availability"),
         ({"availability": 0.9, "mean_stay": 4.0}, "mean_stay must be at least 5 with availability"),
         (
             {"num_opponents": 4, "horizon": 13, "max_games_per_opponent": 3},
             "max_games_per_opponent times num_opponents must be at least the horizon",
         ),
-        *(
-            ({"max_games_per_opponent": bad}, "max_games_per_opponent must be an integer")
-            for bad in (0, -1, 2.5, "two")
-        ),
+        ({"max_games_per_opponent": 0}, "max_games_per_opponent must be an integer"),
     ],
     QUEUE: [
         ({name: value}, name)
-        for name, values in {
-            "arrival_rate": [-0.1, math.nan, math.inf],
-            "newcomers": [1.1, -0.1, math.nan],
-            "patience": [0.5, math.nan, -math.inf, "long"],
-            "game_length": [0, 1.5],
-            "stay": [1.5, math.nan],
-            "capacity": [1, True],
-            "waiting_cost": [-1, math.inf],
-            "abandonment_cost": [math.nan],
-            "horizon": [0],
-            "beta": [0.0],
-            "draw_margin": [-1.0],
-            "tau": [math.inf],
-            "reward": ["draw_density"],
-            "population": [3, ([0.0], [0.0]), ([0.0, math.nan], [1.0, 1.0]),
-                           ([0.0, 1.0], [1.0]), ([], []), "no such file.csv"],
-        }.items()
-        for value in values
+        for name, value in [
+            ("arrival_rate", -0.1), ("newcomers", 1.1), ("newcomers", -0.1), ("patience", 0.5),
+            ("patience", math.nan), ("patience", -math.inf), ("game_length", 0), ("stay", 1.5),
+            ("game_length", 1.5), ("capacity", 1), ("capacity", True), ("waiting_cost", -1),
+            ("abandonment_cost", math.nan), ("horizon", 0), ("beta", 0.0), ("draw_margin", -1.0),
+            ("tau", math.inf), ("reward", "draw_density"), ("population", 3),
+            ("population", ([0.0], [0.0])), ("population", ([0.0, 1.0], [1.0])),
+            ("population", ([], [])), ("population", "no such file.csv"),
+        ]
     ],
     RANKING: [
         ({"num_items": 1}, "num_items"),

@@ -180,19 +180,19 @@ class Simulator(ABC, Generic[State]):
         if masks is None:
             return actions, np.zeros(actions.size, dtype=np.bool_)
         invalid: Masks = running & ~masks[np.arange(actions.size), actions]
-        if invalid.any():
-            rows = np.flatnonzero(invalid)
-            if strict:
-                first = int(rows[0])
-                where = f" at index {first}" if actions.size > 1 else ""
-                raise ValueError(
-                    f"action must be {self.describe_allowed(masks[first])}, as action_masks() "
-                    f"says, got {int(actions[first])}{where}"
-                )
-            replaced = actions.copy()
-            replaced[rows] = self.replacement(state, rows, actions[rows])
-            return replaced, invalid
-        return actions, invalid
+        rows = np.flatnonzero(invalid)
+        if rows.size == 0:
+            return actions, invalid
+        if strict:
+            first = int(rows[0])
+            where = f" at index {first}" if actions.size > 1 else ""
+            raise ValueError(
+                f"action must be {self.describe_allowed(masks[first])}, as action_masks() "
+                f"says, got {int(actions[first])}{where}"
+            )
+        replaced = actions.copy()
+        replaced[rows] = self.replacement(state, rows, actions[rows])
+        return replaced, invalid
 
     def replacement(self, state: State, rows: Integers, actions: Integers) -> Integers:
         """Return the actions that are carried out for forbidden ones: here, the first allowed.

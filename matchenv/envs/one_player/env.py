@@ -66,13 +66,12 @@ class MatchmakingEnv(OnePlayerProperties, ScalarEnv):
 
     ## Description
 
-    A game service holds a belief about the skill of every player: a mean and a standard
-    deviation (TrueSkill). Player 0 wants to play `horizon` games, one after another, and the
-    service chooses the opponent of each among `num_opponents` others. A good game is an
-    even one: the reward is the *draw density* q, the density at zero of the difference of
-    the two performances. After each game the belief about both players changes. An
-    uneven but informative game now can make all later games more even, so the choice trades
-    learning against playing well, as in a bandit problem.
+    A game service holds a belief about the skill of every player: a mean and a standard deviation
+    (TrueSkill). Player 0 wants to play `horizon` games, one after another, and the service chooses
+    the opponent of each among `num_opponents` others. A good game is an even one: the reward is the
+    *draw density* q, the density at zero of the difference of the two performances. After each game
+    the belief about both players changes. An uneven but informative game now can make all later
+    games more even, so the choice trades learning against playing well, as in a bandit problem.
 
     The problem is that of Ryzhov, Tariq and Powell, "May the best man win: simulation
     optimization for match-making in e-sports" (Winter Simulation Conference 2011), with the
@@ -112,12 +111,11 @@ class MatchmakingEnv(OnePlayerProperties, ScalarEnv):
 
     ## Belief
 
-    `belief="factorised"` (default, the papers' own) keeps every player's skill apart and so
-    forgets that a game measures a difference: with many games it grows overconfident.
-    `belief="full"` keeps the covariances; its q uses the variance of the difference, `c^2 =
-    Var(s_0 - s_j) + 2 beta^2`. The same seed gives the same players and the same noise on
-    either, and true q does not depend on the belief. `tau` must be 0 with the full belief.
-    `matchenv.belief.register` makes a belief of your own known.
+    `belief="factorised"` (default, the papers' own) keeps every player's skill apart and so forgets
+    that a game measures a difference: with many games it grows overconfident. `belief="full"` keeps
+    the covariances; its q uses the variance of the difference, `c^2 = Var(s_0 - s_j) + 2 beta^2`.
+    The same seed gives the same players and noise on either, and true q does not depend on the
+    belief. `tau` must be 0 with the full belief. `matchenv.belief.register` makes your own known.
 
     ## Pool
 
@@ -139,15 +137,15 @@ class MatchmakingEnv(OnePlayerProperties, ScalarEnv):
 
     ## Starting State
 
-    Prior means are drawn from N(0, 4) and prior variances uniformly from [2, 3]; the true
-    skills from the normals that these describe. Player 0 is the one at the place `rank`.
-    With `prior="equal"` the belief then forgets the means (mu = 0 for all), which leaves it
+    Prior means are drawn from N(0, 4) and prior variances uniformly from [2, 3]; the true skills
+    from the normals that these describe. Player 0 is the one at the place `rank`. With
+    `prior="equal"` the belief then forgets the means (mu = 0 for all), which leaves it
     overconfident, as in the paper; `equal_variance="matching"` widens it to the truth.
-    `prior=matchenv.NormalPrior(mean=25, deviation=25 / 3)` draws everyone's skill from one
-    normal, which is what is believed; any other `matchenv.Prior` does as it says.
-    `reset(options={"mu": ..., "sigma": ..., "true_skill": ...})` fixes all or part of an
-    instance, each an array of `num_opponents + 1` numbers; true skills that are not given
-    are drawn from the belief.
+    `prior=matchenv.NormalPrior(mean=25, deviation=25 / 3)` draws everyone's skill from one normal,
+    which is what is believed; any other `matchenv.Prior` does as it says.
+    `reset(options={"mu": ..., "sigma": ..., "true_skill": ...})` fixes all or part of an instance,
+    each an array of `num_opponents + 1` numbers; true skills that are not given are drawn from the
+    belief.
 
     ## Episode End
 
@@ -177,10 +175,8 @@ class MatchmakingEnv(OnePlayerProperties, ScalarEnv):
     | `render_mode`    | `None`           | `"rgb_array"`, `"human"` or `"ansi"`; see Rendering |
     | `render_true_skill` | `True`        | whether pictures show true skills and true q     |
 
-    `rank` is None for any place, an integer from 0 (the best) to `num_opponents`, `"top"`,
-    `"middle"` or `"bottom"`. With drift, the skills of the two who play move by N(0, tau^2)
-    before the game, and the belief widens by tau^2 before it is updated; the reward is that of
-    the belief as observed.
+    With drift, the skills of the two who play move by N(0, tau^2) before the game, and the belief
+    widens by tau^2 before it is updated; the reward is that of the belief as observed.
 
     ```python
     import gymnasium as gym

@@ -410,16 +410,17 @@ def end_tick(state: State, params: Params, row: int) -> None:
 
 
 @compiled(refcounted=False, inline=True)
-def find_candidates(state: State, row: int) -> None:
-    """Write the candidates nearest to the focal player's mean, and the mask.
+def show(state: State, params: Params, row: int) -> None:
+    """Write the candidates nearest to the focal player's mean, the mask and the observation.
 
-    They are in the order of the gap of means, and of joining where gaps are equal: those who wait
-    are inserted one after another, in the order of joining.
+    Candidates are in the order of the gap of means, and of joining where gaps are equal: those who
+    wait are inserted one after another, in the order of joining. ``MatchmakingQueueEnv`` describes
+    the observation.
     """
-    shown, players, line = state.shown[row], state.players[row], state.line[row]
-    queue = state.queue[row]
+    queue, players, line = state.queue[row], state.players[row], state.line[row]
+    shown, seen = state.shown[row], state.observation[row]
+    capacity, found = shown.size, 1
     shown[0] = queue.focal
-    found = 1
     if queue.focal != NONE:
         mean = players[queue.focal].mu
         for entry in range(queue.length):
@@ -427,7 +428,7 @@ def find_candidates(state: State, row: int) -> None:
             if place == NONE or place == queue.focal:
                 continue
             gap = abs(players[place].mu - mean)
-            k = min(found, shown.size - 1)
+            k = min(found, capacity - 1)
             if k < found and gap >= abs(players[shown[k]].mu - mean):
                 continue
             found = max(found, k + 1)
@@ -435,23 +436,15 @@ def find_candidates(state: State, row: int) -> None:
                 shown[k] = shown[k - 1]
                 k -= 1
             shown[k] = place
-    for k in range(shown.size):
+    for k in range(capacity):
         state.mask[row, k] = k < found
         if k >= found:
             shown[k] = NONE
-
-
-@compiled(refcounted=False, inline=True)
-def observe(state: State, params: Params, row: int) -> None:
-    """Write the observation of a queue; ``MatchmakingQueueEnv`` describes it."""
-    seen, queue, capacity = state.observation[row], state.queue[row], state.shown.shape[1]
-    for k in range(capacity):
-        place = state.shown[row, k]
-        if place == NONE:
+        if shown[k] == NONE:
             for number in range(4):
                 seen[number * capacity + k] = 0.0
             continue
-        player = state.players[row, place]
+        player = players[shown[k]]
         waited = queue.tick - player.joined
         seen[k] = player.mu
         seen[capacity + k] = player.sigma
@@ -492,8 +485,7 @@ def advance(state: State, params: Params, row: int) -> bool:
             asked = queue.focal != NONE and queue.waiting > 0
             queue.focal = state.line[row, 0] if asked else NONE
             break
-    find_candidates(state, row)
-    observe(state, params, row)
+    show(state, params, row)
     return False
 
 
@@ -501,14 +493,8 @@ def advance(state: State, params: Params, row: int) -> bool:
 def step_all(state: State, params: Params, actions: Integers, running: Masks) -> bool:
     """Carry out one choice in every running queue, and go on to the next.
 
-    Args:
-        state: changed.
-        params: of the environment.
-        actions: shape (B,), allowed by the masks.
-        running: shape (B,).
-
-    Returns:
-        Whether some queue needs larger arrays, and then ``advance_all``.
+    Actions, shape (B,), are allowed by the masks. Return whether some queue needs larger arrays,
+    and then ``advance_all``.
     """
     stuck = False
     for row in range(actions.size):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from matchenv import KnowledgeState, MatchmakingEnv, NormalPrior, Settings
+from matchenv import KnowledgeState, MatchmakingEnv, Settings
 from matchenv.belief import BELIEFS, TRUE_SKILL, GameConstants
 from matchenv.evaluation.rollout import Batch
 
@@ -189,16 +189,6 @@ def test_no_choice_moves_the_pool() -> None:
         one, other = batches
         np.testing.assert_array_equal(one.state.allowed, other.state.allowed)
         np.testing.assert_array_equal(true_skill(one), true_skill(other))
-
-
-def test_a_prior_of_the_users_own_gives_the_newcomers() -> None:
-    env = MatchmakingEnv(
-        num_opponents=20, horizon=30, turnover=0.5, prior=NormalPrior(25.0, 1e-3), rank=None
-    )
-    env.reset(seed=0)
-    for _ in range(30):
-        env.step(0)
-    assert abs(env.true_skill[1:] - 25.0).max() < 0.01
 
 
 def test_the_shortest_stays_are_allowed() -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from scipy import integrate, stats
 
 from matchenv.envs.queue.settings import (
     NormalPopulation,
@@ -34,28 +34,20 @@ def test_settings_say_what_differs_from_the_defaults() -> None:
     )
 
 
-def test_a_normal_population_has_its_moments() -> None:
-    population = NormalPopulation(25.0, 8.0, 2.0)
-    ((centre, spread, sigma),) = population.rows
-    # The true skill is the sum of two independent normals.
-    density = stats.norm(centre, spread).pdf
-    mean = integrate.quad(lambda m: m * density(m), -60, 110)[0]
-    variance = integrate.quad(lambda m: ((m - mean) ** 2 + sigma**2) * density(m), -60, 110)[0]
-    assert mean == pytest.approx(population.mean) == pytest.approx(25.0)
-    assert math.sqrt(variance) == pytest.approx(population.deviation) == pytest.approx(8.0)
-    with pytest.raises(ValueError, match="regular_deviation"):
-        NormalPopulation(0.0, 1.0, 1.0)
+RATINGS = np.array([21.0, 13.5, 27.0]), np.array([1.0, 4.0, 2.5])
 
 
-def test_ratings_from_arrays_have_the_moments_of_the_mixture() -> None:
-    rng = np.random.default_rng(1)
-    mu, sigma = rng.normal(20, 5, 7), rng.uniform(1, 4, 7)
-    population = population_of((mu, sigma))
-    drawn = rng.integers(7, size=400_000)
-    skills = mu[drawn] + sigma[drawn] * rng.standard_normal(drawn.size)
-    error = population.deviation / math.sqrt(drawn.size)
+@pytest.mark.parametrize("given", [NormalPopulation(25.0, 8.0, 2.0), RATINGS])
+def test_a_population_has_the_moments_of_its_mixture(given: Any) -> None:
+    population, rng = population_of(given), np.random.default_rng(1)
+    centre, spread, sigma = population.rows[rng.integers(len(population.rows), size=400_000)].T
+    skills = centre + spread * rng.standard_normal(centre.size)
+    skills += sigma * rng.standard_normal(centre.size)
+    error = population.deviation / math.sqrt(skills.size)
     assert skills.mean() == pytest.approx(population.mean, abs=5 * error)
     assert skills.std() == pytest.approx(population.deviation, abs=5 * error)
+    with pytest.raises(ValueError, match="regular_deviation"):
+        NormalPopulation(0.0, 1.0, 1.0)
 
 
 def test_a_table_of_ratings(tmp_path: Path) -> None:
