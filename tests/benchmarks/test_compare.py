@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from matchenv import MatchmakingEnv
+from matchenv import MatchmakingEnv, NormalPrior, Prior
 from matchenv.baselines import DrawChance, KnowledgeGradient, Oracle
+from matchenv.belief import TRUE_SKILL
 from matchenv.benchmarks.compare import Comparison, run_comparison
-from matchenv.evaluation.estimates import paired_difference
+from matchenv.benchmarks.limits.bound import run_bound
+from matchenv.benchmarks.study.settings import StudySettings
+from matchenv.cli import run_command
+from matchenv.envs.one_player.settings import Settings
+from matchenv.evaluation.rollout import Batch
 from matchenv.evaluation.seeds import episode_seeds
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.parallel import Engine
@@ -95,14 +101,6 @@ def test_noise_is_by_opponent_unless_by_game_is_asked_for() -> None:
     assert not np.array_equal(given, by_game)
 
 
-def test_equal_policies_differ_by_exactly_nothing() -> None:
-    comparison = compared(["kg", "kg:discount=0.99", "kg:multiplier=3"], episodes=20)
-    for policy in ("kg", "kg:discount=0.99"):
-        difference = comparison.standing(1, policy).difference
-        assert difference == paired_difference(np.zeros(20), np.zeros(20))
-    assert comparison.standing(0, "kg:multiplier=3").difference.mean != 0.0
-
-
 def test_episodes_depend_neither_on_how_many_there_are_nor_on_who_else_plays() -> None:
     few = compared(["kg"], "top", episodes=5).rows
     many = compared(["random", "kg"], "top", episodes=130).rows
@@ -157,6 +155,56 @@ def test_the_table_has_a_line_for_each_policy_in_each_cell() -> None:
         assert sum(line.split()[:1] == [policy] for line in lines) == 4
     assert max(map(len, lines[3:])) <= 100
     assert {"top rank, informative prior", "any rank, informative prior"} <= set(lines)
+
+
+# Priors of a user's own: by text, as objects, and where they make no sense.
+
+TEXT = "matchenv.envs.one_player.priors:NormalPrior:mean=25.0,deviation=8.3"
+
+
+@dataclass(frozen=True)
+class Known(Prior):
+    """Skills are known but for a little, and differ by a gap."""
+
+    gap: float = 3.0
+
+    def draw(self, normals: Any, uniforms: Any) -> tuple[Any, Any]:
+        return self.gap * normals, np.full_like(normals, 0.1)
+
+
+def test_a_prior_as_an_object_and_in_a_command_gives_the_same_bytes(tmp_path: Path) -> None:
+    cells = {"rank": [None], "prior": [NormalPrior(25, 8.3)]}
+    compared(["kg"], cells=cells, out=tmp_path / "object")
+    words = ["compare", "--policy=kg", "--rank=any", f"--prior={TEXT}", "--episodes=12", "--seed=3"]
+    words += ["--num-opponents=7", "--horizon=12", "--workers=1", "--quiet", "--out"]
+    assert run_command([*words, str(tmp_path / "command")]) == 0
+    of_object, of_command = (
+        {file.name: file.read_bytes() for file in (tmp_path / name).iterdir() if file.is_file()}
+        for name in ("object", "command")
+    )
+    assert of_object == of_command
+    assert TEXT in json.loads(of_object["settings.json"])["priors"]
+    assert json.loads(of_object["comparison.json"])["standings"][0]["cell"]["prior"] == TEXT
+
+
+def test_the_games_are_those_of_the_prior() -> None:
+    prior = Known(gap=50.0)
+    found = compared(["kg"], cells={"rank": [None], "prior": [prior]}).rows
+    settings = Settings(prior=prior, **SMALL)  # type: ignore[arg-type]
+    skills = Batch(settings, episode_seeds(3, 0, 12)).state.players[:, :, TRUE_SKILL]
+    gaps = skills[:, :1] - skills[:, 1:]
+    # The oracle plays the nearest in every game.
+    nearest = np.take_along_axis(gaps, np.abs(gaps).argmin(axis=1)[:, None], axis=1).ravel()
+    played = found.values("skill_difference", 0, "oracle").ravel()
+    np.testing.assert_allclose(played, nearest, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("make", "why"), [(run_bound, "the bound was"), (StudySettings, "the paper studies")]
+)
+def test_the_study_and_the_bound_are_for_the_papers_priors(make: Any, why: str) -> None:
+    with pytest.raises(ValueError, match=f"priors must be one of .* which {why}"):
+        make(["kg"], priors=[TEXT])
 
 
 class Fixed:
