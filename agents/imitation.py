@@ -7,7 +7,6 @@ that PPO or TRPO can start from both.
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -108,13 +107,14 @@ class Imitation(OnPolicyAlgorithm):
                 values, likelihoods, entropies = self.policy.evaluate_actions(
                     batch.observations, batch.actions.long().flatten()
                 )
+                assert entropies is not None  # which a policy of discrete actions knows
                 imitation = -likelihoods.mean()
                 value = functional.mse_loss(values.flatten(), batch.returns)
                 self.policy.optimizer.zero_grad()
                 (imitation + self.vf_coef * value).backward()  # type: ignore[no-untyped-call]
                 torch.nn.utils.clip_grad_norm_(self.policy.parameters(), self.max_grad_norm)
                 self.policy.optimizer.step()
-                losses.append((imitation.item(), value.item(), _mean(entropies)))
+                losses.append((imitation.item(), value.item(), entropies.mean().item()))
         self._n_updates += self.n_epochs
         for name, loss in zip(
             ("loss", "value_loss", "entropy"), zip(*losses, strict=True), strict=True
@@ -126,11 +126,6 @@ class Imitation(OnPolicyAlgorithm):
             "train/explained_variance",
             explained_variance(buffer.values.flatten(), buffer.returns.flatten()),
         )
-
-
-def _mean(entropies: torch.Tensor | None) -> float:
-    """Return the mean entropy; a policy may know none."""
-    return math.nan if entropies is None else entropies.mean().item()
 
 
 def teacher_for(text: str, settings: Any) -> Any:

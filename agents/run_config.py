@@ -295,9 +295,9 @@ def configured(
     texts = as_texts({**meant_for, **(env_kwargs or {})})
     settings_of(environment, texts)
     values = {**file, **(hyperparameters or {})}
-    both = [each.get("policy_kwargs") for each in (file, values)]
-    if all(isinstance(each, dict) for each in both):
-        values["policy_kwargs"] = both[0] | both[1]
+    plain, given = file.get("policy_kwargs"), values.get("policy_kwargs")
+    if isinstance(plain, dict) and isinstance(given, dict):
+        values["policy_kwargs"] = plain | given
     run = {name: value for name, value in run.items() if value is not None}
     for name, hyperparameter in (("timesteps", "n_timesteps"), ("num_envs", "n_envs")):
         if name in run:

@@ -20,13 +20,12 @@ import tempfile
 import traceback
 from pathlib import Path
 
-SLOW_PACKAGES = ("numba", "gymnasium", "torch", "stable_baselines3")
 SECONDS = 300
 
 
 def load_what_is_slow() -> None:
     """Import and compile what most blocks need, then take back what a block must do itself."""
-    for package in SLOW_PACKAGES:
+    for package in ("numba", "gymnasium", "torch", "stable_baselines3"):
         with contextlib.suppress(ImportError):
             importlib.import_module(package)
     importlib.import_module("matchenv.baselines.warm_up").warm_up(lambda text: None)
@@ -37,41 +36,30 @@ def load_what_is_slow() -> None:
 
 
 def run(code: str, folder: str) -> dict[str, object]:
-    """Run one block in a fork with ``folder`` as its working folder."""
+    """Run one block in a fork with ``folder`` as its working folder, as ``python block.py``."""
     with tempfile.TemporaryFile("w+") as output:
         child = os.fork()
         if child == 0:
-            status = 1
+            signal.alarm(SECONDS)
+            os.chdir(folder)
+            null = os.open(os.devnull, os.O_RDONLY)
+            for here, there in ((null, 0), (output.fileno(), 1), (output.fileno(), 2)):
+                os.dup2(here, there)
+            path = Path("block.py").resolve()
+            path.write_text(code, encoding="utf-8")
+            sys.argv = [str(path)]
+            status = 0
             try:
-                signal.alarm(SECONDS)
-                os.chdir(folder)
-                null = os.open(os.devnull, os.O_RDONLY)
-                for here, there in ((null, 0), (output.fileno(), 1), (output.fileno(), 2)):
-                    os.dup2(here, there)
-                status = run_as_file(code)
-            finally:
-                with contextlib.suppress(OSError, ValueError):
-                    sys.stdout.flush()
-                    sys.stderr.flush()
-                os._exit(status)
+                runpy.run_path(str(path), run_name="__main__")
+            except BaseException:
+                traceback.print_exc()
+                status = 1
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(status)
         _, ended = os.waitpid(child, 0)
         output.seek(0)
         return {"status": os.waitstatus_to_exitcode(ended), "output": output.read()}
-
-
-def run_as_file(code: str) -> int:
-    """What ``python block.py`` does; returns the exit status."""
-    path = Path("block.py").resolve()
-    path.write_text(code, encoding="utf-8")
-    sys.argv = [str(path)]
-    try:
-        runpy.run_path(str(path), run_name="__main__")
-    except SystemExit as error:
-        return error.code if isinstance(error.code, int) else int(error.code is not None)
-    except BaseException:
-        traceback.print_exc()
-        return 1
-    return 0
 
 
 if __name__ == "__main__":

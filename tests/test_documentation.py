@@ -40,66 +40,55 @@ BLOCK = re.compile(
 COMMENT = re.compile(r"<!--\s*(?P<word>[a-z ]+?)\s*(?::(?P<text>.*?))?-->", re.DOTALL)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass
 class Block:
     """A code block of a page and what its comments say."""
 
-    page: str
-    line: int
+    place: str
     language: str
     code: str
-    before: str = ""
-    needs: tuple[str, ...] = ()
-    run: bool = False
-    slow: bool = False
+    before: str
+    needs: list[str]
+    marks: set[str]
 
     def __str__(self) -> str:
-        return f"{self.page}:{self.line}"
+        return self.place
 
 
 def blocks_of(path: Path) -> Iterator[Block]:
     """All fenced blocks of a page, in order."""
     text = path.read_text(encoding="utf-8")
     for found in BLOCK.finditer(text):
-        code, before, needs = found["code"], "", ()
-        marks = dict.fromkeys(("run", "slow"), False)
+        line = text.count("\n", 0, found.start("language")) + 1
+        block = Block(
+            f"{path.relative_to(ROOT)}:{line}", found["language"], found["code"], "", [], set()
+        )
         for comment in COMMENT.finditer(found["comments"]):
             word, said = comment["word"], (comment["text"] or "").strip()
             if word == "before the block":
-                before += said + "\n"
+                block.before += said + "\n"
             elif word == "smaller":
                 large, small = said.split(" -> ")
-                assert large in code, f"{path.name}: nothing to make smaller: {large}"
-                code = code.replace(large, small)
+                assert large in block.code, f"{path.name}: nothing to make smaller: {large}"
+                block.code = block.code.replace(large, small)
             elif word == "needs":
-                needs = tuple(name.strip() for name in said.split(","))
-            elif word in marks:
-                marks[word] = True
+                block.needs += [name.strip() for name in said.split(",")]
             else:
-                raise AssertionError(f"{path.name}: unknown comment before a block: {word}")
-        line = text.count("\n", 0, found.start("language")) + 1
-        name = str(path.relative_to(ROOT))
-        yield Block(name, line, found["language"], code, before, needs, **marks)
+                assert word in ("run", "slow"), f"{path.name}: unknown comment: {word}"
+                block.marks.add(word)
+        yield block
 
 
-BLOCKS = [block for page in PAGES if page.exists() for block in blocks_of(page)]
+BLOCKS = [block for page in PAGES for block in blocks_of(page)]
 
 
 def of_language(language: str) -> list[Block]:
     return [block for block in BLOCKS if block.language == language]
 
 
-def importable(name: str) -> bool:
-    try:
-        return importlib.util.find_spec(name) is not None
-    except ModuleNotFoundError:
-        return False
-
-
 def skip_without(block: Block) -> None:
-    missing = [name for name in block.needs if not importable(name)]
-    if missing:
-        pytest.skip(f"not installed: {', '.join(missing)}")
+    for name in block.needs:
+        pytest.importorskip(name)
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +135,7 @@ def test_no_command_stands_outside_of_the_blocks_that_are_checked(page: Path) ->
 @pytest.mark.parametrize(
     "block",
     [
-        pytest.param(block, id=str(block), marks=[pytest.mark.slow] if block.slow else [])
+        pytest.param(block, id=str(block), marks=[pytest.mark.slow] * ("slow" in block.marks))
         for block in of_language("python")
     ],
 )
@@ -230,7 +219,7 @@ def test_shell_lines_are_commands_that_we_have(block: Block) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("block", [block for block in of_language("sh") if block.run], ids=str)
+@pytest.mark.parametrize("block", [b for b in of_language("sh") if "run" in b.marks], ids=str)
 def test_shell_blocks_run(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     skip_without(block)
     # The programs of this environment, as where it was activated.
@@ -285,50 +274,12 @@ def test_tables_are_whole(page: Path) -> None:
         assert len(columns) == 1, lines[0]
 
 
-def test_every_page_is_on_the_site() -> None:
-    """In the lists of pages of docs/index.md, or in those of a page that is."""
-    listed = set()
-    for index in (ROOT / "docs" / "index.md", ROOT / "docs" / "api" / "index.md"):
-        listed.add(index.with_suffix(""))
-        for tree in re.findall(r"^:::{toctree}$(.*?)^:::$", index.read_text(), re.DOTALL | re.M):
-            names = [line for line in tree.split("\n") if line and not line.startswith(":")]
-            listed |= {index.parent / name for name in names}
-    files = [page for end in ("md", "rst") for page in (ROOT / "docs").rglob(f"*.{end}")]
-    assert listed == {page.with_suffix("") for page in files}
-
-
 @pytest.mark.parametrize(
     "module",
-    [
-        "matchenv",
-        "matchenv.agents",
-        "matchenv.baselines",
-        "matchenv.service",
-        "matchenv.trueskill",
-    ],
+    ["matchenv", "matchenv.agents", "matchenv.baselines", "matchenv.service", "matchenv.trueskill"],
 )
 def test_every_public_name_is_in_the_reference(module: str) -> None:
     reference = "".join(page.read_text() for page in (ROOT / "docs" / "api").glob("*.rst"))
     constants = {"POLICIES", "__version__"}
     names = set(importlib.import_module(module).__all__) - constants
     assert [name for name in sorted(names) if not re.search(rf"\b{name}\b", reference)] == []
-
-
-DIRECTIVE = re.compile(
-    r"^\.\. (currentmodule|automodule|autoclass|autofunction|autoexception):: ([\w.]+)$", re.M
-)
-
-
-@pytest.mark.parametrize(
-    "page", sorted((ROOT / "docs" / "api").glob("*.rst")), ids=lambda page: page.name
-)
-def test_the_reference_names_what_is_there(page: Path) -> None:
-    module = ""
-    for kind, name in DIRECTIVE.findall(page.read_text(encoding="utf-8")):
-        if kind in ("automodule", "currentmodule"):
-            module = name
-            importlib.import_module(name)
-            continue
-        full = name if name.startswith("matchenv.") else f"{module}.{name}"
-        where, _, attribute = full.rpartition(".")
-        assert hasattr(importlib.import_module(where), attribute), full

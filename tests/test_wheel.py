@@ -110,14 +110,6 @@ def workplace(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_the_wheel_holds_one_package(wheel: Path) -> None:
-    names = zipfile.ZipFile(wheel).namelist()
-    assert {name.split("/")[0] for name in names} == {
-        "matchenv",
-        f"matchenv-{PROJECT['version']}.dist-info",
-    }
-
-
 def test_the_wheel_holds_every_file_of_the_source(wheel: Path) -> None:
     """Modules, weights, hyperparameters, fonts: all that lies in the four folders."""
     held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
@@ -177,23 +169,6 @@ def test_the_core_works_without_extras(bare: Path, workplace: Path) -> None:
         "print([name for name in ('torch', 'yaml', 'matplotlib') if found.find_spec(name)])\n"
     )
     assert run(bare / "python", "-c", code, cwd=workplace).splitlines() == ["(9,)", "[]"]
-
-
-@pytest.mark.slow
-def test_every_command_says_how_it_is_used(bare: Path, workplace: Path) -> None:
-    listed = run(bare / "matchenv", "--help", cwd=workplace)
-    commands = re.findall(r"^  ([\w-]+)  ", listed, re.MULTILINE)
-    assert {"train", "compare", "study", "tune", "limits", "rank", "replay"} <= set(commands)
-    # One process for all of them: each would import the same again.
-    code = (
-        "import sys; from matchenv.cli import run_command\n"
-        "sys.exit(sum(run_command([name, '--help']) for name in sys.argv[1:]))"
-    )
-    printed = run(bare / "python", "-c", code, *commands, cwd=workplace)
-    for name in commands:
-        assert f"\n    matchenv {name}" in printed  # its example
-    version = run(bare / "matchenv", "--version", cwd=workplace)
-    assert version == f"matchenv {PROJECT['version']}\n"
 
 
 def test_a_bare_install_says_which_extra_is_missing(bare: Path, workplace: Path) -> None:

@@ -76,29 +76,6 @@ def test_training_seeds_evaluation_seeds_and_typed_seeds_do_not_meet():
     assert training_seed(0) != training_seed(1)
 
 
-def test_comparison_plays_what_was_trained_on():
-    config = configured("ppo", env_kwargs={"num_opponents": 5, "reward": "match_quality"})
-    assert config.comparison() == {
-        "env": ONE_PLAYER,
-        "cells": {"rank": ["top", "middle", "bottom"], "prior": ["informative"]},
-        "env_kwargs": {"num_opponents": 5},
-    }
-    config = configured("ppo", env_kwargs={"rank": 0, "prior": "equal", "belief": "full"})
-    assert config.comparison()["cells"] == {"rank": [0], "prior": ["equal"]}
-
-
-def test_objects_are_kept_as_texts_that_make_them_again():
-    given = {"prior": NormalPrior(25.0, 8.3), "reward": REWARDS["match_quality"]}
-    config = configured("ppo", env_kwargs=given)
-    text = "matchenv.envs.one_player.priors:NormalPrior:mean=25.0,deviation=8.3"
-    assert config.env_kwargs == {"prior": text, "reward": "match_quality"}
-    assert RunConfig.from_text(config.to_text()) == config
-    # Its prior means do not tell the top from the bottom.
-    assert config.comparison()["cells"] == {"rank": [None], "prior": [text]}
-    by_skill = configured("ppo", env_kwargs={**given, "rank_by": "true_skill"})
-    assert by_skill.comparison()["cells"]["rank"] == ["top", "middle", "bottom"]
-
-
 def test_a_yaml_bomb_is_refused_at_once(tmp_path):
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 9)}]" for k in range(1, 12)]
@@ -126,12 +103,44 @@ def test_a_configuration_that_was_damaged_is_refused():
         RunConfig.from_text(gap)
 
 
+OWN_PRIOR = "matchenv.envs.one_player.priors:NormalPrior:mean=25.0,deviation=8.3"
+
+
+@pytest.mark.parametrize(
+    ("env_kwargs", "kept", "cells"),
+    [
+        ({}, {}, {"rank": ["top", "middle", "bottom"], "prior": ["informative"]}),
+        ({"rank": 0, "prior": "equal", "belief": "full"}, {}, {"rank": [0], "prior": ["equal"]}),
+        (
+            {"prior": NormalPrior(25.0, 8.3), "reward": REWARDS["match_quality"]},
+            {"prior": OWN_PRIOR, "reward": "match_quality"},
+            # Its prior means do not tell the top from the bottom.
+            {"rank": [None], "prior": [OWN_PRIOR]},
+        ),
+        (
+            {"prior": NormalPrior(25.0, 8.3), "rank_by": "true_skill"},
+            {"prior": OWN_PRIOR},
+            {"rank": ["top", "middle", "bottom"], "prior": [OWN_PRIOR]},
+        ),
+        (
+            {"prior": ["informative", "equal"], "rank": ["top", None]},
+            {},
+            {"rank": ["top", None], "prior": ["informative", "equal"]},
+        ),
+    ],
+)
+def test_the_comparison_plays_what_was_trained_on(env_kwargs, kept, cells):
+    config = configured("ppo", env_kwargs={"num_opponents": 5, **env_kwargs})
+    expected = {"reward": "true_draw_density", "num_opponents": 5, **env_kwargs, **kept}
+    assert config.env_kwargs == expected
+    assert RunConfig.from_text(config.to_text()) == config
+    rest = {name: value for name, value in expected.items()
+            if name in ("num_opponents", "rank_by")}  # fmt: skip
+    assert config.comparison() == {"env": ONE_PLAYER, "cells": cells, "env_kwargs": rest}
+
+
 def test_lists_of_options_are_combined():
-    lists = {"prior": ["informative", "equal"], "rank": ["top", None]}
-    config = configured("ppo", env_kwargs={**lists, "num_opponents": 5})
-    found = settings_of(ONE_PLAYER, config.env_kwargs)
+    found = settings_of(ONE_PLAYER, {"prior": ["informative", "equal"], "rank": ["top", None]})
     assert [(str(each.prior), each.rank) for each in found] == [
         ("informative", "top"), ("informative", None), ("equal", "top"), ("equal", None),
     ]  # fmt: skip
-    cells = config.comparison()["cells"]
-    assert cells == {"rank": ["top", None], "prior": ["informative", "equal"]}

@@ -2,14 +2,11 @@
 
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
 import torch
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
-from stable_baselines3.common.env_checker import check_env
 
-import matchenv  # noqa: F401  (registers the environment)
 from matchenv import MatchmakingEnv, MatchmakingVectorEnv, Settings, agents
 from matchenv.agents.algorithms import ALGORITHMS
 from matchenv.agents.policy_file import LearnedPolicy
@@ -21,8 +18,6 @@ from matchenv.runtime.jobs import RunOptions
 CHANGING: dict[str, Any] = {
     "num_opponents": 6, "horizon": 20, "availability": 0.5, "mean_stay": 4.0, "turnover": 0.05,
 }  # fmt: skip
-
-
 STEADY: dict[str, Any] = {"num_opponents": 6, "horizon": 20}
 
 
@@ -85,15 +80,9 @@ def test_draws_have_the_networks_probabilities_made_to_add_up():
     ],
 )
 def test_bad_masks_are_named(masks, message):
-    for policy in (
-        policy_of("ppo"),
-        agents.load("ppo-gittins", settings=Settings.checked(num_opponents=6)),
-    ):
-        observation = MatchmakingVectorEnv(2, num_opponents=6, belief=policy.belief).reset(seed=0)[
-            0
-        ]
-        with pytest.raises(ValueError, match=message):
-            policy.predict(observation, action_masks=masks)
+    policy = policy_of("ppo")
+    with pytest.raises(ValueError, match=message):
+        policy.predict(np.ones((2, *policy.observation_shape)), action_masks=masks)
 
 
 def test_the_adapter_gives_masks_as_the_library_asks_for_them():
@@ -132,8 +121,3 @@ def test_it_trains_on_a_pool_that_changes_and_is_compared_there(
         run=RunOptions(workers=1, quiet=True), **{**comparison, "cells": {"rank": ["top"]}},
     )  # fmt: skip
     assert all(np.isfinite(each.true_draw_density.mean) for each in found.standings)
-
-
-def test_stable_baselines3s_check_finds_nothing():
-    check_env(gym.make("Matchmaking-v0", **CHANGING), warn=True)
-    check_env(gym.make("Matchmaking-v0", belief="full", **CHANGING), warn=True)

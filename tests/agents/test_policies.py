@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +12,10 @@ from matchenv import MatchmakingVectorEnv, agents
 from matchenv.baselines import (
     KnowledgeGradient,
     OptimisticDrawChance,
+    PointEstimate,
     ThompsonSampling,
 )
+from matchenv.baselines.queue.candidates import QueueKnowledgeGradient, Reserved, WideningWindow
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.registry import (
@@ -28,8 +28,8 @@ from matchenv.evaluation.registry import (
     policy_named,
 )
 
-ROOT = Path(__file__).resolve().parents[2]
-PAPER = Settings.checked()
+GAME = Settings.checked(beta=2.0, horizon=50)
+IN_QUEUE = QueueSettings(capacity=8, beta=0.7, tau=0.1)
 
 OWN = """
 import numpy as np
@@ -82,21 +82,42 @@ def own(tmp_path, monkeypatch):
     return name
 
 
-def test_baselines_with_their_options() -> None:
-    assert set(known_policies()) >= {"pe", "drawchance", "kg", "random", "oracle", "ppo-gittins"}
-    settings = Settings.checked(beta=2.0, horizon=50)
-    policy = policy_named("kg:multiplier=20", settings)
-    assert isinstance(policy, KnowledgeGradient)
-    assert (policy.multiplier, policy.beta, policy.horizon) == (20.0, 2.0, 50)
-    assert policy_named("kg:finite_horizon=true", settings).finite_horizon
-    assert policy_named("kg:beta=3", settings).beta == 3.0
-    policy = policy_named("optimistic:inflation=5,fade=0,belief=full", settings)
-    assert isinstance(policy, OptimisticDrawChance)
-    assert (policy.inflation, policy.fade, policy.belief) == (5.0, 0.0, "full")
-    assert isinstance(policy_named("thompson:spread=0.5,seed=3", settings), ThompsonSampling)
+@pytest.mark.parametrize(
+    ("text", "settings", "kind", "expected"),
+    [
+        ("kg:multiplier=20", GAME, KnowledgeGradient, {"multiplier": 20.0, "horizon": 50}),
+        ("kg:finite_horizon=true", GAME, KnowledgeGradient, {"finite_horizon": True, "beta": 2.0}),
+        ("kg:beta=3", GAME, KnowledgeGradient, {"beta": 3.0}),
+        ("kg", Settings.checked(tau=0.1), KnowledgeGradient, {"tau": 0.1, "belief": "factorised"}),
+        (
+            "optimistic:inflation=5,fade=0,belief=full", GAME, OptimisticDrawChance,
+            {"inflation": 5.0, "fade": 0.0, "belief": "full"},
+        ),
+        ("pe:belief=factorised", GAME, PointEstimate, {"belief": "factorised"}),
+        ("thompson:spread=0.5,seed=3", GAME, ThompsonSampling, {"spread": 0.5}),
+        ("window:width=2,growth=0.5", IN_QUEUE, WideningWindow, {"width": 2.0, "growth": 0.5}),
+        (
+            "kg:multiplier=3,both=true,reservation=0.4,fall=0", IN_QUEUE, QueueKnowledgeGradient,
+            {"multiplier": 3.0, "both": True, "reservation": 0.4, "fall": 0.0},
+        ),
+        ("reservation:policy=kg,reservation=0.3", IN_QUEUE, Reserved, {"reservation": 0.3}),
+        ("reservation:policy=thompson", IN_QUEUE, Reserved, {"stochastic": True}),
+    ],
+)  # fmt: skip
+def test_names_with_options(text: str, settings: Any, kind: type, expected: dict) -> None:
+    policy = policy_named(text, settings)
+    assert type(policy) is kind
+    assert {name: getattr(policy, name) for name in expected} == expected
+
+
+def test_a_policy_of_one_player_in_the_queue_is_told_the_game_and_its_own_options() -> None:
+    inner = policy_named("reservation:policy=kg,multiplier=7,reservation=0.3", IN_QUEUE).policy
+    assert isinstance(inner, KnowledgeGradient)
+    assert (inner.multiplier, inner.beta) == (7.0, 0.7)
 
 
 def test_baselines_are_told_the_settings_of_the_environment() -> None:
+    assert set(known_policies()) == {*POLICIES[ONE_PLAYER], "ppo-gittins"}
     settings = Settings.checked(beta=2.0, horizon=50, draw_margin=0.5, belief="full")
     for name in POLICIES[ONE_PLAYER]:
         policy = policy_named(name, settings, lambda: np.zeros(50))
@@ -104,34 +125,48 @@ def test_baselines_are_told_the_settings_of_the_environment() -> None:
             if hasattr(policy, argument):
                 assert getattr(policy, argument) == getattr(settings, argument), (name, argument)
         assert policy.horizon == 50
-    drifting = policy_named("kg", Settings.checked(tau=0.1))
-    assert (drifting.tau, drifting.belief) == (0.1, "factorised")
-    assert policy_named("pe:belief=factorised", settings).belief == "factorised"
+    for name in set(POLICIES[QUEUE]) - {"reservation"}:
+        assert type(policy_named(name, IN_QUEUE)) is policy_class(name, QUEUE)
+
+
+BAD_NAMES = {
+    GAME: {
+        "elo": r"policy must be one of pe, drawchance, kg.*ppo-gittins.*module:Class.*'elo'",
+        "": "policy must be one of",
+        "no/such/folder": "no/such/folder",
+        "kg:speed=3": r"options of policy 'kg:speed=3' must be name=value with a name of belief",
+        "kg:multiplier": "must be name=value",
+        "kg:multiplier=fast": "multiplier must",
+        "kg:finite_horizon=3": "finite_horizon of policy .* must be true or false",
+        "kg:belief=half": "belief must be one of",
+        "random:seed=now": "'random:seed=now' cannot be made",
+        "oracle": "must know the true skills",
+        "oracle:true_skill=3": "options of policy",
+        "ppo-gittins:beta=3": "a learned policy has no options",
+        "no_such_module:Class": "read as module:Class.*no_such_module.*drawchance",
+        "json:NoSuch": "read as module:Class.*NoSuch",
+        "json:JSONDecoder": "must have a method act, choose or predict",
+    },
+    IN_QUEUE: {
+        "nobody": "must be one of fcfs, window",
+        "window:wide=2": "growth, width",
+        "window:width=-2": "width must not be negative",
+        "reservation": "reservation:policy=thompson",
+        "reservation:policy=oracle": "must not know the true skills",
+        "reservation:policy=nobody": "must be one of pe",
+        "reservation:policy=pe,spread=1": "spread",
+        "fcfs:width=1": "none at all",
+    },
+}
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("elo", r"policy must be one of pe, drawchance, kg.*ppo-gittins.*module:Class.*'elo'"),
-        ("", "policy must be one of"),
-        ("no/such/folder", "no/such/folder"),
-        ("kg:speed=3", r"options of policy 'kg:speed=3' must be name=value with a name of belief"),
-        ("kg:multiplier", "must be name=value"),
-        ("kg:multiplier=fast", "multiplier must"),
-        ("kg:finite_horizon=3", "finite_horizon of policy .* must be true or false"),
-        ("kg:belief=half", "belief must be one of"),
-        ("random:seed=now", "'random:seed=now' cannot be made"),
-        ("oracle", "must know the true skills"),
-        ("oracle:true_skill=3", "options of policy"),
-        ("ppo-gittins:beta=3", "a learned policy has no options"),
-        ("no_such_module:Class", "read as module:Class.*no_such_module.*drawchance"),
-        ("json:NoSuch", "read as module:Class.*NoSuch"),
-        ("json:JSONDecoder", "must have a method act, choose or predict"),
-    ],
+    ("settings", "text", "message"),
+    [(settings, *each) for settings, texts in BAD_NAMES.items() for each in texts.items()],
 )
-def test_bad_names_are_told(text: str, message: str) -> None:
+def test_bad_names_are_told(settings: Any, text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        policy_named(text, PAPER)
+        policy_named(text, settings)
 
 
 def test_a_class_of_ones_own(own: str) -> None:
@@ -146,6 +181,8 @@ def test_a_class_of_ones_own(own: str) -> None:
     assert policy_named(f"{own}:made:a=1,b=x", settings).word == "{'a': 1, 'b': 'x'}"
     policy = policy_named(f"{own}:Adapts:opponent=2", settings)
     assert (policy.opponent, policy.beta) == (2, 200.0)
+    made = policy_named(f"{own}:Last:patience=4", IN_QUEUE)
+    assert (made.capacity, made.patience) == (8, 4)
     for text, message in (
         (f"{own}:Adapts:beta=-1", "beta must be positive"),
         (f"{own}:Always:speed=3", "with a name of beta, loud, num_opponents, opponent, word"),
@@ -162,7 +199,7 @@ def test_the_working_folder_hides_no_installed_module(own: str, tmp_path: Any) -
     (tmp_path / "matchenv_none.py").write_text("x = 1")
     (tmp_path / "wave.py").write_text("class Mine: predict = print")
     with pytest.raises(ValueError, match="no attribute 'Mine'"):
-        policy_named("wave:Mine", PAPER)
+        policy_named("wave:Mine", GAME)
     assert sys.path[-1] == str(tmp_path)
 
 
@@ -175,77 +212,6 @@ def test_braces_are_expanded_as_bash_does() -> None:
     for text in ("kg:multiplier={3,5", "kg}"):
         with pytest.raises(ValueError, match="braces must come in pairs"):
             expanded([text])
-
-
-IN_QUEUE = QueueSettings(capacity=8, beta=0.7, tau=0.1)
-
-
-def test_each_name_of_the_queue_makes_its_policy(own: str) -> None:
-    made = policy_named(f"{own}:Last:patience=4", IN_QUEUE)
-    assert (made.capacity, made.patience) == (8, 4)
-    for name in POLICIES[QUEUE]:
-        if name != "reservation":
-            assert type(policy_named(name, IN_QUEUE)) is policy_class(name, QUEUE)
-    window = policy_named("window:width=2,growth=0.5", IN_QUEUE)
-    assert (window.width, window.growth) == (2.0, 0.5)
-    kg = policy_named("kg:multiplier=3,both=true,reservation=0.4,fall=0", IN_QUEUE)
-    assert (kg.multiplier, kg.both, kg.reservation, kg.fall) == (3.0, True, 0.4, 0.0)
-
-
-def test_a_policy_of_one_player_in_the_queue_is_told_the_game_and_its_own_options() -> None:
-    reserved = policy_named("reservation:policy=kg,multiplier=7,reservation=0.3", IN_QUEUE)
-    assert reserved.reservation == 0.3
-    assert isinstance(reserved.policy, KnowledgeGradient)
-    assert (reserved.policy.multiplier, reserved.policy.beta) == (7.0, 0.7)
-    thompson = policy_named("reservation:policy=thompson", IN_QUEUE)
-    assert isinstance(thompson.policy, ThompsonSampling)
-    assert thompson.stochastic
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("nobody", "must be one of fcfs, window"),
-        ("window:wide=2", "growth, width"),
-        ("window:width=-2", "width must not be negative"),
-        ("matching:reservation", "name=value"),
-        ("reservation", "reservation:policy=thompson"),
-        ("reservation:policy=oracle", "must not know the true skills"),
-        ("reservation:policy=nobody", "must be one of pe"),
-        ("reservation:policy=pe,spread=1", "spread"),
-        ("fcfs:width=1", "none at all"),
-    ],
-)
-def test_bad_texts_of_the_queue_are_explained(text: str, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        policy_named(text, IN_QUEUE)
-
-
-def run(code: str) -> str:
-    return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.strip()
-
-
-def test_without_the_extra_it_says_what_to_install() -> None:
-    pytest.importorskip("stable_baselines3")
-    missing = "torch"
-    code = (
-        f"import sys; sys.modules[{missing!r}] = None\n"
-        "import matchenv.agents as agents\n"
-        "from matchenv.envs.one_player.settings import Settings\n"
-        "agents.policy_named('kg', Settings.checked())\n"
-        "for ask in (lambda: agents.load,\n"
-        "            lambda: agents.policy_named('ppo-gittins', Settings.checked())):\n"
-        "    try:\n"
-        "        ask()\n"
-        "    except (ImportError, ValueError) as error:\n"
-        "        print(error)\n"
-    )
-    first, second = run(code).splitlines()
-    wanted = f'load needs the package {missing}: pip install "matchenv[agents]"'
-    assert first == wanted
-    assert second == f"policy 'ppo-gittins' cannot be loaded: {wanted}"
 
 
 def test_a_comparison_tells_its_policies_beta() -> None:

@@ -123,10 +123,14 @@ def test_a_weight_of_one_is_full_play_and_of_zero_is_absence() -> None:
     assert absent[2][0] == pytest.approx(without[2][0])
 
 
-def test_arrays_tuples_and_ratings_are_teams_too() -> None:
+def test_arrays_tuples_ratings_and_generators_are_teams_and_stay_as_they_are() -> None:
     expected = rate([[PRIOR], [PRIOR, (30.0, 1.0)]], [0, 1], beta=BETA)
     arrays = [np.array([PRIOR]), np.array([PRIOR, (30.0, 1.0)])]
+    before = [side.copy() for side in arrays]
     assert rate(arrays, np.array([0, 1]), beta=np.float64(BETA)) == expected
+    assert rate((side for side in arrays), [0, 1], beta=BETA) == expected
+    team_match_quality(arrays, BETA)
+    assert all(np.array_equal(a, b) for a, b in zip(arrays, before, strict=True))
     assert rate(((Rating(*PRIOR),), (PRIOR, (30, 1))), (1.5, 2.5), beta=BETA) == expected
     assert type(expected[0][0].mu) is float
 
@@ -269,15 +273,6 @@ def test_the_order_of_members_of_the_least_weights_does_not_matter() -> None:
         again = [row[::-1] for row in rate(turned[0], ranks, weights=turned[1], **game)]
         for one, other in zip(found, again, strict=True):
             assert np.allclose(one, other, rtol=1e-8, atol=1e-8)
-
-
-def test_what_was_given_is_not_changed_and_may_be_a_generator() -> None:
-    sides = [np.array([[25.0, 8.0], [20.0, 3.0]]), np.array([[22.0, 2.0]])]
-    before = [side.copy() for side in sides]
-    found = rate(sides, [0, 1], beta=4.0)
-    team_match_quality(sides, 4.0)
-    assert all(np.array_equal(a, b) for a, b in zip(sides, before, strict=True))
-    assert rate((side for side in sides), [0, 1], beta=4.0) == found
 
 
 # Nanoseconds since 1970: float64 cannot tell neighbours apart.
