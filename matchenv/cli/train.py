@@ -122,6 +122,7 @@ def train(given: Given, config: RunConfig | None) -> None:
     from matchenv.agents.training import continue_training, start_training, train_seeds
 
     out, work = given.out, given.chosen(("device", "threads", "quiet"))
+    run = RunOptions(workers=given.workers, quiet=given.quiet)  # refuses bad ones before the work
     if config is None:
         more = given.chosen(("timesteps", "allow_code"))
         folders = [continue_training(given.resume, **more, **work)]
@@ -138,7 +139,7 @@ def train(given: Given, config: RunConfig | None) -> None:
             [folder.path for folder in folders],
             out,
             episodes=given.comparison_episodes,
-            run=RunOptions(workers=given.workers, quiet=given.quiet),
+            run=run,
         )
         given.say(lambda: f"{found.table()}\n\n{summary}".rstrip())
     given.say_where(folder=out)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from long_commands import LOG, LONG_COMMANDS, LongCommand
 
 from matchenv.cli import COMMANDS, parser_of, run_command
 
@@ -24,38 +23,15 @@ VALUES = (
     "policy_kwargs={net_arch: [16384]}", "gamma=abc", "n_epochs=0", "gamma=&a [*a]",
 )  # fmt: skip
 
-# Folder of a training.
-RUN = "run"
-SMALL = ["--num-opponents", "3", "--horizon", "4"]
-PLAY = ["--policy", "pe", "--workers", "1", "--episodes", "2", "--rank", "top", "--quiet"]
-
-# What makes each command small, so that a value that it takes costs little. A word without a name
-# stands first.
+# A word without an option's name, which stands first.
 POSITIONAL = "WORD"
-SIZES: dict[str, list[str]] = {
-    "train": [*SMALL, "--timesteps", "16", "--num-envs", "2", "--evaluation-episodes", "2",
-              "--comparison-episodes", "0", "--hyperparams", "n_steps=8", "--quiet"],
-    "compare": [*SMALL, *PLAY, "--against", "pe"],
-    "study": [*SMALL, *PLAY],
-    "tune": [*SMALL, *PLAY[2:], "--policy", "kg"],
-    "limits": ["optimum", "--num-opponents", "2", "--horizon", "2", *PLAY],
-    "replay": ["log.csv", "--quiet"],
-    "watch": [*SMALL, "--policy", "pe", "--quiet"],
-    "fit": ["log.csv", "--quiet"],
-    "judge": ["log.csv", "--policy", "fcfs", "--arrival-rate", "1", "--game-minutes", "5",
-              "--episodes", "2", "--horizon", "5", "--workers", "1", "--quiet"],
-    "bench": ["--policy", "pe", "--only", "top_informative_9_50", "--workers", "1", "--quiet"],
-    "smooth": ["log.csv", "--quiet"],
-    "rank": ["log.csv", "--quiet"],
-    "report": [RUN, "--quiet"],
-    "serve": ["--pool", "pool.db", "--port", "0", "--quiet"],
-    "warm-up": ["--quiet"],
-}  # fmt: skip
-# Where it writes, if that is no folder; None: it has no --out.
-OUT = {"watch": "out.gif", "report": "out.html", "serve": None, "warm-up": None}  # fmt: skip
-LOG = "game,player,score\n" + "".join(
-    f"{game},a,{game % 2}\n{game},{'bc'[game % 3 == 0]},{game % 3 % 2}\n" for game in range(30)
-)
+# Each command as small as can be, so that a value that it takes costs little.
+SMALL = {command.words.split()[0]: command for command in (
+    *reversed(LONG_COMMANDS),
+    LongCommand(f"rank {LOG} --out OUT", workers=False),
+    LongCommand("serve --pool pool.db --port 0", out="nowhere", workers=False),
+    LongCommand("warm-up", out="nowhere", workers=False),
+)}  # fmt: skip
 
 # An exception in the middle of these can crash the process later.
 UNSAFE = ("numba", "llvmlite")
@@ -124,18 +100,14 @@ def load_all() -> None:
 
 
 def words_of(name: str, option: str, value: str) -> list[str]:
-    """What is typed; an option of ``""`` for the command as it should be."""
-    sizes, out = SIZES[name], OUT.get(name, "out")
-    writing = [] if out is None else ["--out", out]
-    if option == POSITIONAL:
-        return [name, *writing, *sizes[1:], value]
-    return [name, *sizes, *writing, *([option, value] if option else [])]
+    """What is typed."""
+    words = SMALL[name].typed()
+    if option != POSITIONAL:
+        return [*words, option, value]
+    return [name, value, *words[1 if words[1].startswith("--") else 2 :]]
 
 
-def tried(name: str, option: str, value: str, folder: Path, capfd: Any) -> None:
-    os.chdir(folder)
-    (folder / "log.csv").write_text(LOG)
-    out = folder / (OUT.get(name, "out") or "nowhere")
+def tried(name: str, option: str, value: str, capfd: Any) -> None:
     words = words_of(name, option, value)
     try:
         with at_most(ENOUGH) as came:
@@ -157,7 +129,7 @@ def tried(name: str, option: str, value: str, folder: Path, capfd: Any) -> None:
         # What we did not think of says so.
         assert "(see --debug)" not in said, shown
     if status == 2 and option != "--out":
-        assert not out.exists(), f"{shown}; a folder is left behind"
+        assert not Path(SMALL[name].out).exists(), f"{shown}; a folder is left behind"
 
 
 SAMPLE = "a sample"
@@ -170,14 +142,9 @@ SAMPLE = "a sample"
 )
 def test_hostile_words(name: str, tmp_path: Path, capfd: Any, monkeypatch: Any) -> None:
     load_all()
-    monkeypatch.chdir(tmp_path)
-    with_run = RUN in SIZES.get(name, ())
-    if with_run:
-        assert run_command(["train", *SIZES["train"], "--out", RUN]) == 0
     cases = [*QUICK, *FOUND] if name == SAMPLE else [case for case in CASES if case[0] == name]
     for number, case in enumerate(cases):
         folder = tmp_path / str(number)
         folder.mkdir()
-        if with_run:
-            shutil.copytree(tmp_path / RUN, folder / RUN)
-        tried(*case, folder, capfd)
+        monkeypatch.chdir(folder)
+        tried(*case, capfd)

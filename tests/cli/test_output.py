@@ -9,27 +9,20 @@ from typing import Any
 
 import pytest
 
-from matchenv.cli import LONGEST_MESSAGE, one_line, run_command
+from matchenv.cli import LONGEST_MESSAGE, one_line
 from matchenv.runtime.checks import printable
 
-RANK = ["rank", "log.csv"]
-LOG = "game,player,score\n1,a\x1b[31m\x07,1\n1,b,0\n2,a\x1b[31m\x07,0\n2,b,1\n"
 
-
-def matchenv(words: list[str], folder: Path, output: Any) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "matchenv", *words],
-        cwd=folder,
-        stdout=output,
-        stderr=subprocess.PIPE,
-    )
+def matchenv(words: str, folder: Path, output: Any) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "matchenv", *words.split()]
+    return subprocess.Popen(command, cwd=folder, stdout=output, stderr=subprocess.PIPE)
 
 
 def test_a_closed_pipe_ends_it_quietly(tmp_path: Path) -> None:
-    process = matchenv(["--help"], tmp_path, subprocess.PIPE)
-    assert process.stdout is not None
+    process = matchenv("--help", tmp_path, subprocess.PIPE)
+    assert process.stdout
     process.stdout.close()
-    assert process.stderr is not None
+    assert process.stderr
     assert process.stderr.read() == b""
     assert process.wait(60) == 141
 
@@ -37,23 +30,19 @@ def test_a_closed_pipe_ends_it_quietly(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has /dev/full")
 def test_a_full_disk_is_one_line(tmp_path: Path) -> None:
     with open("/dev/full", "wb") as full:
-        process = matchenv(["--help"], tmp_path, full)
+        process = matchenv("--help", tmp_path, full)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 1
     full_disk = b"[Errno 28] No space left on device: 'standard output'"
     assert said == b"error: the output cannot be written: " + full_disk + b"\n"
 
 
-def test_names_cannot_talk_to_the_terminal(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("log.csv").write_text(LOG)
-    assert run_command(RANK) == 0
-    said = capsys.readouterr()
-    assert "\na\\x1b[31m\\x07 " in said.out
-    assert run_command([*RANK, "--columns", "player=\x1b]0;x\x07"]) == 2
-    said = capsys.readouterr()
-    assert said.err.count("\n") == 1
-    assert said.err.strip().isprintable()
+def test_names_cannot_talk_to_the_terminal(typed: Any) -> None:
+    Path("log.csv").write_text("game,player,score\n1,a\x1b[31m\x07,1\n1,b,0\n")
+    assert "\na\\x1b[31m\\x07 " in typed("rank log.csv").out
+    ended = typed("rank log.csv --columns player=\x1b]0;x\x07")
+    assert (ended.status, ended.error.count("\n")) == (2, 1)
+    assert ended.error.strip().isprintable()
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,9 @@ from typing import Any
 import pytest
 
 from matchenv.benchmarks.compare import comparison
-from matchenv.cli import parsed, run_command
+from matchenv.cli import parsed
 from matchenv.cli.options import named_policies
 from matchenv.runtime.files import LOCK, folder_lock
-
-TINY = ["--episodes", "2", "--horizon", "2", "--num-opponents", "2"]
-QUEUE = ["--env", "MatchmakingQueue-v0"]
 
 
 @pytest.mark.parametrize(
@@ -27,10 +24,8 @@ QUEUE = ["--env", "MatchmakingQueue-v0"]
         ("compare --zebra 3", "unknown option --zebra (see matchenv compare --help)"),
         ("compare --episode 3", "perhaps you meant --episodes"),
         ("compare kg", "unexpected word 'kg'; perhaps you meant --policy kg"),
-        ("bench kg", "unexpected word 'kg'; perhaps you meant --policy kg"),
         ("warm-up now", "unexpected word 'now' (see"),
         ("compare --episodes many", "episodes must be an integer, got 'many'"),
-        ("train --timesteps ten", "timesteps must be an integer, got 'ten'"),
         ("compare --beta wide", "beta must be a number, got 'wide'"),
         ("compare --workers", "workers needs a value"),
         ("compare --quiet=yes", "quiet takes no value, got 'yes'"),
@@ -62,7 +57,6 @@ QUEUE = ["--env", "MatchmakingQueue-v0"]
         ("replay no.csv", "no.csv"),
         ("replay no.csv --fair-share 0", "fair_share must"),
         ("replay no.csv --encoding \udcff", "encoding must be UTF-8, got '\\udcff'"),
-        ("bench --policy pe --method \udcff", "method must be UTF-8, got '\\udcff'"),
         ("bench", "policies must be a list of at least one, got []"),
         ("bench --policy kg --only nowhere", "only must name families"),
         ("report runs/none", "folders is missing: there is no 'runs/none'"),
@@ -70,7 +64,6 @@ QUEUE = ["--env", "MatchmakingQueue-v0"]
         ("judge no.csv --fitted none", "fitted is missing: there is no 'none'"),
         ("report . --latex a\x00", "latex must be a path, got 'a\\x00'"),
         ("train --hyperparams gamma:1", "key=value"),
-        ("train --env-kwargs rank:top", "key=value"),
         ("train --rank top --env-kwargs rank=top", "must not repeat other options"),
         ("train --env-kwargs rank=topp", "rank must be"),
         ("train --env-kwargs num_opponent=3", "num_opponent"),
@@ -82,9 +75,7 @@ QUEUE = ["--env", "MatchmakingQueue-v0"]
         ("limits --depth 0", "depth must"),
         ("limits --rank first", "rank must"),
         ("limits --prior none", "priors must"),
-        ("limits --policy nobody", "policy must"),
         ("limits --beta 0", "beta must"),
-        ("limits --workers 0", "workers must"),
         ("limits --num-opponents 2 3", "num_opponents must be one value here, got 2 3"),
         ("limits --truths 3", "with bound must be left out, got --truths"),
         ("limits optimum --depth 3", "with optimum must be left out, got --depth"),
@@ -94,7 +85,6 @@ QUEUE = ["--env", "MatchmakingQueue-v0"]
         ("limits optimum --truths 0", "truths must be"),
         ("limits optimum --policy random:seed=1", "which is stochastic"),
         ("limits optimum --policy oracle", "state alone, got 'oracle', which knows"),
-        ("limits optimum --policy pe pe", "once"),
         ("limits optimum --policy kg:belief=full", "reads the full one"),
         ("watch --rank best", "got 'best'; commands have 'any' for None"),
         ("watch --prior none", "prior must be"),
@@ -107,19 +97,12 @@ QUEUE = ["--env", "MatchmakingQueue-v0"]
     ],
 )
 def test_bad_input_is_one_line_and_status_2(
-    words: str,
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    words: str, message: str, tmp_path: Path, typed: Any
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert run_command(words.split(" ")) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err.startswith("error: ")
-    assert printed.err.count("\n") == 1
-    assert message in printed.err
+    status, out, error = typed(words)
+    assert (status, out, error.count("\n")) == (2, "", 1)
+    assert error.startswith("error: ")
+    assert message in error
     assert list(tmp_path.iterdir()) == []
 
 
@@ -132,23 +115,18 @@ def test_bad_input_is_one_line_and_status_2(
         (RuntimeError("two\n  lines"), 1, "RuntimeError: two lines (see --debug)"),
     ],
 )
-@pytest.mark.parametrize("debug", [False, True])
+@pytest.mark.parametrize("debug", ["", " --debug"])
 def test_exit_statuses(
-    error: Exception,
-    status: int,
-    message: str,
-    debug: bool,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    error: Exception, status: int, message: str, debug: str, monkeypatch: Any, typed: Any
 ) -> None:
     def fail(*_: Any, **__: Any) -> None:
         raise error
 
     monkeypatch.setattr(comparison, "run_comparison", fail)
-    assert run_command(["compare", *(["--debug"] if debug else [])]) == status
-    said = capsys.readouterr().err
-    assert said.endswith(f"error: {message}\n")
-    assert ("Traceback" in said) == debug
+    ended = typed(f"compare{debug}")
+    assert ended.status == status
+    assert ended.error.endswith(f"error: {message}\n")
+    assert ("Traceback" in ended.error) == bool(debug)
 
 
 @pytest.mark.parametrize(
@@ -185,19 +163,12 @@ def test_lists_work_in_plain_sh(quote: str) -> None:
     ],
 )
 def test_a_missing_extra_is_named_before_any_work(
-    words: str,
-    package: str,
-    extra: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    words: str, package: str, extra: str, tmp_path: Path, monkeypatch: Any, typed: Any
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, package, None)
-    assert run_command(words.split()) == 2
-    said = capsys.readouterr().err
+    status, _, said = typed(words)
+    assert (status, said.count("\n")) == (2, 1)
     assert f'needs the package {package}: pip install "matchenv[{extra}]"\n' in said
-    assert said.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
@@ -220,24 +191,23 @@ def test_a_learned_policy_names_the_extra_that_it_needs(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+TINY = "--episodes 2 --horizon 2 --num-opponents 2 --out"
+
+
 @pytest.mark.parametrize(
     "words",
     [
-        ["compare", *TINY, "--out"],
-        ["study", *TINY, "--out"],
-        ["tune", *TINY, "--out"],
-        ["limits", *TINY, "--out"],
-        ["train", "--timesteps", "10", "--out"],
-        ["train", "--resume"],
+        f"compare {TINY}", f"study {TINY}", f"tune {TINY}", f"limits {TINY}",
+        "train --timesteps 10 --out", "train --resume",
     ],
-    ids=lambda words: words[0],
-)
+)  # fmt: skip
 def test_the_second_process_in_a_folder_is_told_who_the_first_is(
-    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: str, tmp_path: Path, typed: Any
 ) -> None:
     with folder_lock(tmp_path):
-        assert run_command([*words, str(tmp_path), "--quiet"]) == 2
+        ended = typed(f"{words} {tmp_path} --quiet")
+        assert ended.status == 2
         assert [file.name for file in tmp_path.iterdir()] == [LOCK]
-    said = capsys.readouterr().err.splitlines()[-1]  # a new machine says first that it compiles
+    said = ended.error.splitlines()[-1]  # a new machine says first that it compiles
     assert said.startswith("error: ")
     assert f"in use by process {os.getpid()} on " in said

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,38 +16,32 @@ pytest.importorskip("pygame")
 import pygame
 from PIL import Image, ImageSequence
 
-from matchenv.cli import run_command
-
-SMALL = ["--num-opponents", "4", "--horizon", "6", "--width", "700"]
+SMALL = "--num-opponents 4 --horizon 6 --width 700"
 
 
-def test_a_film_by_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "film.gif"
-    words = ["watch", *SMALL, "--policy", "pe", "kg:multiplier=3", "--rank", "1", "--every", "2"]
-    look = ["--hide-true-skill", "--theme", "dark", "--prior", "equal", "--out", str(out)]
-    assert run_command([*words, *look]) == 0
-    assert capsys.readouterr().out.startswith(f"{out}: 4 pictures")
-    with Image.open(out) as film:
+def test_a_film_by_command(typed: Any) -> None:
+    look = "--hide-true-skill --theme dark --prior equal --out film.gif"
+    ended = typed(f"watch {SMALL} --policy pe kg:multiplier=3 --rank 1 --every 2 {look}")
+    assert (ended.status, ended.out[:20]) == (0, "film.gif: 4 pictures")
+    with Image.open("film.gif") as film:
         pictures = {frame.convert("RGB").tobytes() for frame in ImageSequence.Iterator(film)}
         assert film.size[0] == 700
     assert len(pictures) == 4
 
 
-def test_films_of_other_environments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    more = ["--horizon", "6", "--width", "700", "--out", str(tmp_path / "film.gif")]
-    queue = ["--env", "MatchmakingQueue-v0", "--policy", "fcfs", "kg", "--load", "thick",
-             "--env-kwargs", "patience=5"]  # fmt: skip
-    assert run_command(["watch", *queue, *more]) == 0
-    assert capsys.readouterr().out.startswith(f"{tmp_path / 'film.gif'}: 7 pictures")
-    ranking = ["--env", "Ranking-v0", "--policy", "random", "--env-kwargs", "num_items=4"]
-    assert run_command(["watch", *ranking, *more, "--quiet"]) == 0
-    assert capsys.readouterr().out == ""
+def test_films_of_other_environments(typed: Any) -> None:
+    more = "--horizon 6 --width 700 --out film.gif"
+    queue = "--env MatchmakingQueue-v0 --policy fcfs kg --load thick --env-kwargs patience=5"
+    assert typed(f"watch {queue} {more}").out.startswith("film.gif: 7 pictures")
+    ranking = "--env Ranking-v0 --policy random --env-kwargs num_items=4"
+    ended = typed(f"watch {ranking} {more} --quiet")
+    assert (ended.status, ended.out) == (0, "")
 
 
-def test_a_window_by_command() -> None:
+def test_a_window_by_command(typed: Any) -> None:
     pygame.display.init()
     pygame.event.post(pygame.event.Event(pygame.QUIT))
-    assert run_command(["watch", *SMALL, "--policy", "kg:multiplier={3,5}"]) == 0
+    assert typed(f"watch {SMALL} --policy kg:multiplier={{3,5}}").status == 0
     assert not pygame.display.get_init()
 
 
@@ -80,7 +75,7 @@ def test_it_ends_when_it_is_told_to(
     temporary, folder = tmp_path / "tmp", tmp_path / "here"
     temporary.mkdir()
     folder.mkdir()
-    words = ["watch", *SMALL, "--policy", "pe", "random", "--quiet"]
+    words = f"watch {SMALL} --policy pe random --quiet".split()
     words += [] if film is None else ["--out", film]
     ended = subprocess.run(
         [sys.executable, "-c", STOPPED, *words, str(int(number))],

@@ -15,7 +15,7 @@ import pytest
 from fault_injection import child
 
 from matchenv import Settings
-from matchenv.baselines import DrawChance, KnowledgeGradient, RandomOpponent
+from matchenv.baselines import KnowledgeGradient, RandomOpponent
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.service import Game, NewPlayer, PlayerExistsError, Pool, UnknownPlayerError
 from matchenv.trueskill import match_quality, team_match_quality
@@ -35,7 +35,6 @@ def filled(count: int, seed: int = 0, **settings: Any) -> Pool:
 @pytest.mark.parametrize(
     ("rule", "policy"),
     [
-        (None, DrawChance(beta=BETA)),
         ("kg", KnowledgeGradient(beta=BETA)),
         (KnowledgeGradient(multiplier=5, beta=BETA),) * 2,
     ],
@@ -120,14 +119,6 @@ def test_parties_stay_together_among_many_and_hopeless_teams_are_the_nearest() -
     for name, mu in (("a", 1e6), ("b", 0.0), ("c", 5.0), ("d", -1e6)):
         pool.add(name, mu, 1.0)
     assert sorted(map(sorted, pool.split(list("abcd")).teams)) == [["a", "d"], ["b", "c"]]
-
-
-def test_a_newcomer_is_exposed_at_zero() -> None:
-    pool = Pool(mu=30.0, sigma=4.0)
-    pool.add("a")
-    pool.add("b", 40.0, 2.0)
-    assert (pool.expose("a"), pool.expose("b")) == (0.0, 40.0 - 7.5 * 2.0)
-    assert [line.exposed for line in pool.standings()] == [25.0, 0.0]
 
 
 NAN = float("nan")
@@ -217,16 +208,6 @@ def test_a_file_is_open_once_and_keeps_its_settings(tmp_path: Path) -> None:
         Pool.open(file, beta=4.0)
     with Pool.open(file, beta=3.0) as pool:
         assert "a" in pool
-
-
-def test_a_copy_of_a_pool_in_memory_is_a_file_of_it(tmp_path: Path) -> None:
-    pool = filled(3)
-    pool.rate(Game([["p0"], ["p1"]], [0, 1]))
-    file = tmp_path / "pool.db"
-    file.write_bytes(pool.backup())
-    with Pool.open(file) as same:
-        assert same.standings() == pool.standings()
-        assert same.games == 1
 
 
 def test_a_full_disk_is_said_and_changes_nothing(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from matchenv.service import Game, NewPlayer, Pool, PoolSettings, RankedPlayer
 from matchenv.trueskill import draw_density, rate
 
 NAMES = [f"p{i}" for i in range(9)]
-KEPT = PoolSettings(recent=2, drift_per_day=0.4)
+KEPT = PoolSettings(mu=30.0, sigma=4.0, recent=2, drift_per_day=0.4)
 DAY = 86_400.0
 
 
@@ -155,9 +155,9 @@ class Both:
         for name, row in self.model.rows.items():
             found, sigma = self.pool.player(name), self.model.sigma(name)
             assert (found.recent, found.region) == (tuple(row["recent"]), row["region"])
-            expected.append(
-                RankedPlayer(name, row["mu"], sigma, row["mu"] - 3.0 * sigma, row["played"])
-            )
+            exposed = row["mu"] - 30.0 / 4.0 * sigma  # 0 of a newcomer
+            assert self.pool.expose(name) == pytest.approx(exposed, rel=1e-13, abs=1e-12)
+            expected.append(RankedPlayer(name, row["mu"], sigma, exposed, row["played"]))
         expected.sort(key=lambda line: (-line.exposed, line.name))
         standings = self.pool.standings()
         assert [line.name for line in standings] == [line.name for line in expected]
