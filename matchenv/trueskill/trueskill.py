@@ -92,18 +92,18 @@ class TrueSkill:
             ValueError: for bad input.
         """
         sides = sides_of("groups", groups)
-        keys, teams = _keys_of(sides), _teams_of(sides)
+        named, teams, shares = _game(sides, weights)
         rated = rate(
             teams,
             range(len(teams)) if ranks is None else ranks,
             beta=self.beta,
             tau=self.tau,
             draw_probability=self.draw_probability,
-            weights=_weights_of(weights, keys),
+            weights=shares,
         )
         return [
             dict(zip(names, new, strict=True)) if isinstance(side, Mapping) else new
-            for side, names, new in zip(sides, keys, rated, strict=True)
+            for side, names, new in zip(sides, named, rated, strict=True)
         ]
 
     def rate_1vs1(
@@ -117,7 +117,7 @@ class TrueSkill:
 
     def quality(self, groups: Iterable[Group], weights: Any = None) -> float:
         """Return the match quality of a game to come; see ``team_match_quality``."""
-        teams, shares = self._game(groups, weights)
+        _, teams, shares = _game(groups, weights)
         return team_match_quality(teams, self.beta, shares)
 
     def quality_1vs1(self, rating_i: tuple[float, float], rating_j: tuple[float, float]) -> float:
@@ -126,14 +126,14 @@ class TrueSkill:
 
     def win_probability(self, group_i: Group, group_j: Group, weights: Any = None) -> float:
         """Return the first side's ``team_win_probability`` against the second."""
-        (team_i, team_j), shares = self._game([group_i, group_j], weights)
+        _, (team_i, team_j), shares = _game([group_i, group_j], weights)
         return team_win_probability(
             team_i, team_j, self.beta, draw_probability=self.draw_probability, weights=shares
         )
 
     def first_place_probability(self, groups: Iterable[Group], weights: Any = None) -> list[float]:
         """Return the probability for each side that it comes first alone."""
-        teams, shares = self._game(groups, weights)
+        _, teams, shares = _game(groups, weights)
         return first_place_probability(
             teams, self.beta, draw_probability=self.draw_probability, weights=shares
         )
@@ -143,46 +143,39 @@ class TrueSkill:
         mu, sigma = rating
         return float(expose(mu, sigma, self.mu / self.sigma if self.k is None else self.k))
 
-    def _game(self, groups: Iterable[Group], weights: Any) -> tuple[list[Team], Weights | None]:
-        sides = sides_of("groups", groups)
-        return _teams_of(sides), _weights_of(weights, _keys_of(sides))
+
+Named = Mapping[Hashable, tuple[float, float]]
 
 
-def _teams_of(sides: list[Any]) -> list[Team]:
-    return [list(side.values()) if isinstance(side, Mapping) else side for side in sides]
-
-
-def _keys_of(sides: list[Any]) -> list[list[Hashable]]:
-    """Return the names of each side's members, or their places where they have none."""
+def _game(groups: Iterable[Group], weights: Any) -> tuple[list[Named], list[Team], Weights | None]:
+    """Return the sides by name or place, as lists, and the weights as lists."""
+    sides = sides_of("groups", groups)
     try:
-        return [list(s) if isinstance(s, Mapping) else list(range(len(s))) for s in sides]
+        named = [side if isinstance(side, Mapping) else dict(enumerate(side)) for side in sides]
     except TypeError:
         raise ValueError(
             f"groups must be lists or dicts of (mu, sigma) pairs, got {sides!r}"
         ) from None
+    return named, [list(side.values()) for side in named], _weights_of(weights, named)
 
 
-def _weights_of(weights: Any, keys: list[list[Hashable]]) -> Weights | None:
+def _weights_of(weights: Any, named: list[Named]) -> Weights | None:
     """Return weights of any of the forms that ``TrueSkill.rate`` knows as lists."""
     if weights is None:
         return None
     if isinstance(weights, Mapping):
-        rows: list[Any] = [{} for _ in keys]
-        for key, weight in weights.items():
-            if not any(key == (i, name) for i, names in enumerate(keys) for name in names):
-                raise ValueError(
-                    f"weights must have keys (side, name or place) of the groups, got {key!r}"
-                )
-            rows[key[0]][key[1]] = weight
-    else:
-        rows = sides_of("weights", weights)
-    if len(rows) != len(keys):
+        known = {(i, name) for i, side in enumerate(named) for name in side}
+        if unknown := set(weights) - known:
+            raise ValueError(
+                f"weights must have keys (side, name or place) of the groups, got {unknown!r}"
+            )
+        return [[weights.get((i, name), 1.0) for name in side] for i, side in enumerate(named)]
+    rows = sides_of("weights", weights)
+    if len(rows) != len(named):
         raise ValueError(f"weights must have one entry for each side, got {weights!r}")
-    lists = []
-    for i, (row, names) in enumerate(zip(rows, keys, strict=True)):
+    for i, (row, side) in enumerate(zip(rows, named, strict=True)):
         if isinstance(row, Mapping):
-            if unknown := set(row).difference(names):
+            if unknown := set(row).difference(side):
                 raise ValueError(f"weights[{i}] must name members of groups[{i}], got {unknown!r}")
-            row = [row.get(name, 1.0) for name in names]
-        lists.append(row)
-    return lists
+            rows[i] = [row.get(name, 1.0) for name in side]
+    return rows

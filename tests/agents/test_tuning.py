@@ -97,6 +97,10 @@ def test_a_search_that_was_stopped_ends_as_one_in_one_go(tmp_path, scored, monke
     assert len(scored) == played
     with pytest.raises(ValueError, match="configured otherwise"):
         search(tmp_path / "stopped", 9, seed=7)
+    file = RunFolder(tmp_path / "stopped" / "trials" / "0003").evaluations_file
+    file.write_text(file.read_text().replace("0.5", "0.6").replace("0.9", "0.8"))
+    with pytest.raises(ValueError, match=r"0003/evaluations\.json is damaged"):
+        search(tmp_path / "stopped", 8)
 
 
 def test_the_command_trains_for_real(tmp_path, capsys):

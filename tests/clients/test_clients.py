@@ -6,7 +6,6 @@ each library steps each environment, with masks that change, by clients that kno
 
 from __future__ import annotations
 
-import importlib
 from pathlib import Path
 from typing import Any
 
@@ -61,12 +60,6 @@ def test_tianshous_vector_environment_steps_it(env_id: str) -> None:
             envs.reset(np.flatnonzero(terminated | truncated))
     assert rewards.shape == (2,)
     envs.close()
-
-
-@every_environment
-def test_rl_zoo3_has_settings_for_it(env_id: str) -> None:
-    pytest.importorskip("rl_zoo3")
-    assert env_id in importlib.import_module("matchenv.agents.zoo.ppo").hyperparams
 
 
 @pytest.mark.parametrize("masked", [False, True])

@@ -25,7 +25,6 @@ from matchenv.trueskill import (
 NORMAL = NormalDist()
 BETA = 25.0 / 6.0
 TEAMS = [[(25.0, 8.0)], [(11.0, 3.0), (12.0, 2.0)], [(27.0, 1.0)], [(15.0, 8.0)]]
-WEIGHTS = [[0.5], [1.0, 0.2], [1.0], [0.9]]
 # Below this float64 has fewer digits.
 SMALLEST = 1e-290
 Team = list[tuple[float, float]]
@@ -48,15 +47,6 @@ def quality_by_determinants(
     gap = differences.T * mpmath.matrix([mu for mu, _ in belief])
     exponent = (gap.T * mpmath.inverse(whole) * gap)[0]
     return mpmath.sqrt(mpmath.det(noise) / mpmath.det(whole)) * mpmath.exp(-exponent / 2)
-
-
-@pytest.mark.parametrize("count", [2, 3, 4])
-@pytest.mark.parametrize("weights", [None, WEIGHTS])
-def test_quality_is_the_ratio_of_determinants(count: int, weights: list | None) -> None:
-    teams = TEAMS[:count]
-    rows = weights[:count] if weights else None
-    expected = quality_by_determinants(teams, BETA, rows or [[1.0] * len(t) for t in teams])
-    assert team_match_quality(teams, BETA, rows) == pytest.approx(float(expected), rel=1e-12)
 
 
 def test_quality_of_two_players_and_of_many() -> None:
