@@ -15,20 +15,12 @@ from matchenv.baselines.simple import (
     RandomOpponent,
     ThompsonSampling,
 )
+from matchenv.evaluation import registry
+from matchenv.evaluation.registry import ONE_PLAYER, policy_class
 
 # The baselines by name; ``matchenv.evaluation.registry`` makes policies of texts.
 POLICIES: dict[str, type[Policy]] = {
-    kind.name: kind
-    for kind in (
-        PointEstimate,
-        DrawChance,
-        KnowledgeGradient,
-        Gittins,
-        OptimisticDrawChance,
-        RandomOpponent,
-        ThompsonSampling,
-        Oracle,
-    )
+    name: policy_class(name) for name in registry.POLICIES[ONE_PLAYER]
 }
 
 __all__ = [

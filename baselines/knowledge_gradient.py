@@ -145,7 +145,7 @@ def knowledge_gradient_action(opponents: Opponents, multiplier: float, game: Gam
     """Return the action with the highest q_0j + multiplier F_j, the lowest of equals."""
     gaps, variances, loads, crosses, densities = opponents
     bounds, chosen, best = score_bounds(opponents, multiplier, game), 0, -1.0
-    j = np.argmax(bounds)
+    j = int(np.argmax(bounds))
     while bounds[j] >= best:
         score = densities[j] + multiplier * look_ahead(opponents, j, game)
         if score > best or (score == best and j < chosen):
@@ -160,7 +160,7 @@ def knowledge_gradient_action(opponents: Opponents, multiplier: float, game: Gam
                 and crosses[k] == crosses[j]
             ):
                 bounds[k] = -np.inf
-        j = np.argmax(bounds)
+        j = int(np.argmax(bounds))
     return chosen
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from matchenv.belief import DEFAULT_BELIEF, belief_named
 from matchenv.belief.knowledge import KnowledgeState, share_of_games_left, split_mask
 from matchenv.envs.one_player.settings import Settings
-from matchenv.runtime.checks import as_action_masks, as_float_array, as_integer
+from matchenv.runtime.checks import as_action_masks, as_integer, as_non_negative_array
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -112,9 +112,7 @@ class Policy(ABC):
                 f"knowledge_state must hold the {self.belief} belief, which this policy reads, "
                 f"got the {knowledge_state.belief} one"
             )
-        left = as_float_array("games_left", games_left)
-        if (left < 0.0).any():
-            raise ValueError(f"games_left must not be negative, got {games_left!r}")
+        left = as_non_negative_array("games_left", games_left)
         try:
             left = np.broadcast_to(left, knowledge_state.batch_shape)
         except ValueError:

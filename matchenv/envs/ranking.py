@@ -157,7 +157,6 @@ SKILLS, OUTCOME = range(2)
 
 # Rows of the measures, in the order of their names in ``info``.
 MEASURES = ("expected_loss", "true_loss", "kendall_tau", "top_errors")
-EXPECTED_LOSS, TRUE_LOSS, KENDALL_TAU, TOP_ERRORS = range(4)
 
 
 class State(NamedTuple):
@@ -184,16 +183,6 @@ class State(NamedTuple):
     key: Keys
     measures: Floats
     outcomes: NDArray[np.int8]
-
-
-class Params(NamedTuple):
-    """The numbers of ``RankingSettings`` that compiled functions read; names as there."""
-
-    horizon: int
-    noise: tuple[float, float]
-    cut: int
-    k: int
-    pairs: Integers
 
 
 class RankingView(NamedTuple):
@@ -233,7 +222,7 @@ class RankingSimulator(Simulator[State]):
         high = np.full(settings.observation_size, np.inf, dtype=np.float32)
         high[2 * (items + pairs) :] = 1.0
         self.observation_space = spaces.Box(low, high, dtype=np.float32)
-        self._params = tuple(getattr(settings, name) for name in Params._fields)
+        self._pairs = settings.pairs
 
     def new_state(self, count: int) -> State:
         """Return the state of ``count`` episodes that have not begun."""
@@ -277,11 +266,12 @@ class RankingSimulator(Simulator[State]):
 
     def step(self, state: State, actions: Integers, running: Masks) -> Step[State]:
         """Let one pair play in every running episode; arguments as the contract."""
-        before = state.measures[EXPECTED_LOSS].copy()
+        expected_loss = state.measures[0]
+        before = expected_loss.copy()
         rows = np.flatnonzero(running)
-        play(tuple(state), self._params, actions, rows)
+        play(tuple(state), self._pairs, self.settings.noise, actions, rows)
         self._show(state, rows)
-        reward = before - state.measures[EXPECTED_LOSS] - self.settings.cost * running
+        reward = before - expected_loss - self.settings.cost * running
         over = running & (state.games == self.settings.horizon)
         return Step(state, reward, over, np.zeros_like(running))
 
@@ -307,7 +297,8 @@ class RankingSimulator(Simulator[State]):
         return settings.free_pairs & (over | (state.met < settings.most_games_per_pair))
 
     def _show(self, state: State, rows: Integers) -> None:
-        show(tuple(state), self._params, rows)
+        sizes = self.settings.horizon, self.settings.cut, self.settings.k
+        show(tuple(state), self._pairs, sizes, rows)
         if (masks := self.masks(state)) is not None:
             state.shown[rows, -self.num_actions :] = masks[rows]
 
@@ -319,63 +310,75 @@ class RankingSimulator(Simulator[State]):
 
 @compiled
 def play(
-    all_state: tuple[Any, ...], all_params: tuple[Any, ...], actions: Integers, rows: Integers
+    all_state: tuple[Any, ...],
+    pairs: Integers,
+    noise: tuple[float, float],
+    actions: Integers,
+    rows: Integers,
 ) -> None:
     """Play one game in each of the rows, and learn from it.
 
     Args:
         all_state: a ``State`` as a plain tuple, which Numba takes faster.
-        all_params: ``Params``, likewise.
-        actions: pairs, shape (B,).
+        pairs: items of each action, shape (P, 2).
+        noise: beta and the draw margin.
+        actions: shape (B,).
         rows: episodes that run.
     """
-    state, params = State(*all_state), Params(*all_params)
-    beta, draw_margin = params.noise
+    state = State(*all_state)
+    beta, draw_margin = noise
     variance = total_variance(0.0, 0.0, beta)
     for b in rows:
         pair = actions[b]
-        i, j = params.pairs[pair]
+        i, j = pairs[pair]
         gap = state.true_skill[b, i] - state.true_skill[b, j]
         win = win_probability_of(gap, variance, draw_margin)
-        index = np.int64(state.met[b, pair]) * params.pairs.shape[0] + pair
-        luck, outcome = uniform(state.key[b], OUTCOME, index), 1
+        luck = uniform(state.key[b], OUTCOME, np.int64(state.met[b, pair]) * len(pairs) + pair)
+        outcome = 1
         if luck >= win:
             drawn = luck < win + draw_probability_of(gap, variance, draw_margin)
             outcome = 0 if drawn else -1
-        learn_joint(state.mu[b], state.covariance[b], (i, j), outcome, params.noise)
+        learn_joint(state.mu[b], state.covariance[b], (i, j), outcome, noise)
         state.outcomes[b] = outcome
         state.met[b, pair] += 1
         state.games[b] += 1
 
 
 @compiled
-def show(all_state: tuple[Any, ...], all_params: tuple[Any, ...], rows: Integers) -> None:
-    """Write the measures of each row, and its observation but for the mask."""
-    state, params = State(*all_state), Params(*all_params)
-    items, pairs = state.mu.shape[1], params.pairs.shape[0]
+def show(
+    all_state: tuple[Any, ...], pairs: Integers, sizes: tuple[int, int, int], rows: Integers
+) -> None:
+    """Write the measures of each row, and its observation but for the mask.
+
+    Args:
+        all_state: as ``play``, and so are ``pairs`` and ``rows``.
+        pairs: items of each action.
+        sizes: horizon, cut and k.
+        rows: episodes.
+    """
+    state, (horizon, cut, k) = State(*all_state), sizes
+    items = state.mu.shape[1]
     for b in rows:
         mu, covariance, shown = state.mu[b], state.covariance[b], state.shown[b]
         places, true_places = places_of(mu), places_of(state.true_skill[b])
         expected, wrong, misordered, errors = 0.0, 0, 0, 0
         for i in range(items):
             shown[i], shown[items + i] = mu[i], math.sqrt(covariance[i, i])
-            errors += places[i] < params.k and true_places[i] >= params.k
-        for p in range(pairs):
-            i, j = params.pairs[p]
+            errors += places[i] < k and true_places[i] >= k
+        for p in range(len(pairs)):
+            i, j = pairs[p]
             gap = mu[i] - mu[j]
             deviation = math.sqrt(difference_variance(covariance, i, j))
-            shown[2 * items + p], shown[2 * items + pairs + p] = gap, deviation
-            counts = pair_counts(places[i], places[j], params.cut)
+            shown[2 * items + p], shown[2 * items + len(pairs) + p] = gap, deviation
+            counts = pair_counts(places[i], places[j], cut)
             if counts:
                 expected += normal_probability(-abs(gap) / deviation)
             if (places[i] < places[j]) != (true_places[i] < true_places[j]):
                 misordered += 1
                 wrong += counts
-        shown[2 * (items + pairs)] = (params.horizon - state.games[b]) / params.horizon
-        state.measures[EXPECTED_LOSS, b] = expected
-        state.measures[TRUE_LOSS, b] = wrong
-        state.measures[KENDALL_TAU, b] = 1.0 - 2.0 * misordered / pairs
-        state.measures[TOP_ERRORS, b] = errors
+        shown[2 * (items + len(pairs))] = (horizon - state.games[b]) / horizon
+        tau = 1.0 - 2.0 * misordered / len(pairs)
+        state.measures[:, b] = np.array([expected, wrong, tau, errors])
 
 
 @compiled

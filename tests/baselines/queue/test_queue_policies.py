@@ -1,4 +1,4 @@
-"""Each policy of the queue against its rule written out by hand."""
+"""Each policy of the queue against its rule written out, and matchings against all there are."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from matchenv.baselines import DrawChance, KnowledgeGradient, PointEstimate, ThompsonSampling
 from matchenv.baselines.queue import (
@@ -23,13 +24,54 @@ from matchenv.baselines.queue import (
     ReservedDrawChance,
     WideningWindow,
 )
+from matchenv.baselines.queue.matching import band_matching
 from matchenv.belief.knowledge import KnowledgeState
+from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.queue.view import NOBODY, QueueView, WaitingPlayers
 from matchenv.evaluation.registry import POLICIES, QUEUE, policy_class
 from matchenv.trueskill import match_quality, update, win_probability
 
-RNG = np.random.default_rng(0)
+Floats = NDArray[np.float64]
 SEEDS = range(6)
+
+
+def queue_of(rng: np.random.Generator, count: int, **changes: Any) -> WaitingPlayers:
+    """So many who wait, the longest waiting first, and the first one asked."""
+    settings = changes.pop("settings", QueueSettings(capacity=max(2, count)))
+    new = rng.random(count) < 0.3
+    mu = np.where(new, 0.0, rng.normal(0.0, 2.0, count))
+    sigma = np.where(new, 2.5, rng.uniform(0.5, 1.0, count))
+    fields = {
+        "mu": mu,
+        "sigma": sigma,
+        "waited": np.sort(rng.integers(0, 9, count))[::-1].copy(),
+        "player": rng.permutation(5 * count)[:count],
+        "focal": 0,
+        "tick": 3,
+        "playing": 0,
+        "settings": settings,
+        "true_skill": rng.normal(mu, sigma),
+        **changes,
+    }
+    others = np.delete(np.arange(count), fields["focal"])
+    gaps = np.abs(fields["mu"][others] - fields["mu"][fields["focal"]])
+    nearest = others[np.argsort(gaps, kind="stable")][: settings.num_candidates]
+    candidates = np.full(settings.num_candidates, NOBODY)
+    candidates[: nearest.size] = nearest
+    return WaitingPlayers(candidates=candidates, **fields)
+
+
+def best_set_of_pairs(weights: Any, players: tuple[int, ...]) -> tuple[float, tuple[Any, ...]]:
+    """The greatest sum of positive weights of pairs, and the pairs, by trying all."""
+    if len(players) < 2:
+        return 0.0, ()
+    first, rest = players[0], players[1:]
+    best = best_set_of_pairs(weights, rest)
+    for place, partner in enumerate(rest):
+        value, pairs = best_set_of_pairs(weights, rest[:place] + rest[place + 1 :])
+        if weights(first, partner) > 0.0 and value + weights(first, partner) > best[0]:
+            best = (value + weights(first, partner), ((first, partner), *pairs))
+    return best
 
 
 def ask(policy: QueuePolicy, queue: WaitingPlayers) -> int:
@@ -58,8 +100,8 @@ def gain(queue: WaitingPlayers, i: int, j: int) -> float:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_nearest_and_the_window(make_queue: Any, seed: int) -> None:
-    queue = make_queue(np.random.default_rng(seed), 7)
+def test_the_nearest_and_the_window(seed: int) -> None:
+    queue = queue_of(np.random.default_rng(seed), 7)
     gaps = np.abs(queue.mu[1:] - queue.mu[0])
     assert ask(FirstComeFirstServed(), queue) == 1
     assert queue.candidates[0] == 1 + np.argmin(gaps)
@@ -68,10 +110,8 @@ def test_the_nearest_and_the_window(make_queue: Any, seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_drawchance_takes_the_best_quality_above_a_falling_reservation(
-    make_queue: Any, seed: int
-) -> None:
-    queue = make_queue(np.random.default_rng(seed), 6)
+def test_drawchance_takes_the_best_quality_above_a_falling_reservation(seed: int) -> None:
+    queue = queue_of(np.random.default_rng(seed), 6)
     qualities = [quality(queue, 0, k) for k in queue.candidates]
     asked = 0.8 - 0.03 * queue.waited[0]
     expected = 1 + int(np.argmax(qualities)) if max(qualities) >= asked else 0
@@ -81,8 +121,8 @@ def test_drawchance_takes_the_best_quality_above_a_falling_reservation(
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("both", [False, True])
-def test_kg_weighs_what_a_game_teaches(make_queue: Any, seed: int, both: bool) -> None:
-    queue = make_queue(np.random.default_rng(seed), 6)
+def test_kg_weighs_what_a_game_teaches(seed: int, both: bool) -> None:
+    queue = queue_of(np.random.default_rng(seed), 6)
     policy = QueueKnowledgeGradient(4.0, both=both, reservation=0.0, fall=0.0)
     values = []
     for k in queue.candidates:
@@ -96,10 +136,8 @@ def test_kg_weighs_what_a_game_teaches(make_queue: Any, seed: int, both: bool) -
 
 @pytest.mark.parametrize("count", [2, 3, 6, 8])
 @pytest.mark.parametrize("multiplier", [0.0, 3.0])
-def test_the_plan_is_the_best_of_all_and_is_kept_for_a_tick(
-    make_queue: Any, best_pairs_of: Any, count: int, multiplier: float
-) -> None:
-    queue = make_queue(np.random.default_rng(count), count)
+def test_the_plan_is_the_best_of_all_and_is_kept_for_a_tick(count: int, multiplier: float) -> None:
+    queue = queue_of(np.random.default_rng(count), count)
 
     @cache
     def weight(i: int, j: int) -> float:
@@ -107,45 +145,45 @@ def test_the_plan_is_the_best_of_all_and_is_kept_for_a_tick(
         learnt = 0.5 * (gain(queue, i, j) + gain(queue, j, i)) if multiplier else 0.0
         return quality(queue, i, j) + multiplier * learnt - (0.4 - 0.02 * float(waited))
 
-    value, pairs = best_pairs_of(weight, tuple(range(count)))
+    value, pairs = best_set_of_pairs(weight, tuple(range(count)))
     assert value > 0.0
     partners = {a: b for i, j in pairs for a, b in ((i, j), (j, i))}
     policy = KnowledgeMatching(multiplier, reservation=0.4, fall=0.02)
     for focal in range(count):
-        asked = make_queue(np.random.default_rng(count), count, focal=focal)
+        asked = queue_of(np.random.default_rng(count), count, focal=focal)
         choice = ask(policy, asked)
         chosen = int(asked.candidates[choice - 1]) if choice else NOBODY
         assert chosen == partners.get(focal, NOBODY)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_priced_pairs_those_whose_quality_exceeds_both_prices(make_queue: Any, seed: int) -> None:
-    queue = make_queue(np.random.default_rng(seed), 2)
+def test_priced_pairs_those_whose_quality_exceeds_both_prices(seed: int) -> None:
+    queue = queue_of(np.random.default_rng(seed), 2)
     spread = queue.settings.population.deviation
     asked = 0.7 - 0.02 * queue.waited - 0.03 * (queue.mu / spread) ** 2 - 0.4 * queue.sigma / spread
     policy = PricedMatching(0.7, 0.02, 0.03, 0.4)
     np.testing.assert_allclose(policy.prices(queue), asked, rtol=1e-12)
     assert ask(policy, queue) == int(quality(queue, 0, 1) > asked.mean())
     plain = PricedMatching(0.45, 0.05, tail=0.0, newcomer=0.0)
-    queue = make_queue(np.random.default_rng(seed), 12)
+    queue = queue_of(np.random.default_rng(seed), 12)
     np.testing.assert_array_equal(plain.plan(queue), MaximumWeightMatching().plan(queue))
 
 
-def test_the_plan_of_a_tick_is_not_that_of_the_next(make_queue: Any) -> None:
+def test_the_plan_of_a_tick_is_not_that_of_the_next() -> None:
     policy = MaximumWeightMatching(0.0, 0.0)
-    queue = make_queue(np.random.default_rng(1), 4)
+    queue = queue_of(np.random.default_rng(1), 4)
     assert ask(policy, queue) > 0
     shy = MaximumWeightMatching(2.0, 1.0)
     assert ask(shy, replace(queue, waited=np.zeros(4, dtype=np.int64))) == 0
     assert ask(shy, queue) == 0
     assert ask(shy, replace(queue, tick=4, waited=np.full(4, 9))) > 0
     # Another queue at the same tick is another plan.
-    others = make_queue(np.random.default_rng(2), 4, tick=4, player=queue.player)
+    others = queue_of(np.random.default_rng(2), 4, tick=4, player=queue.player)
     assert ask(shy, replace(others, waited=np.zeros(4, dtype=np.int64))) == 0
 
 
-def test_the_oracle_goes_by_true_skills(make_queue: Any) -> None:
-    queue = make_queue(np.random.default_rng(3), 4)
+def test_the_oracle_goes_by_true_skills() -> None:
+    queue = queue_of(np.random.default_rng(3), 4)
     true = np.array([0.0, 5.0, 0.1, 5.1])
     queue = replace(queue, true_skill=true, mu=np.array([0.0, 0.0, 9.0, 9.0]))
     choice = ask(MatchingOracle(0.5, 0.0), queue)
@@ -153,10 +191,8 @@ def test_the_oracle_goes_by_true_skills(make_queue: Any) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_policy_of_one_player_is_asked_about_focal_and_candidates(
-    make_queue: Any, seed: int
-) -> None:
-    queue = make_queue(np.random.default_rng(seed), 7)
+def test_a_policy_of_one_player_is_asked_about_focal_and_candidates(seed: int) -> None:
+    queue = queue_of(np.random.default_rng(seed), 7)
     order = np.concatenate(([0], queue.candidates))
     state = KnowledgeState(queue.mu[order], queue.sigma[order])
     for policy in (PointEstimate(), DrawChance(), KnowledgeGradient(multiplier=20)):
@@ -168,8 +204,8 @@ def test_a_policy_of_one_player_is_asked_about_focal_and_candidates(
     assert 1 <= ask(thompson, queue) <= 6
 
 
-def test_policies_of_other_beliefs_and_third_parties_play_too(make_queue: Any) -> None:
-    queue = make_queue(np.random.default_rng(4), 7)
+def test_policies_of_other_beliefs_and_third_parties_play_too() -> None:
+    queue = queue_of(np.random.default_rng(4), 7)
     assert ask(Reserved(DrawChance(belief="full"), 0.0), queue) == ask(
         ReservedDrawChance(0.0), queue
     )
@@ -182,8 +218,8 @@ def test_policies_of_other_beliefs_and_third_parties_play_too(make_queue: Any) -
     assert ask(Reserved(ThirdParty(), 0.0), queue) == 3
 
 
-def test_random_is_fair_and_may_wait(make_queue: Any) -> None:
-    queue = make_queue(np.random.default_rng(5), 5)
+def test_random_is_fair_and_may_wait() -> None:
+    queue = queue_of(np.random.default_rng(5), 5)
     rng = np.random.default_rng(6)
     policy = RandomCandidate(wait=0.2)
     counts = np.bincount([policy.choose(queue, rng) for _ in range(5000)], minlength=5)
@@ -191,13 +227,72 @@ def test_random_is_fair_and_may_wait(make_queue: Any) -> None:
     np.testing.assert_allclose(counts / 5000, 0.2, atol=4 * np.sqrt(0.16 / 5000))
 
 
-def test_who_is_alone_waits(make_queue: Any) -> None:
-    queue = make_queue(np.random.default_rng(7), 1)
+def test_who_is_alone_waits() -> None:
+    queue = queue_of(np.random.default_rng(7), 1)
     for name in POLICIES[QUEUE]:
         kind = policy_class(name, QUEUE)
         policy = kind(PointEstimate()) if name == "reservation" else kind()  # type: ignore[call-arg]
         assert ask(policy, queue) == 0
         assert repr(policy).startswith(kind.__name__)
+
+
+def value_of(partners: Any, weights: Floats) -> float:
+    """The sum of the weights of a matching, after a look at whether it is one."""
+    paired = np.flatnonzero(partners != NOBODY)
+    np.testing.assert_array_equal(partners[partners[paired]], paired)
+    assert (partners[paired] != paired).all()
+    first = paired[partners[paired] > paired]
+    assert (weights[first, partners[first]] > 0.0).all()
+    return float(weights[first, partners[first]].sum())
+
+
+def symmetric(rng: np.random.Generator, count: int) -> Floats:
+    weights = rng.normal(size=(count, count))
+    return weights + weights.T
+
+
+def band_of(weights: Floats, width: int) -> Floats:
+    count = len(weights)
+    band = np.full((count, width), np.nan)
+    for d in range(1, min(width, count - 1) + 1):
+        band[: count - d, d - 1] = np.diagonal(weights, d)
+    return band
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 6, 9])
+def test_band_matching_is_the_best_of_all_pairs_in_the_band(count: int) -> None:
+    rng = np.random.default_rng(count)
+    for width in (1, 2, 4, 9, 12):
+        weights = symmetric(rng, count)
+        found = value_of(band_matching(band_of(weights, width)), weights)
+        near = np.abs(np.subtract.outer(np.arange(count), np.arange(count))) <= width
+        inside = np.where(near, weights, -1.0)
+        best, _ = best_set_of_pairs(lambda i, j, inside=inside: inside[i, j], tuple(range(count)))
+        assert found == pytest.approx(best, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("reservation", [0.2, 0.85])
+def test_the_band_is_near_the_best_of_all_pairs_in_large_queues(reservation: float) -> None:
+    """The reference is the blossom method of networkx, over all pairs."""
+    networkx = pytest.importorskip("networkx")
+    queue = queue_of(np.random.default_rng(7), 60)
+    order = np.argsort(queue.mu)
+    mu, sigma, bonus = queue.mu[order], queue.sigma[order], 0.005 * queue.waited[order]
+    quality = match_quality(mu[:, None], sigma[:, None], mu, sigma, queue.settings.beta)
+    weights = quality + bonus[:, None] + bonus - reservation
+    graph = networkx.Graph()
+    for i, j in zip(*np.nonzero(np.triu(weights, 1) > 0.0), strict=True):
+        graph.add_edge(int(i), int(j), weight=float(weights[i, j]))
+    exact = sum(weights[i, j] for i, j in networkx.max_weight_matching(graph))
+    band = value_of(band_matching(band_of(weights, 9)), weights)
+    assert 0.99 * exact <= band <= (1.0 + 1e-9) * exact
+
+
+def test_equal_weights_and_no_weights_are_well_answered() -> None:
+    for weights in (np.zeros((6, 6)), np.full((6, 6), -1.0)):
+        assert (band_matching(band_of(weights, 3)) == NOBODY).all()
+    ones = np.ones((6, 6))
+    assert value_of(band_matching(band_of(ones, 3)), ones) == pytest.approx(3.0)
 
 
 @pytest.mark.parametrize(
