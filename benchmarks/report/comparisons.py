@@ -24,7 +24,7 @@ from matchenv.benchmarks.report.page import (
 )
 from matchenv.benchmarks.study.claims import OURS
 from matchenv.benchmarks.study.figures import GAMES_TOGETHER, GOALS, LABELS, binned
-from matchenv.benchmarks.study.results import DRAW
+from matchenv.benchmarks.study.settings import DRAW
 from matchenv.envs import part_of
 from matchenv.evaluation.estimates import Curve, Estimate, Record, quantile_of, recorded
 from matchenv.evaluation.protocols import HIGH_END, LOW_END, Protocol, Shown

@@ -57,7 +57,7 @@ LINE = 84
 # A name, its category, and an estimate or a text.
 Named = tuple[str, str, Any]
 # A curve's name, x and y of shape (n,), and the lower and upper ends of its band, if it has one.
-Line = tuple[str, ArrayLike, ArrayLike] | tuple[str, ArrayLike, ArrayLike, ArrayLike, ArrayLike]
+Line = Sequence[Any]
 
 
 class Block(NamedTuple):

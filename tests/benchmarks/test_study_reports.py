@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 from functools import cache
 
 import numpy as np
@@ -95,7 +94,7 @@ def test_claims_need_the_papers_policies() -> None:
 
 
 def csv_of(results: list[CellResult], name: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(tables_of(results)[name].decode())))
+    return list(csv.DictReader(tables_of(results)[name].decode().splitlines()))
 
 
 def test_curves_are_means_and_errors_at_each_game() -> None:

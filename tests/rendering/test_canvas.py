@@ -71,14 +71,14 @@ def test_dashes_and_boxes_are_whole_pixels_within_the_clip() -> None:
         canvas.dashes(Rect(30, 3, 1, 7), "ink", 3)
         canvas.clip(Rect(0, 0, 50, 40))
         canvas.box(40, 10, 0.2, 5.4, "ink")
-        canvas.box(48, 20, 9, 1, "ink")
+        canvas.box(48, 20, 9, 1, "ink", 0.5)
 
     found = covered(draw)
-    assert set(np.unique(found)) == {0.0, 1.0}
+    assert np.unique(found) == pytest.approx([0.0, 0.5, 1.0], abs=0.01)
     assert np.flatnonzero(found[3, :25]).tolist() == [2, 3, 4, 5, 10, 11, 12, 13, 18, 19, 20, 21]
     assert np.flatnonzero(found[:, 30]).tolist() == [3, 4, 5, 9]
     assert found[10:15, 40].sum() == 5
-    assert found[20, 48:].sum() == found[:, 38:].sum() - 5 == 2
+    assert found[20, 48:].sum() == found[:, 38:].sum() - 5 == pytest.approx(1.0, abs=0.01)
 
 
 @given(low=st.floats(-1e6, 1e6), span=st.floats(1e-6, 1e9), most=st.integers(1, 20))
@@ -112,6 +112,14 @@ def test_the_axis_stays_until_somebody_leaves_it() -> None:
 def test_an_axis_has_a_length_even_if_all_are_sure_and_equal(centre: float) -> None:
     low, high = skill_limits((np.full(3, centre), np.full(3, 1e-30), None))
     assert low < centre < high
+
+
+@pytest.mark.parametrize("anchor", [0.0, 0.5, 1.0])
+def test_a_text_lies_at_its_anchor(anchor: float) -> None:
+    found = covered(lambda canvas: canvas.text(30, 5, "mm", 12, "ink", anchor))
+    middle = np.flatnonzero(found.any(axis=0)).mean()
+    width = Canvas(COLUMNS, ROWS, "light").width("mm", 12)
+    assert middle - 30 == pytest.approx((0.5 - anchor) * width, abs=1.5)
 
 
 def test_long_texts_end_in_an_ellipsis_and_every_letter_can_be_written() -> None:

@@ -30,6 +30,7 @@ OPTIONS = {
 SINGLE_SHAPE = (600, 800, 3)
 SHARED_SHAPE = (360, 480, 3)
 every_environment = pytest.mark.parametrize("env_id", OPTIONS)
+one_and_several = pytest.mark.parametrize("count", [None, 2])
 
 
 @pytest.fixture(autouse=True)
@@ -54,6 +55,13 @@ def made(env_id: str, mode: str | None = "rgb_array", count: int | None = None, 
     if count is None:
         return gym.make(env_id, render_mode=mode, **options)
     return gym.make_vec(env_id, num_envs=count, render_mode=mode, **options)
+
+
+def bare(env_id: str, count: int | None, **options: Any) -> Any:
+    """The same without Gymnasium's own checks."""
+    if count is None:
+        return matchenv.envs.part_of(env_id, "env")(**options)
+    return matchenv.envs.part_of(env_id, "vector_env")(num_envs=count, **options)
 
 
 def play(env: Any, steps: int = 3) -> None:
@@ -91,7 +99,7 @@ def test_lists_of_pictures_come_from_gymnasiums_wrapper() -> None:
 
 
 @every_environment
-@pytest.mark.parametrize("count", [None, 2])
+@one_and_several
 def test_a_window_shows_every_state_by_itself(env_id: str, count: int | None) -> None:
     env, twin = made(env_id, "human", count), made(env_id, "rgb_array", count)
     for each in (env, twin):
@@ -157,50 +165,38 @@ def test_the_grid_holds_the_first_environments(env_id: str) -> None:
 
 
 @every_environment
-@pytest.mark.parametrize("count", [None, 2])
+@one_and_several
 def test_bad_modes_and_early_pictures_are_refused(env_id: str, count: int | None) -> None:
-    env = made(env_id, count=count)
-    with pytest.raises(gym.error.ResetNeeded):
-        env.unwrapped.render()
-    if count is not None:
+    for name in ("render",) if count is None else ("render", "render_grid"):
         with pytest.raises(gym.error.ResetNeeded):
-            env.unwrapped.render_grid()
-        text = made(env_id, "ansi", count)
-        text.reset(seed=0)
-        assert all(isinstance(each, str) for each in text.render())
-        with pytest.raises(ValueError, match=r"render_mode must be .* got 'ansi'"):
-            text.unwrapped.render_grid()
-    part = "env" if count is None else "vector_env"
-    make = matchenv.envs.part_of(env_id, part)
+            getattr(bare(env_id, count, render_mode="rgb_array"), name)()
     for mode in ("video", "", 3):
         with pytest.raises(ValueError, match=r"render_mode must be None or 'human', 'rgb_array'"):
-            make(**({} if count is None else {"num_envs": count}), render_mode=mode)
-
-
-def test_bad_switches_are_named() -> None:
+            bare(env_id, count, render_mode=mode)
     with pytest.raises(ValueError, match="render_true_skill must be True or False, got 1"):
-        matchenv.MatchmakingEnv(render_true_skill=1)
+        bare(env_id, count, render_true_skill=1)
 
 
 @every_environment
-@pytest.mark.parametrize("count", [None, 2])
-def test_without_pygame_the_remedy_is_named(
+@one_and_several
+def test_without_pygame_there_are_texts_and_the_remedy_is_named(
     monkeypatch: pytest.MonkeyPatch, env_id: str, count: int | None
 ) -> None:
     monkeypatch.setitem(sys.modules, "pygame", None)
-    assert issubclass(MissingRenderPackage, ImportError)
-    assert issubclass(MissingRenderPackage, TypeError)
-    make = matchenv.envs.part_of(env_id, "env" if count is None else "vector_env")
-    options = {} if count is None else {"num_envs": count}
+    assert {ImportError, TypeError} <= {*MissingRenderPackage.__mro__}
     for mode in ("rgb_array", "human"):
         with pytest.raises(
             DependencyNotInstalled, match=r'pygame.*pip install "matchenv\[render\]"'
         ):
-            make(**options, render_mode=mode)
-    make(**options)
-    env = make(**options, render_mode="ansi")
+            bare(env_id, count, render_mode=mode)
+    bare(env_id, count)
+    env = bare(env_id, count, render_mode="ansi")
     env.reset(seed=0)
-    assert env.render()
+    texts = [env.render()] if count is None else env.render()
+    assert all(isinstance(each, str) and each for each in texts)
+    if count is not None:
+        with pytest.raises(ValueError, match=r"render_mode must be .* got 'ansi'"):
+            env.render_grid()
 
 
 def test_a_window_names_the_keys_that_are_pressed() -> None:

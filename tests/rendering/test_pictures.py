@@ -18,7 +18,7 @@ from matchenv.envs.ranking import RankingEnv
 from matchenv.rendering.canvas import THEMES, Canvas, line_height
 from matchenv.rendering.one_player import moving_mean
 from matchenv.rendering.picture import LEAST_HEIGHT, LEAST_WIDTH, draw_chart, sheet
-from matchenv.rendering.scene import Chart, belief_chart, number_text
+from matchenv.rendering.scene import Chart, Curve, belief_chart, number_text, over_time
 
 SIZES = [(800, 600), (480, 360), (LEAST_WIDTH, LEAST_HEIGHT)]
 LIMITS = (-6.0, 6.0)
@@ -29,30 +29,25 @@ BOX = Rect(100, 40, 600, 300)
 class Rendered:
     """An environment after some random steps."""
 
-    def __init__(self, env: Any, steps: int, options: dict[str, Any] | None = None) -> None:
-        env.reset(seed=4, options=options)
-        env.action_space.seed(0)
+    def __init__(self, make: Any, steps: int, start: Any = None, **options: Any) -> None:
+        self.env = make(render_mode="rgb_array", **options)
+        self.env.reset(seed=4, options=start)
+        self.env.action_space.seed(0)
         for _ in range(steps):
-            env.step(env.action_space.sample())
-        self.env, self.renderer = env, env._renderer
-        self.limits = self.renderer.limits(env._state, 0)
-        self.scene = self.renderer.titled(env._state, 0, "title", LIMITS)
-        self.facts = env.simulator.info(env._state, 0)
+            self.env.step(self.env.action_space.sample())
+        self.renderer, self.state = self.env._renderer, self.env._state
+        self.limits = self.renderer.limits(self.state, 0)
+        self.scene = self.renderer.titled(self.state, 0, "title", LIMITS)
+        self.facts = self.env.simulator.info(self.state, 0)
 
 
-def episode(
-    shown: bool = True, games: int = 1, start: dict[str, Any] | None = None, **settings: Any
-) -> Rendered:
+def episode(shown: bool = True, games: int = 1, start: Any = None, **settings: Any) -> Rendered:
     options = {"num_opponents": 2, "horizon": 10, "render_true_skill": shown, **settings}
-    return Rendered(MatchmakingEnv(render_mode="rgb_array", **options), games, start)
+    return Rendered(MatchmakingEnv, games, start, **options)
 
 
 def queue(steps: int) -> Rendered:
-    return Rendered(MatchmakingQueueEnv(render_mode="rgb_array", horizon=100), steps)
-
-
-def ranking(shown: bool, steps: int) -> Rendered:
-    return Rendered(RankingEnv(render_mode="rgb_array", render_true_skill=shown), steps)
+    return Rendered(MatchmakingQueueEnv, steps, horizon=60)
 
 
 def beliefs(
@@ -79,7 +74,8 @@ def near(pixels: Any, theme: str, name: str) -> Any:
 
 
 def test_beliefs_are_bells_and_the_narrower_the_higher() -> None:
-    (_, thin, *strong) = beliefs([0.5, 1.0, 0.2]).curves
+    area, thin, *strong = beliefs([0.5, 1.0, 0.2]).curves
+    assert (area.colour, area.style) == ("others", "area")
     assert [(curve.colour, curve.style) for curve in strong] == [
         ("opponent", "area"), ("opponent", "line"), ("player", "area"), ("player", "line"),
     ]  # fmt: skip
@@ -120,20 +116,38 @@ def test_true_skills_are_marked_where_they_are() -> None:
     assert np.argmin(mark.sum(axis=(0, 2))) == 10
 
 
-def test_who_is_offline_is_pale() -> None:
-    styles = [
-        {(curve.style, curve.strength) for curve in found.curves if curve.colour == "others"}
+def test_who_is_offline_is_pale_and_of_many_some_are_drawn() -> None:
+    (_, *here), away = (
+        [curve for curve in found.curves if curve.colour == "others"]
         for found in (beliefs(), beliefs(online=np.array([True, True, False])))
-    ]
-    (offline,) = styles[1]
-    assert offline[0] == "thin"
-    assert offline[1] < dict(styles[0])["thin"]
-    assert set(dict(styles[0])) == {"thin", "area"}
+    )
+    assert [(curve.style, curve.strength) for curve in away] == [("thin", pytest.approx(0.25))]
+    assert here[0].strength > 0.5
+    many = belief_chart((np.zeros(5000), np.ones(5000), None), [], LIMITS)
+    assert 100 <= len(many.curves) <= 200
 
 
-def test_many_beliefs_are_thinned_out() -> None:
-    chart = belief_chart((np.zeros(5000), np.ones(5000), None), [], LIMITS)
-    assert 100 <= len(chart.curves) <= 200
+def test_a_chart_is_drawn_where_its_numbers_say(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[Any] = []
+    monkeypatch.setattr(Canvas, "text", lambda self, *given: texts.append(given) or 0)
+    rising = over_time(np.linspace(0.0, 10.0, 5000), "player")
+    chart = Chart((0.0, 5000.0), (0.0, 10.0), [rising], unit="game", level=(6.0, "level"))
+    picture = drawn(chart)
+    # Numbers end at the level, above which stands its name.
+    upright = {text: y for x, y, text, *_ in texts if x < BOX.x + 20 and y < BOX.bottom - 20}
+    assert list(upright) == ["0", "2", "4", "6"]
+    assert "5,000 games" in [text for _, _, text, *_ in texts]
+    found = np.argwhere(near(picture, "light", "player"))
+    slope = np.polyfit(found[:, 1], found[:, 0], 1)[0]
+    assert slope == pytest.approx(-(found[:, 0].max() - found[:, 0].min()) / 585, rel=0.05)
+    texts.clear()
+    drawn(Chart((0.0, 3.0), (0.0, 1.0), [], unit="game"))
+    assert {"0", "1", "2"} <= {text for _, _, text, *_ in texts}
+    assert not any("." in text for x, _, text, *_ in texts if x > BOX.x + 60)
+    wide = np.array([-60.0, 60.0])
+    across = drawn(Chart(LIMITS, (0.0, 1.0), [Curve(wide, np.full(2, 0.5), "player")]))
+    columns = np.flatnonzero(near(across, "light", "player").any(axis=0))
+    assert (columns.min(), columns.max()) == (BOX.x, BOX.right - 1)
 
 
 @pytest.mark.parametrize(
@@ -201,18 +215,19 @@ def test_no_text_overlaps_another_or_is_cut(
             sizes = {"num_opponents": others, "horizon": horizon, "rank": "top"}
             check_texts(monkeypatch, episode(shown, games, **sizes), width, height)
         for steps in (0, 60):
-            check_texts(monkeypatch, ranking(shown, steps), width, height)
+            ranked = Rendered(RankingEnv, steps, render_true_skill=shown)
+            check_texts(monkeypatch, ranked, width, height)
             check_texts(monkeypatch, queue(steps), width, height)
 
 
 @pytest.mark.parametrize("shown", [True, False])
 def test_the_numbers_are_those_of_the_episode(shown: bool) -> None:
-    found = episode(shown, games=3, draw_margin=0.5)
+    found = episode(shown, games=3, draw_margin=0.5, horizon=40)
     noted, known = found.renderer.history[0], found.env.knowledge_state
     name = "true_draw_density" if shown else "draw_density"
     q, true = noted[name][1:], "true " * shown
     last, outcome = noted["action"][-1] + 1, {1: "won", 0: "draw", -1: "lost"}[noted["outcome"][-1]]
-    assert found.scene.progress == "game 3 of 10"
+    assert found.scene.progress == "game 3 of 40"
     assert [name for _, name, _ in found.scene.legend] == [
         *(f"{name}   μ {number_text(known.mu[k], 2)}  σ {known.sigma[k]:.2f}"
           for name, k in (("player 0", 0), (f"opponent {last}", last))), "others (1)",
@@ -222,10 +237,11 @@ def test_the_numbers_are_those_of_the_episode(shown: bool) -> None:
         ("win ratio", f"{100 * noted['outcome'][1:].count(1) / 3:.0f} %"),
         (f"last {true}q", number_text(q[-1], 3)),
         (f"total {true}q", number_text(sum(q), 2)),
-        ("games left", "7"),
+        ("games left", "37"),
     ]
     each, total = (chart.curves[-1] for chart in found.scene.charts)
-    np.testing.assert_allclose(each.y, q)
+    np.testing.assert_allclose(found.scene.charts[0].curves[0].y, q)
+    np.testing.assert_allclose(each.y, moving_mean(np.array(q), 2))
     np.testing.assert_allclose(total.y, np.cumsum(q))
     label, compared = found.renderer.total(0)
     assert label == f"running total of {true}q"
@@ -248,6 +264,8 @@ def test_the_text_lists_who_is_online() -> None:
         assert sorted(listed) == online.tolist()
         assert f", {12 - online.size} offline" in text
         env.step(env.action_space.sample())
+    many = Rendered(MatchmakingEnv, 0)
+    assert "and 29 more" in many.renderer.text(many.state, 0)
 
 
 def test_a_queue_shows_its_numbers_and_players() -> None:
@@ -264,8 +282,9 @@ def test_a_queue_shows_its_numbers_and_players() -> None:
         str(facts["abandoned"]), f"{facts['mean_wait']:.2f}",
     ]  # fmt: skip
     assert [curve.colour for curve in shown.scene.beliefs.curves[-3::2]] == ["opponent", "player"]
-    text = shown.renderer.text(shown.env._state, 0).splitlines()
-    assert text[0] == f"tick {facts['tick']} of 100"
+    assert shown.scene.charts[0].y[1] > shown.scene.charts[0].curves[0].y.max() > 4
+    text = shown.renderer.text(shown.state, 0).splitlines()
+    assert text[0] == f"tick {facts['tick']} of 60"
     assert text[6].split()[:2] == ["asked", str(waiting.player[focal])]
     quality = waiting.candidate_quality()
     assert [line.split()[-1] for line in text[7:]] == [f"{each:.4f}" for each in quality]
@@ -273,7 +292,7 @@ def test_a_queue_shows_its_numbers_and_players() -> None:
 
 def test_arcs_join_the_players_of_each_game_above_those_who_wait() -> None:
     shown = queue(60)
-    waiting, ends = shown.env.waiting_players(), shown.env.simulator.games(shown.env._state, 0)
+    waiting, ends = shown.env.waiting_players(), shown.env.simulator.games(shown.state, 0)
     curves = shown.scene.charts[1].curves
     arcs = [curve for curve in curves if curve.colour == "truth"]
     found = [sorted((arc.x[0], arc.x[-1])) for arc in arcs]
@@ -287,39 +306,37 @@ def test_arcs_join_the_players_of_each_game_above_those_who_wait() -> None:
 
 
 def test_rewards_and_lengths_of_a_queue_are_those_of_its_ticks() -> None:
-    env = MatchmakingQueueEnv(render_mode="rgb_array", horizon=60)
-    env.reset(seed=2)
-    env.action_space.seed(0)
-    assert env._renderer is not None
-    rewards, over, before, waiting = 0.0, False, {}, {}
+    found = queue(0)
+    env, rewards, over, before, waiting = found.env, 0.0, False, {}, {}
     while not over:
         # At the first choice of a tick the total is that of all ticks before.
-        facts = env.simulator.facts(env._state)
-        before.setdefault(int(facts["tick"][0]), rewards)
-        waiting[int(facts["tick"][0])] = int(facts["waiting"][0])
+        facts = env.simulator.info(env._state, 0)
+        before.setdefault(int(facts["tick"]), rewards)
+        waiting[int(facts["tick"])] = int(facts["waiting"])
         _, reward, _, over, _ = env.step(env.action_space.sample())
         rewards += float(reward)
-    name, totals = env._renderer.total(0)
-    lengths = env._renderer.lengths(0)
+    name, totals = found.renderer.total(0)
+    lengths = found.renderer.lengths(0)
     assert name == "running total of the reward"
-    assert totals.shape == (len(lengths),) == (60,)
+    assert totals.shape == lengths.shape == (60,)
     assert totals[-1] == pytest.approx(rewards)
-    for tick, value in list(before.items())[1:]:
-        assert totals[tick - 1] == pytest.approx(value)
+    assert {tick: totals[tick - 1] for tick in before if tick} == pytest.approx(
+        {tick: total for tick, total in before.items() if tick}
+    )
     assert all(lengths[tick] == length for tick, length in waiting.items() if tick < 59)
-    assert env._renderer.clock(env._state, 0) == 60
+    assert found.renderer.clock(env._state, 0) == 60
 
 
 def test_a_ranking_shows_its_losses_and_deviations() -> None:
-    found = ranking(True, 5)
+    found = Rendered(RankingEnv, 5)
     losses = found.renderer.history[0]["true_loss"]
     name, total = found.renderer.total(0)
     assert name == "decrease of the true loss"
     np.testing.assert_allclose(total, losses[0] - np.array(losses[1:]))
     true, expected = found.scene.charts[0].curves
     np.testing.assert_allclose(true.y, losses[1:])
-    assert f"{expected.y[-1]:.2f}" == dict(found.scene.tiles)["expected loss"]
+    numbers = [losses[-1], found.facts["kendall_tau"], found.facts["top_errors"]]
+    tiles = [float(text) for _, text in found.scene.tiles]
+    assert tiles == pytest.approx([expected.y[-1], *numbers], abs=0.006)
     deviations = found.scene.charts[1].curves[0].y
-    np.testing.assert_allclose(
-        deviations, np.sort(found.renderer.players(found.env._state, 0)[1])[::-1]
-    )
+    np.testing.assert_allclose(deviations, np.sort(found.renderer.players(found.state, 0)[1])[::-1])
