@@ -41,9 +41,7 @@ Floats = NDArray[np.float64]
 
 TRUE_Q = "true_draw_density"
 DEFAULT_POLICIES = ("drawchance", "kg", "gittins", "optimistic:belief=full")
-DEFAULT_RANKS = ("top", "middle", "bottom")
 DEFAULT_PRIORS = ("informative", "equal")
-DEFAULT_EPISODES = 2000
 DEFAULT_DEPTH = 200
 # The relaxation knows wins and losses, fixed skills, and places by prior mean.
 ENVIRONMENT_OPTIONS = ("num_opponents", "horizon", "beta")
@@ -82,9 +80,9 @@ def table_text(found: Record) -> str:
 def run_bound(
     policies: Sequence[Any] = DEFAULT_POLICIES,
     *,
-    ranks: Sequence[str | int | None] = DEFAULT_RANKS,
+    ranks: Sequence[str | int | None] = ("top", "middle", "bottom"),
     priors: Sequence[str] = DEFAULT_PRIORS,
-    episodes: int = DEFAULT_EPISODES,
+    episodes: int = 2000,
     seed: int = 0,
     env_kwargs: Mapping[str, Any] | None = None,
     depth: int = DEFAULT_DEPTH,
