@@ -138,8 +138,9 @@ def fit(log: MatchLog, *, train_share: float = TRAIN_SHARE, quiet: bool = True) 
         lambda values: float(losses(values).mean()), parameters, quiet
     )
     intervals, notes = _intervals(
-        lambda values: np.bincount(pairs.game, losses(values), train.num_games), parameters, values
-    )
+        lambda values: np.bincount(pairs.game, losses(values), train.num_games).astype(float),
+        parameters, values,
+    )  # fmt: skip
     notes += [f"{name} cannot be told: {reason}" for name, reason in reasons.items()]
     values = {"mu": MU, "sigma": SIGMA, **values, **dict.fromkeys(reasons, 0.0)}
     before = {each.name: each.default for each in parameters}

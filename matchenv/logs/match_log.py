@@ -153,11 +153,9 @@ class MatchLog:
         entries = int(self.team_start[teams])
         ends = {"player": entries, "team_start": teams + 1, "game_start": games + 1, "rank": teams,
                 "time": games, "weight": entries, "neutral": games}  # fmt: skip
-        arrays: Any = {name: getattr(self, name) for name in ends}
-        return MatchLog(
-            self.players,
-            **{k: array if array is None else array[: ends[k]] for k, array in arrays.items()},
-        )
+        arrays = {name: getattr(self, name) for name in ends}
+        kept: Any = {k: None if each is None else each[: ends[k]] for k, each in arrays.items()}
+        return MatchLog(self.players, **kept)
 
     def _check_games(self) -> None:
         """Check players, ranks and weights against the games."""
@@ -168,18 +166,16 @@ class MatchLog:
                 f"player must be an index into the {self.num_players} players, "
                 f"got {self.player[entry]} at entry {entry}"
             )
-        parts, times = np.unique(
-            self.entry_game * self.num_players + self.player, return_counts=True
-        )
-        if (times > 1).any():
-            game = int(parts[times > 1][0]) // self.num_players
+        order = np.sort(self.entry_game * self.num_players + self.player)
+        twice = order[1:][np.diff(order) == 0]
+        if twice.size:
+            game = int(twice[0]) // self.num_players
             raise ValueError(f"player must not hold anybody twice in one game, as in game {game}")
         # The lowest rank is the highest score.
         score = np.unique(-self.rank.astype(np.int64), return_inverse=True)[1]
         expected = _count_better(score, self.game_start)
-        wrong = expected != self.rank
-        if wrong.any():
-            team = int(np.argmax(wrong))
+        if (expected != self.rank).any():
+            team = int(np.argmax(expected != self.rank))
             raise ValueError(
                 "rank must be the number of teams of the same game that did better, got "
                 f"{self.rank[team]} in place of {expected[team]} at team {team}"
@@ -236,11 +232,13 @@ class MatchLog:
             "team": team - self.game_start[game],
             "player": [self.players[k] for k in self.player.tolist()],
             "rank": self.rank[team],
-            "time": None if self.time is None else self.time[game],
-            "weight": None if self.weight is None else np.array(self.weight),
-            "neutral": None if self.neutral is None else self.neutral[game],
         }
-        return {name: each for name, each in columns.items() if each is not None}
+        if self.weight is not None:
+            columns["weight"] = np.array(self.weight)
+        for name, values in (("time", self.time), ("neutral", self.neutral)):
+            if values is not None:
+                columns[name] = values[game]
+        return columns
 
     @classmethod
     def from_games(

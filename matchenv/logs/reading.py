@@ -117,7 +117,7 @@ class Reading:
     @property
     def bad_rows_by_reason(self) -> dict[str, int]:
         """Number of bad rows of each reason, the most frequent first."""
-        return _reason_counts(self.bad_rows)
+        return dict(Counter(row.reason for row in self.bad_rows).most_common())
 
     @property
     def source(self) -> dict[str, str]:
@@ -160,30 +160,29 @@ def read_log(path: str | os.PathLike[str], settings: ReadingSettings | None = No
                  for side in ("home", "away")]  # fmt: skip
         texts = pd.concat(sides, join="inner").sort_index(kind="stable")
     log, games, time_format, more = whole_games(texts, table.bad, settings.time_format)
-    bad_rows, rated = sorted(table.bad.values()), log.num_games
-    problem = ""
-    if not rated:
-        problem = "no game to rate"
-    elif games - rated > TOO_MANY_LEFT_OUT * games:
-        problem = f"only {rated} of {games} games can be rated"
-    elif settings.strict and bad_rows:
-        problem = "1 bad row" if len(bad_rows) == 1 else f"{len(bad_rows)} bad rows"
-    if problem:
-        said = [problem, *map(str.strip, _listing(bad_rows))]
-        kind = GamesLeftOutError if rated else BadLogError
-        raise kind(f"{file.name}: {'; '.join(said)}")
-    return Reading(
+    found = Reading(
         log=log,
         file_name=file.name,
         sha256=table.sha256,
         column_names=names,
         time_format=time_format,
-        bad_rows=bad_rows,
+        bad_rows=sorted(table.bad.values()),
         rows=len(table.rows),
-        rows_rated=rated if "home" in names else len(log.player),
+        rows_rated=log.num_games if "home" in names else len(log.player),
         games=games,
         notes=(*notes, *more),
     )
+    rated, bad, problem = log.num_games, len(found.bad_rows), ""
+    if not rated:
+        problem = "no game to rate"
+    elif games - rated > TOO_MANY_LEFT_OUT * games:
+        problem = f"only {rated} of {games} games can be rated"
+    elif settings.strict and bad:
+        problem = "1 bad row" if bad == 1 else f"{bad} bad rows"
+    if problem:
+        said = [problem, *map(str.strip, _listing(found))]
+        raise (GamesLeftOutError if rated else BadLogError)(f"{file.name}: {'; '.join(said)}")
+    return found
 
 
 def reading_text(reading: Reading, *, listed: int = 5) -> str:
@@ -200,7 +199,7 @@ def reading_text(reading: Reading, *, listed: int = 5) -> str:
         f"bad rows: {len(reading.bad_rows)}; good rows left out with their game: "
         f"{reading.rows_left_out}",
         *reading.notes,
-        *_listing(reading.bad_rows, listed),
+        *_listing(reading, listed),
     ]
     if left_out > MANY_LEFT_OUT * reading.games:
         share = f"{100.0 * left_out / reading.games:.0f} %"
@@ -208,23 +207,19 @@ def reading_text(reading: Reading, *, listed: int = 5) -> str:
     return "\n".join(lines)
 
 
-def _listing(rows: list[BadRow], most: int = 5) -> list[str]:
+def _listing(reading: Reading, most: int = 5) -> list[str]:
     """Return lines of text: each reason with its count, its first rows, and advice.
 
     At most so many rows are named for each reason; for 0 there are the counts alone.
     """
     text = []
-    for reason, count in _reason_counts(rows).items():
+    for reason, count in reading.bad_rows_by_reason.items():
         text.append(f"  {reason}: {count}")
         if most:
-            text += [f"    {row}" for row in rows if row.reason == reason][:most]
+            text += [f"    {row}" for row in reading.bad_rows if row.reason == reason][:most]
             text += [f"    and {count - most} more"] if count > most else []
             text += [f"    {TIME_ADVICE}"] if reason == TIME_UNREADABLE else []
     return text
-
-
-def _reason_counts(rows: Iterable[BadRow]) -> dict[str, int]:
-    return dict(Counter(row.reason for row in rows).most_common())
 
 
 def find_columns(header: list[str], chosen: Iterable[str]) -> dict[str, str]:
@@ -254,10 +249,10 @@ def find_columns(header: list[str], chosen: Iterable[str]) -> dict[str, str]:
     if "weight" in named and "time_played" in named:
         raise BadLogError("columns: one of weight and time_played may be named, got both")
     plain = {_plain(name): name for name in reversed(header)}
-    usual = {
-        role: next((plain[n] for n in names if n in plain), "") for role, names in NAMES.items()
+    found = {
+        role: named.get(role) or next((plain[name] for name in usual if name in plain), "")
+        for role, usual in NAMES.items()
     }
-    found = {role: named.get(role) or usual[role] for role in NAMES}
     results = [role for role in RESULTS if role in named] or [r for r in RESULTS if found[r]]
     if not found["player"] and all(found[role] for role in HOME_AND_AWAY):
         wanted = [*HOME_AND_AWAY, "time", "neutral"]
@@ -280,17 +275,15 @@ def _choices(header: list[str], names: dict[str, str]) -> list[str]:
     optional = [role for role in ("weight", "time_played", "neutral") if role in names]
     notes = [f"{role} from the column {names[role]!r}" for role in optional]
     for result in (role for role in RESULTS if role in names):
-        others = [
+        others = " or ".join(
             f"{role}={name}"
             for name in header
             for role in RESULTS
             if name != names[result] and _plain(name) in NAMES[role]
-        ]
+        )
         if others:
-            notes.append(
-                f"{result} from the column {names[result]!r}; another one: --columns "
-                f"{' or '.join(others)}"
-            )
+            chosen = f"{result} from the column {names[result]!r}"
+            notes.append(f"{chosen}; another one: --columns {others}")
     return notes
 
 

@@ -92,15 +92,11 @@ def whole_games(
     Args:
         texts: a column for each role, indexed by line.
         bad: by line, rows that could not be split into columns; those that are found are added.
-        time_format: a key of ``TIME_FORMATS``, a format of strptime, or None for the first that
-            reads the most times.
+        time_format: as ``read_times``.
 
     Returns:
         ``(log, games, time_format, notes)``: the log; how many games the rows name; how times were
         written, None without times; and how the rows were understood, where it could be otherwise.
-
-    Raises:
-        BadLogError: for an unknown time format.
     """
     split = ~texts.index.isin(list(bad))
     rows, used = _values(texts, bad, time_format)
@@ -159,6 +155,11 @@ def read_times(
     texts: Iterable[str], time_format: str | None = None
 ) -> tuple[dict[str, Number | None], str]:
     """Read distinct written times; a time without a zone counts as UTC.
+
+    Args:
+        texts: the times.
+        time_format: a key of ``TIME_FORMATS``, a format of strptime, or None for the first that
+            reads the most times.
 
     Returns:
         ``(times, name)``: exact seconds by text, None for an unreadable one, and the format that

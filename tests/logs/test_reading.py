@@ -335,7 +335,8 @@ def test_times(texts: list[str], name: str, days: list[float | None]) -> None:
 
 
 def test_newest_first_is_sorted_by_time(tmp_path: Path) -> None:
-    rows = [f"{g},2025-03-{1 + g // 3:02},a,{g % 2}\n{g},2025-03-{1 + g // 3:02},b,{1 - g % 2}\n"
+    """Games of one day stand in reverse order too; the first of three is won by b."""
+    rows = [f"{g},2025-03-{1 + g // 3:02},a,{g % 3}\n{g},2025-03-{1 + g // 3:02},b,0.5\n"
             for g in range(30)]  # fmt: skip
     forth, back = (read(tmp_path, "game,ended_at,player,score\n" + "".join(each))
                    for each in (rows, rows[::-1]))  # fmt: skip

@@ -151,6 +151,7 @@ def test_no_advantage_on_neutral_ground() -> None:
     games = [[["a"], ["b"]], [["c"], ["d"]], [["e", "f"], ["g"]], [["h", "i"], ["j"]]]
     log = MatchLog.from_games(games, [[1, 0]] * 4, neutral=[True, False, True, False])
     mixed = replay_trueskill(log, advantage=3.0)
+    assert np.array_equal(log.first_games(2).neutral, [True, False])  # type: ignore[arg-type]
     for game, advantage in enumerate((0.0, 3.0, 0.0, 3.0)):
         alone = MatchLog.from_games([games[game]], [[1, 0]])
         expected = replay_trueskill(alone, advantage=advantage)

@@ -15,7 +15,7 @@ from matchenv.benchmarks.replay.systems import (
     quality_per_comparison,
 )
 from matchenv.logs import MatchLog, Model
-from matchenv.logs.forecasts import gaussian_log_probabilities, pairs_of_sides
+from matchenv.logs.forecasts import pairs_of_sides
 from matchenv.ratings.elo import LOGISTIC_BETA
 
 NORMAL = NormalDist()
@@ -40,19 +40,6 @@ def test_stated_probabilities_are_a_distribution(name: str) -> None:
     assert np.all((judgement.quality > 0) & (judgement.quality <= 1 + 1e-12))
 
 
-def test_margin_of_a_pair_grows_with_its_players() -> None:
-    """Sides of two and three against one, by the formula of the paper's section 4.1."""
-    mean, variance = np.array([50.0, 25.0]), np.array([90.0, 40.0])
-    pairs = pairs_of_sides(np.array([0, 2]), np.array([0, 1]))
-    got = gaussian_log_probabilities(
-        pairs.gap(mean), pairs.sum(variance), np.array([3]), 25 / 6, 0.2
-    )
-    margin = NORMAL.inv_cdf(0.6) * math.sqrt(3) * 25 / 6
-    c = math.sqrt(130.0)
-    win, loss = NORMAL.cdf((25 - margin) / c), NORMAL.cdf((-25 - margin) / c)
-    assert_allclose(np.exp(got[0]), [win, 1 - win - loss, loss], rtol=1e-9)
-
-
 @pytest.mark.parametrize(("name", "spread"), [("elo", 200.0), ("elo-logistic", LOGISTIC_BETA)])
 def test_sides_of_elo_are_sums_with_the_noise_of_their_members(name: str, spread: float) -> None:
     found = judge(name, LOG, PAIRS, Model(draw_probability=0.2))
@@ -61,12 +48,13 @@ def test_sides_of_elo_are_sums_with_the_noise_of_their_members(name: str, spread
     gap, noise = mean[3] - mean[4], 3.0 * spread**2
     assert gap > 1000.0
     assert found.quality[1] == pytest.approx(math.exp(-(gap**2) / (2.0 * noise)))
-    if name == "elo":
+    if name == "elo":  # the margin grows with the players: the paper's section 4.1
         margin = NORMAL.inv_cdf(0.6) * math.sqrt(3.0) * spread
-        win = NORMAL.cdf((gap - margin) / math.sqrt(noise))
+        win, loss = (NORMAL.cdf((each - margin) / math.sqrt(noise)) for each in (gap, -gap))
     else:
-        win = 1.0 / (1.0 + 1.5 * 10.0 ** (-gap * math.sqrt(2.0 / 3.0) / 400.0))
-    assert math.exp(found.log_probability[3, 0]) == pytest.approx(win)
+        ahead = 10.0 ** (gap * math.sqrt(2.0 / 3.0) / 400.0)
+        win, loss = 1.0 / (1.0 + 1.5 / ahead), 1.0 / (1.0 + 1.5 * ahead)
+    assert_allclose(np.exp(found.log_probability[3]), [win, 1.0 - win - loss, loss], rtol=1e-6)
 
 
 def test_quality_of_equals_does_not_fall_with_the_number_of_sides() -> None:
