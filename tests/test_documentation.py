@@ -174,14 +174,14 @@ def check_pip(words: list[str]) -> None:
 
 def check_matchenv(words: list[str]) -> None:
     """The real parser takes the options; nothing is run."""
-    from matchenv.cli import parsed
+    from matchenv.cli import parser_of
 
     name, *options = words
     if name in ("--help", "--version"):
         assert not options
         return
     if "--help" not in options:
-        parsed(name, options)
+        parser_of(name).given(options)
 
 
 def check_command_line(words: list[str]) -> None:

@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 from matchenv.runtime.checks import printable
 
 if TYPE_CHECKING:
-    from matchenv.cli.parser import Given
     from matchenv.runtime.signals import Stopping
 
 # By group: the commands, each with its module and what it does.
@@ -151,17 +150,6 @@ def parser_of(name: str) -> Any:
     parser.option("--debug", "show where an error comes from", False)
     last.add_argument("-h", "--help", action="help", help="show this help.")
     return parser
-
-
-def parsed(name: str, words: Sequence[str]) -> Given:
-    """Return the options of a command.
-
-    Raises:
-        ValueError: for unknown words and bad values.
-        SystemExit: after the help was shown.
-    """
-    given: Given = parser_of(name).given(words)
-    return given
 
 
 def help_text() -> str:

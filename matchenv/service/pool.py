@@ -180,7 +180,7 @@ class Pool:
             players = list(self._storage.players.values())
         mu, sigma = self._beliefs(players)
         exposed = mu - self.settings.mu / self.settings.sigma * sigma
-        order = np.lexsort(([each.name for each in players], -exposed))[:most]
+        order = np.lexsort((np.array([each.name for each in players]), -exposed))[:most]
         return [
             RankedPlayer(each.name, each.mu, float(sigma[i]), float(exposed[i]), each.games_played)
             for i, each in ((i, players[i]) for i in order.tolist())

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from matchenv.cli import COMMANDS, parsed, parser_of, run_command
+from matchenv.cli import COMMANDS, parser_of, run_command
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -44,7 +44,7 @@ def test_help_reads_plainly_and_its_examples_work(
     examples = re.findall(rf"^    matchenv ({name}\b.*)$", text, re.MULTILINE)
     assert examples
     for example in examples:
-        parsed(name, shlex.split(example)[1:])
+        parser_of(name).given(shlex.split(example)[1:])
 
 
 def test_the_first_help_names_every_command_on_one_screen_and_imports_none() -> None:

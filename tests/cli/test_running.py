@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from matchenv.benchmarks.compare import comparison
-from matchenv.cli import parsed
+from matchenv.cli import parser_of
 from matchenv.cli.options import named_policies
 from matchenv.runtime.files import LOCK, folder_lock
 
@@ -139,7 +139,7 @@ def test_exit_statuses(
     ],
 )
 def test_values_of_a_list_are_kept_wherever_they_stand(words: str) -> None:
-    given = parsed("compare", words.split())
+    given = parser_of("compare").given(words.split())
     assert given.policy == ("kg", "pe")
     assert given.num_opponents == 3
     assert given.said == {"policy", "num_opponents"}
@@ -150,7 +150,7 @@ def test_lists_work_in_plain_sh(quote: str) -> None:
     several = f"--policy pe {quote}kg:multiplier={{3,5}},both=false{quote} --prior equal"
     done = subprocess.run(["sh", "-c", f"echo {several}"], capture_output=True, text=True)
     expected = ["pe", "kg:multiplier=3,both=false", "kg:multiplier=5,both=false"]
-    assert named_policies(parsed("compare", done.stdout.split())) == expected
+    assert named_policies(parser_of("compare").given(done.stdout.split())) == expected
 
 
 @pytest.mark.parametrize(
@@ -208,6 +208,5 @@ def test_the_second_process_in_a_folder_is_told_who_the_first_is(
         ended = typed(f"{words} {tmp_path} --quiet")
         assert ended.status == 2
         assert [file.name for file in tmp_path.iterdir()] == [LOCK]
-    said = ended.error.splitlines()[-1]  # a new machine says first that it compiles
-    assert said.startswith("error: ")
-    assert f"in use by process {os.getpid()} on " in said
+    assert ended.error.startswith("error: ")
+    assert f"in use by process {os.getpid()} on " in ended.error
