@@ -30,7 +30,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "drift": {"tau": 0.1},
     "pool": {"availability": 0.5, "mean_stay": 20.0, "turnover": 0.002},
 }
-MAIN = "main"
 
 # The marks, as ``matchenv bound --marks`` of 0.1.0 wrote them.
 MARKS_FILE = "bounds.json"
@@ -82,7 +81,6 @@ class Family:
     Attributes:
         number: its place, from 0, which decides its seeds.
         name: such as ``top_informative_49_500`` or ``middle_drift``.
-        group: ``main`` or the name of the variant.
         settings: of the environment.
         mark: what counts as 1, of a main family. No bound is known for the variants: there the
             oracle counts as 1, in a score apart.
@@ -90,25 +88,23 @@ class Family:
 
     number: int
     name: str
-    group: str
     settings: Settings
     mark: Mark | None = None
 
 
 def _families() -> tuple[Family, ...]:
-    kinds: dict[str, tuple[str, dict[str, Any]]] = {
-        f"{rank}_{prior}_{opponents}_{games}": (
-            MAIN, {"rank": rank, "prior": prior, "num_opponents": opponents, "horizon": games}
-        )
+    kinds: dict[str, dict[str, Any]] = {
+        f"{rank}_{prior}_{opponents}_{games}":
+            {"rank": rank, "prior": prior, "num_opponents": opponents, "horizon": games}
         for rank, prior, opponents, games in product(RANKS, PRIORS, OPPONENTS, GAMES)
     }  # fmt: skip
     for (variant, options), rank in product(VARIANTS.items(), RANKS):
-        kinds[f"{rank}_{variant}"] = (variant, {"rank": rank, **options})
+        kinds[f"{rank}_{variant}"] = {"rank": rank, **options}
     beta, marks = math.sqrt(2.5), read_marks()
     return tuple(
-        Family(number, name, group, Settings.checked(beta=beta, noise="opponent", **options),
+        Family(number, name, Settings.checked(beta=beta, noise="opponent", **options),
                marks.get(name))
-        for number, (name, (group, options)) in enumerate(kinds.items())
+        for number, (name, options) in enumerate(kinds.items())
     )  # fmt: skip
 
 
