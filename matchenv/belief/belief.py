@@ -296,18 +296,15 @@ class IndependentBelief(Belief):
         outcome: Outcomes,
         constants: GameConstants,
     ) -> tuple[Any, Any, Any, Any]:
-        """Return means and deviations of player 0 and the opponent after a game.
+        """Return ``(mu_0, sigma_0, mu_j, sigma_j)`` after K games, each of shape (K,).
 
         Args:
-            mu_0: means of player 0 before it, shape (K,), one for each game.
+            mu_0: means of player 0 before them, shape (K,).
             sigma_0: standard deviations of player 0.
             mu_j: means of the opponents.
             sigma_j: standard deviations of the opponents.
             outcome: +1 player 0 won, -1 lost, 0 a draw.
             constants: of the games.
-
-        Returns:
-            ``(mu_0, sigma_0, mu_j, sigma_j)``, each of shape (K,).
 
         Source: Ryzhov, Tariq, Powell (2011), eq. (1) and (2), corrected, on the deviations of
         ``widened``.

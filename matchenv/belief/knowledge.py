@@ -139,7 +139,7 @@ class KnowledgeState:
         return _densities(np.ravel(gap), np.ravel(total)).reshape(gap.shape)
 
     def outcome_probability(self, outcome: int, constants: GameConstants) -> Floats:
-        """Probability that a game with each opponent ends so, shape (..., M).
+        """Return the probability that a game with each opponent ends so, shape (..., M).
 
         Args:
             outcome: +1 player 0 wins, -1 loses, 0 a draw.
@@ -150,7 +150,7 @@ class KnowledgeState:
         )
 
     def drawn_skills(self, normals: Floats, spread: float = 1.0) -> Floats:
-        """Skills drawn from the belief, shape (..., M + 1): player 0's, then each given it.
+        """Return skills drawn from the belief, shape (..., M + 1): player 0's, then each given it.
 
         Args:
             normals: standard normal, shape (..., M + 1).
@@ -175,7 +175,7 @@ class KnowledgeState:
         return KnowledgeState.trusted(mu, sigma, extra, self.belief)
 
     def among(self, rows: NDArray[np.int64], opponents: NDArray[np.int64]) -> KnowledgeState:
-        """Some states of a batch of shape (B,), each with some of its opponents only.
+        """Return some states of a batch of shape (B,), each with some of its opponents only.
 
         Args:
             rows: which states, shape (R,).
@@ -228,7 +228,7 @@ class KnowledgeState:
     def from_observation(
         cls, observation: ArrayLike, belief: str = DEFAULT_BELIEF
     ) -> KnowledgeState:
-        """The knowledge state that an observation shows.
+        """Return the knowledge state that an observation shows.
 
         Args:
             observation: shape (..., K): mu, sigma, what the belief shows beside them, games
@@ -253,13 +253,10 @@ class KnowledgeState:
         return cls(mu, sigma, extra, belief)
 
     def to_observation(self, share_of_games_left: ArrayLike) -> NDArray[np.float32]:
-        """The observation of this state.
+        """Return the observation, shape (..., 2 M + 3), with the full belief (..., 3 M + 3).
 
         Args:
             share_of_games_left: games left / horizon, in [0, 1], broadcast to the batch.
-
-        Returns:
-            Shape (..., 2 (M + 1) + 1), or (..., 3 M + 3) with the full belief, float32.
 
         Raises:
             ValueError: for a share outside [0, 1].
@@ -288,17 +285,13 @@ def _check_differences(sigma: Floats, extra: Floats) -> None:
 def split_mask(
     observation: ArrayLike, belief: str, num_opponents: int | None
 ) -> tuple[Floats, NDArray[np.bool_] | None]:
-    """Split observations into the belief's numbers and the mask at their end.
+    """Return the belief's numbers of observations, and the masks at their end, (..., M) or None.
 
     Args:
         observation: shape (..., K).
         belief: the name of the environment's belief.
         num_opponents: M; None where it is not known. Then a mask is found only where no M without
             a mask has observations of this size.
-
-    Returns:
-        Numbers of the belief with the share of games left, and masks of shape (..., M), None where
-        there are none.
 
     Raises:
         ValueError: for what holds no finite numbers, or an unknown belief.
@@ -319,14 +312,7 @@ def split_mask(
 
 
 def share_of_games_left(observation: ArrayLike) -> NDArray[np.float64]:
-    """Games left / horizon, the last number of each observation.
-
-    Args:
-        observation: of any belief.
-
-    Returns:
-        Shape (...), float64.
-    """
+    """Return games left / horizon, the last number of each observation of any belief."""
     return np.asarray(observation, dtype=np.float64)[..., -1]
 
 

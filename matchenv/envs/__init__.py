@@ -85,8 +85,8 @@ def simulator_of(settings: Options) -> Simulator[Any]:
 
 def env_id_of(settings: Options) -> str:
     """Return the name of the environment that settings are of."""
-    for env_id, each in ENVIRONMENTS.items():
-        module, _, name = each.settings.partition(":")
-        if (type(settings).__module__, type(settings).__qualname__) == (module, name):
+    kind = f"{type(settings).__module__}:{type(settings).__qualname__}"
+    for env_id, parts in ENVIRONMENTS.items():
+        if parts.settings == kind:
             return env_id
     raise ValueError(f"settings must be those of an environment, got {settings!r}")

@@ -188,22 +188,6 @@ def test_any_instance_gives_beliefs_that_shrink(
         before = after
 
 
-def test_both_beliefs_meet_the_same_games() -> None:
-    arguments: dict[str, Any] = {"num_opponents": 5, "horizon": 7, "draw_margin": 0.5}
-    both = [
-        MatchmakingVectorEnv(4, belief=belief, **arguments) for belief in ("factorised", "full")
-    ]
-    first, second = (env.reset(seed=9)[0] for env in both)
-    np.testing.assert_array_equal(first[:, :12], second[:, :12])
-    rng = np.random.default_rng(1)
-    for _ in range(30):
-        actions = rng.integers(5, size=4)
-        one, other = (env.step(actions)[4] for env in both)
-        for name in ("outcome", "won", "true_draw_density", "skill_difference", "_won"):
-            np.testing.assert_array_equal(one[name], other[name])
-        np.testing.assert_array_equal(both[0].true_skill, both[1].true_skill)
-
-
 @pytest.mark.parametrize("belief", ["factorised", "full"])
 def test_observation_shows_the_state_and_back(belief: str) -> None:
     env = MatchmakingVectorEnv(2, num_opponents=3, horizon=5, belief=belief)

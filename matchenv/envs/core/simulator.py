@@ -73,15 +73,12 @@ class Simulator(ABC, Generic[State]):
 
     @abstractmethod
     def given(self, options: Any, count: int | None) -> Any:
-        """Check the options of a reset.
+        """Check the options of a reset, and return them for ``begin``; None if nothing is fixed.
 
         Args:
             options: a dict, or None.
             count: B of a batch, whose arrays may have one row for each episode; None for a single
                 environment.
-
-        Returns:
-            What ``begin`` takes as ``given``; None where nothing is fixed.
 
         Raises:
             ValueError: for an unknown name, a wrong shape or bad numbers.
@@ -89,16 +86,13 @@ class Simulator(ABC, Generic[State]):
 
     @abstractmethod
     def begin(self, state: State, rows: Integers, keys: Keys, given: Any = None) -> State:
-        """Start episodes.
+        """Start episodes, and return the state after it.
 
         Args:
             state: changed at the rows.
             rows: the episodes, shape (K,).
             keys: of these episodes, shape (K,).
             given: what the user fixed, from ``given``.
-
-        Returns:
-            The state after it.
         """
 
     @abstractmethod

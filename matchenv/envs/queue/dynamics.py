@@ -146,15 +146,7 @@ class State(NamedTuple):
 def empty_state(
     settings: QueueSettings, count: int, room: int = FIRST_ROOM, luck: int = 0, visits: int = 0
 ) -> State:
-    """Return queues that have not begun.
-
-    Args:
-        settings: of the environment.
-        count: B.
-        room: P.
-        luck: N.
-        visits: V.
-    """
+    """Return ``count`` queues that have not begun; the sizes are P, N and V of ``State``."""
     capacity = settings.capacity
     return State(
         queue=np.zeros(count, QUEUE),
@@ -188,12 +180,9 @@ def grown(state: State) -> State:
 
 
 def with_luck(state: State, rows: Integers, luck: Floats) -> State:
-    """Return the same queues with other uniform numbers for the first games of some.
+    """Return the same queues with other uniform numbers, (B, N) or (N,), for the first games.
 
-    Args:
-        state: not changed.
-        rows: the queues, shape (K,).
-        luck: shape (B, N) or (N,); all that was fixed before for these queues is forgotten.
+    What was fixed before for the queues of ``rows`` is forgotten.
     """
     count, old = state.luck.shape
     wide = np.full((count, max(old, luck.shape[-1])), np.nan)

@@ -31,8 +31,8 @@ class MatchmakingQueueEnv(ScalarEnv):
 
     Both papers that this package follows start from such a service: Herbrich, Minka and Graepel,
     "TrueSkill: a Bayesian skill rating system" (NIPS 2006), and Ryzhov, Tariq and Powell, "May the
-    best man win: simulation optimization for match-making in e-sports" (Winter Simulation
-    Conference 2011), which leaves "simultaneously optimizing across all players" open.
+    best man win" (Winter Simulation Conference 2011), which leaves "simultaneously optimizing
+    across all players" open.
 
     In each tick, first the games that are over end, and their players come back or log off. Then
     others log on. Then every waiting player is asked about once, the longest waiting first: this
@@ -91,14 +91,13 @@ class MatchmakingQueueEnv(ScalarEnv):
     `population="normal"`: true skills from N(0, 6.5), as those of all players of the 2011 paper
     together. A regular's belief is narrower than the population by a factor of three, and
     calibrated: a mean m from N(0, 6.5 - 6.5 / 9), and a true skill from N(m, 6.5 / 9). A newcomer's
-    belief has the population's mean and standard deviation, and the true skill is drawn as a
-    regular's. So no belief is biased at the start. `matchenv.envs.queue.NormalPopulation` takes
-    other numbers.
+    belief has the population's mean and deviation, and the true skill is drawn as a regular's. So
+    no belief is biased at the start. `matchenv.envs.queue.NormalPopulation` takes other numbers.
 
     `population="ratings.csv"` reads real ratings: a CSV file with columns `mu` and `sigma`, such as
     `matchenv replay --out` writes; a pair of arrays `(mu, sigma)` is allowed too. Each player who
-    logs on is then one of these, chosen uniformly, with a true skill from N(mu, sigma^2); the
-    belief about a regular is this rating.
+    logs on is one of these, chosen uniformly, with a true skill from N(mu, sigma^2); the belief
+    about a regular is this rating.
 
     ## Starting State
 

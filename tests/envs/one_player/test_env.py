@@ -197,11 +197,3 @@ def test_bad_actions_of_many_change_nothing(actions: Any, message: str) -> None:
         env.step(actions)
     np.testing.assert_array_equal(env.knowledge_state.mu, before)
     np.testing.assert_array_equal(env.games_left, [3, 3, 3])
-
-
-@pytest.mark.parametrize("action", [2, np.int64(2), np.uint8(2), np.array(2)])
-def test_every_kind_of_integer_is_an_action(action: object) -> None:
-    env, twin = small(), small()
-    env.reset(seed=0)
-    twin.reset(seed=0)
-    assert env.step(action)[1] == twin.step(2)[1]
