@@ -158,8 +158,8 @@ def run_options(given: Given, report: Callable[[Any], object] | None = None) -> 
     """
     if given.out is not None:
         given.note = lambda: GOES_ON
-    workers = Engine(given.engine, given.workers)
-    return RunOptions(given.out, workers=workers, quiet=given.quiet, report=report)
+    engine = Engine(given.engine, given.workers)
+    return RunOptions(given.out, workers=engine, quiet=given.quiet, report=report)
 
 
 def named_policies(given: Given) -> list[str]:

@@ -10,6 +10,7 @@ import shlex
 import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import fields, is_dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -143,7 +144,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(
             prog=f"matchenv {name}", usage="%(prog)s [OPTIONS]", add_help=False, allow_abbrev=False,
             description=inspect.cleandoc(text or ""), argument_default=argparse.SUPPRESS,
-            formatter_class=Help,
+            formatter_class=partial(Help, max_help_position=EXPLANATION, width=WIDTH),
         )  # fmt: skip
         self.command, self.defaults = name, dict[str, Any]()
         self.existing = list[str]()
@@ -256,10 +257,7 @@ class Parser(argparse.ArgumentParser):
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
-    """The help in 80 columns, ``--policy NAME ...`` for an option of several values."""
-
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=EXPLANATION, width=WIDTH)
+    """The help, ``--policy NAME ...`` for an option of several values."""
 
     def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
         if action.nargs == "+":

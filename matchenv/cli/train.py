@@ -85,7 +85,16 @@ def declare_train(add: Parser) -> Command:
     add.option("--threads", "of torch; the last digits of the weights depend on their number", 1)
     shared.declare(add, "quiet")
     given = yield
-    check(given)
+    if given.resume is not None:
+        given.refuse(given.said - WITH_RESUME, "a resumed run keeps its configuration; leave out "
+                     "its other options")  # fmt: skip
+    if given.tune is not None:
+        given.refuse(NOT_WITH_TUNE, "with --tune these options must be left out")
+    else:
+        given.refuse({"space", "space_file"}, "these options must come with --tune")
+    for one, other in NOT_TOGETHER:
+        if {one, other} <= given.said:
+            raise ValueError(f"{one} must be left out where {other} is given")
     given.needs("agents")
     given.note = lambda: GOES_ON
     # What is wrong with the options shows before anything is made.
@@ -94,26 +103,6 @@ def declare_train(add: Parser) -> Command:
         tune(given, config)
     else:
         train(given, config)
-
-
-def check(given: Given) -> None:
-    """Refuse options that others would leave without effect.
-
-    Raises:
-        ValueError: naming them.
-    """
-    if given.resume is not None:
-        given.refuse(
-            given.said - WITH_RESUME,
-            "a resumed run keeps its configuration; leave out its other options",
-        )
-    if given.tune is not None:
-        given.refuse(NOT_WITH_TUNE, "with --tune these options must be left out")
-    else:
-        given.refuse({"space", "space_file"}, "these options must come with --tune")
-    for one, other in NOT_TOGETHER:
-        if {one, other} <= given.said:
-            raise ValueError(f"{one} must be left out where {other} is given")
 
 
 def train(given: Given, config: RunConfig | None) -> None:
