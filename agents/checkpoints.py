@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import random
+import sys
 import warnings
 from collections import deque
 from collections.abc import Callable
@@ -114,11 +115,12 @@ def _digest(config: RunConfig, content: bytes) -> bytes:
 def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
     """Return nested plain data with every leaf changed."""
     if isinstance(value, dict):
-        return {name: _mapped(each, change) for name, each in value.items()}
+        return {_mapped(name, change): _mapped(each, change) for name, each in value.items()}
     if isinstance(value, list | tuple):
         changed = [_mapped(each, change) for each in value]
         return changed if isinstance(value, list) else tuple(changed)
-    return change(value)
+    # Pickling tells equal texts from shared ones, so that read ones would give other bytes.
+    return sys.intern(value) if isinstance(value, str) else change(value)
 
 
 def _as_tensor(value: Any) -> Any:
