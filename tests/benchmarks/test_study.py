@@ -12,6 +12,8 @@ from scipy import stats
 from matchenv.baselines import POLICIES
 from matchenv.belief import TRUE_SKILL
 from matchenv.benchmarks.study import run_study
+from matchenv.benchmarks.study.claims import claims_on
+from matchenv.benchmarks.study.figures import figures_for
 from matchenv.benchmarks.study.settings import MEASURES, StudySettings, windows_of
 from matchenv.envs.one_player.priors import DrawnPrior
 from matchenv.envs.one_player.settings import place_of_rank
@@ -78,6 +80,13 @@ def test_cells_are_right_for_any_number_of_players(num_players: int) -> None:
     if num_players == 50:
         assert places == [0, 11, 24, 36, 49]
         assert [cell.name for cell in StudySettings(["pe"]).cells] == NAMES
+
+
+def test_the_claim_about_the_centre_is_on_the_cell_of_figure_4() -> None:
+    study = run_study(episodes=2, horizon=4, num_opponents=6, priors=["equal"], run=ONE_WORKER)
+    (found,) = (each.text for each in claims_on(study.results) if "clearest here" in each.text)
+    assert found.startswith("equal prior, 4th of 7 by true skill")
+    assert figures_for(7)["figure_4"][1][0][:2] == ("equal", 3)
 
 
 @pytest.mark.parametrize("by", ["true_skill", "prior_mean"])
