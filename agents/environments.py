@@ -22,7 +22,7 @@ from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.estimates import estimate, paired_difference
 from matchenv.evaluation.protocols import LOADS
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, RANKING, policy_named
-from matchenv.evaluation.rollout import REWARD, Summary, Sums, rollout
+from matchenv.evaluation.rollout import REWARD, Sums, rollout
 from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.runtime.files import Arrays
 from matchenv.runtime.object_spec import is_object_spec
@@ -82,7 +82,7 @@ class Problem(NamedTuple):
     part: str = ""
     opponents: tuple[str, ...] = ()
     cells: Callable[[Kwargs, Any], Kwargs] = _lists
-    summary: Callable[[], Summary] | None = None
+    summary: Callable[[], Sums] | None = None
 
     @property
     def goal(self) -> str:

@@ -27,7 +27,7 @@ def _measured(heading: str, name: str, digits: int, factor: float = 1.0) -> tupl
 
     def cell(row: Record) -> str:
         value = row[name]
-        return value.times(factor).interval_text(digits) if value.known else ""
+        return f"{value.times(factor):+.{digits}f}" if value.known else ""
 
     return Column(heading, cell), Column("verdict", f"{{verdicts[{name}]}}")
 
@@ -160,7 +160,7 @@ def favourites_text(favourites: Record) -> str:
     return (
         f"favourites: expected to score {100.0 * favourites.stated.mean:.1f} %, scored "
         f"{100.0 * favourites.scored.mean:.1f} %, "
-        f"{favourites.difference.times(100.0).interval_text(1)} points: "
+        f"{favourites.difference.times(100.0):+.1f} points: "
         f"{FAVOURITES[favourites.verdict]}"
     )
 

@@ -90,7 +90,7 @@ def texts_of(table: pd.DataFrame, digits: int) -> pd.DataFrame:
 
     def text(value: Any) -> str:
         if isinstance(value, Estimate):
-            return value.interval_text(digits)
+            return f"{value:+.{digits}f}"
         if isinstance(value, float):
             return "-" if math.isnan(value) else f"{value:.4g}"
         return str(value)

@@ -11,7 +11,7 @@ from typing import Any
 
 from matchenv.envs import env_id_of
 from matchenv.envs.core.settings import Options
-from matchenv.evaluation.registry import METHODS, adapted, files_of, policy_named
+from matchenv.evaluation.registry import adapted, files_of, method_of, policy_named
 from matchenv.evaluation.rollout import TrueSkills, check_can_play
 from matchenv.runtime.provenance import digest_of
 
@@ -62,12 +62,9 @@ class Candidate:
         if isinstance(given, str | Path):
             return cls.named(str(given), files_of(str(given), env_id))
         label = getattr(given, "name", None)
-        plays = any(callable(getattr(given, method, None)) for method in METHODS)
-        if not plays or not isinstance(label, str):
-            raise ValueError(
-                f"a policy must be a name, a folder, or an object with act, choose or predict "
-                f"and a name, got {given!r}"
-            )
+        if not isinstance(label, str):
+            raise ValueError(f"a policy must be a name, a folder, or have a name, got {given!r}")
+        method_of(given)
         if getattr(given, "needs_truth", False):
             raise ValueError(f"the {label} must be given by its name {label!r}, not as an object")
         return cls(label, partial(_copied, given), None)

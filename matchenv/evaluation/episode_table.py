@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.cells import Cell
-from matchenv.evaluation.rollout import ALL, PolicyMaker, Summary, column_of, rollout
+from matchenv.evaluation.rollout import ALL, PolicyMaker, Sums, column_of, rollout
 from matchenv.evaluation.seeds import policy_key, sequence_of
 from matchenv.runtime.files import Arrays, columns_csv, npz_bytes
 from matchenv.runtime.jobs import CLOCK, Job, Store
@@ -58,7 +58,7 @@ class Plan:
     blocks: tuple[Block, ...]
     settings_of: Callable[[Cell, int], Any]
     seed: int
-    summary: Callable[[], Summary] | None = None
+    summary: Callable[[], Sums] | None = None
 
     @property
     def episodes(self) -> int:
@@ -92,7 +92,7 @@ def arrays_of(
     settings: Any,
     seeds: Sequence[int],
     stream: np.random.SeedSequence,
-    summary: Callable[[], Summary] | None,
+    summary: Callable[[], Sums] | None,
 ) -> Arrays:
     """Return the arrays of a rollout, a clock, and sums whose names begin with ``TOTAL``."""
     found = rollout(make, settings, seeds, np.random.default_rng(stream), summary)

@@ -41,12 +41,6 @@ class Estimate:
     low: float
     high: float
 
-    @classmethod
-    def from_plain(cls, numbers: Mapping[str, float | None]) -> Estimate:
-        """The estimate that ``asdict`` gave, as a result file holds it: null for NaN."""
-        found = (numbers[each.name] for each in fields(cls))
-        return cls(*(math.nan if number is None else float(number) for number in found))
-
     @property
     def verdict(self) -> str:
         """Of a difference: ``ahead``, ``behind``, or ``undecided`` where the interval holds 0."""
@@ -77,10 +71,6 @@ class Estimate:
         mean, low, high = (f"{each:{sign}z{rest}}" for each in (self.mean, self.low, self.high))
         return f"{mean} [{low}, {high}]"
 
-    def interval_text(self, digits: int) -> str:
-        """Return a difference with its interval, for example ``+0.12 [-0.03, +0.27]``."""
-        return f"{self:+.{digits}f}"
-
 
 # Of what was not measured.
 UNKNOWN = Estimate(math.nan, math.nan, math.nan, math.nan)
@@ -106,7 +96,9 @@ def recorded(found: Any) -> Any:
     if not isinstance(found, Mapping):
         return found
     if found.keys() == {each.name for each in fields(Estimate)}:
-        return Estimate.from_plain(found)
+        return Estimate(
+            **{name: math.nan if each is None else each for name, each in found.items()}
+        )
     record = Record({name: recorded(value) for name, value in found.items()})
     if any(isinstance(value, Estimate) for value in record.values()):
         record.update({name: math.nan for name, value in record.items() if value is None})
@@ -270,32 +262,6 @@ def curve_of_sums(sums: Floats, episodes: int) -> Curve:
     return Curve(mean, error, quantile_of(count) * error)
 
 
-def p_value(difference: Estimate, count: int) -> float:
-    """Return the two-sided probability of so large a mean difference if there were none.
-
-    Args:
-        difference: its mean and standard error; with an error of 0, 1 for no difference, else 0.
-        count: values that it is the mean of, >= 2.
-    """
-    if difference.standard_error == 0.0:
-        return float(difference.mean == 0.0)
-    return float(2.0 * stdtr(count - 1, -abs(difference.mean / difference.standard_error)))
-
-
-def holm_adjusted(p_values: Sequence[float]) -> Floats:
-    """Return p-values adjusted by Holm's method, shape (K,), at most 1.
-
-    If all that are below a level count as findings, the chance of any false one is at most that
-    level.
-    """
-    given = np.asarray(p_values, dtype=np.float64)
-    order = np.argsort(given, kind="stable")
-    steps = np.maximum.accumulate(given[order] * np.arange(given.size, 0, -1))
-    adjusted = np.empty(given.size)
-    adjusted[order] = np.minimum(steps, 1.0)
-    return adjusted
-
-
 def verdicts(differences: Sequence[Estimate], count: int) -> list[str]:
     """Return who is ahead, of several questions that are asked together.
 
@@ -307,11 +273,20 @@ def verdicts(differences: Sequence[Estimate], count: int) -> list[str]:
         differences: one for each question.
         count: values that each is the mean of, >= 2.
     """
+
+    def p_value(difference: Estimate) -> float:
+        if difference.standard_error == 0.0:
+            return float(difference.mean == 0.0)
+        t = abs(difference.mean / difference.standard_error)
+        return float(2.0 * stdtr(count - 1, -t))
+
+    found = ["" if not each.known else UNDECIDED for each in differences]
     known = [place for place, each in enumerate(differences) if each.known]
-    found = [""] * len(differences)
-    adjusted = holm_adjusted([p_value(differences[place], count) for place in known])
-    for place, p in zip(known, adjusted, strict=True):
-        found[place] = differences[place].verdict if p < 1.0 - CONFIDENCE else UNDECIDED
+    p_values = {place: p_value(differences[place]) for place in known}
+    for step, place in enumerate(sorted(known, key=p_values.__getitem__)):
+        if p_values[place] * (len(known) - step) >= 1.0 - CONFIDENCE:
+            break
+        found[place] = differences[place].verdict
     return found
 
 

@@ -11,7 +11,7 @@ from matchenv.envs.core.settings import Options
 from matchenv.envs.core.simulator import Simulator
 from matchenv.envs.one_player.simulator import OnePlayer
 from matchenv.evaluation.cells import Cell, cells_of, variants_of
-from matchenv.evaluation.rollout import REWARD, Summary, Sums
+from matchenv.evaluation.rollout import REWARD, Sums
 from matchenv.evaluation.seeds import OTHERS, REPORT
 from matchenv.evaluation.seeds import QUEUE as QUEUE_RUNS
 from matchenv.evaluation.visits import ERROR_GAMES, Visits
@@ -66,7 +66,7 @@ class Protocol:
             of ``matchenv.benchmarks.compare.queue`` that ``Comparison`` calls; "" for none.
     """
 
-    summary: Callable[[], Summary] = Sums
+    summary: Callable[[], Sums] = Sums
     policies: tuple[str, ...] = ()
     against: str = ""
     marks: tuple[str, ...] = ()
@@ -98,32 +98,33 @@ def _ranks_and_priors(swept: Mapping[str, Sequence[Any]], settings: Any) -> tupl
 
 def _loads(swept: Mapping[str, Sequence[Any]], settings: Options) -> tuple[Cell, ...]:
     del settings
-    found = tuple(load_named(str(text)) for text in swept["load"])
-    if not found or len({load.name for load in found}) < len(found):
+    found = {cell.name: cell for cell in map(load_of, map(str, swept["load"]))}
+    if not found or len(found) < len(swept["load"]):
         raise ValueError(f"load must be at least one, each once, of {', '.join(LOADS)} or arrival "
                          f"rates, got {swept['load']!r}")  # fmt: skip
-    return found
+    return tuple(found.values())
 
 
-def load_named(text: str) -> Cell:
-    """Return the cell of a load of ``LOADS``, or of any arrival rate.
+def load_of(name: str, rate: float | None = None) -> Cell:
+    """Return the cell of so many players who log on in a tick.
+
+    Args:
+        name: of the load; without a rate one of ``LOADS``, or an arrival rate.
+        rate: of arrivals.
 
     Raises:
         ValueError: for neither.
     """
-    if text in LOADS:
-        return load_of(text, LOADS[text])
-    try:
-        rate = float(text)
-    except ValueError:
-        raise ValueError(
-            f"load must be one of {', '.join(LOADS)} or an arrival rate, got {text!r}"
-        ) from None
-    return load_of(f"{as_positive_number('load', rate):g}", rate)
-
-
-def load_of(name: str, rate: float) -> Cell:
-    """Return the cell of so many players who log on in a tick."""
+    if rate is None and name not in LOADS:
+        try:
+            rate = as_positive_number("load", float(name))
+        except ValueError:
+            known = ", ".join(LOADS)
+            raise ValueError(
+                f"load must be one of {known} or an arrival rate, got {name!r}"
+            ) from None
+        name = f"{rate:g}"
+    rate = LOADS[name] if rate is None else rate
     title = f"{name} load: players log on at a rate of {rate:g} a tick"
     return Cell(name, title, {"load": name}, {"arrival_rate": rate})
 

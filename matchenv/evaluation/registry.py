@@ -20,6 +20,7 @@ from matchenv.runtime.object_spec import (
     is_object_spec,
     object_from_spec,
     parsed_options,
+    parsed_value,
 )
 from matchenv.runtime.provenance import module_files
 
@@ -65,6 +66,7 @@ RESERVATION = "reservation"
 # Settings of the environment that a policy is made with, if its constructor takes them.
 GIVEN = ("num_opponents", "capacity", "horizon", "beta", "draw_margin", "tau", "belief")
 
+# By which a policy chooses, the preferred first.
 METHODS = ("act", "choose", "predict")
 BRACES = re.compile(r"\{([^{}]*)\}")
 
@@ -144,10 +146,7 @@ def policy_named(
     policy = resolve_name(f"{LEARNED}:learned_policy")(text)
     if policy is None and is_object_spec(text):
         policy = object_from_spec("policy", text, given, known_policies(env_id))
-        if not any(callable(getattr(policy, method, None)) for method in METHODS):
-            raise ValueError(
-                f"policy {text!r} must have a method act, choose or predict, {policy!r} has none"
-            )
+        method_of(policy)
     if policy is None:
         raise ValueError(
             f"policy must be one of {', '.join(known_policies(env_id))}, the folder of a training "
@@ -159,36 +158,37 @@ def policy_named(
 def _reserved(text: str, options: str, settings: Any) -> Any:
     """Make a policy of one player with a reservation; its options stand among those of both."""
     kind = policy_class(RESERVATION, QUEUE)
-    own = [each for each in inspect.signature(kind).parameters if each != "policy"]
-    asked: dict[str, list[str]] = {"policy": [], "own": [], "others": []}
-    for each in filter(None, options.split(",")):
-        key = each.partition("=")[0]
-        asked["policy" if key == "policy" else "own" if key in own else "others"].append(each)
-    if len(asked["policy"]) != 1:
+    given = parsed_options("policy", text, options)
+    name = str(given.pop("policy", ""))
+    if not name:
         raise ValueError(
             f"options of policy {text!r} must name one policy of {ONE_PLAYER}, as in "
             f"{RESERVATION}:policy=thompson; the known ones are {', '.join(known_policies())}"
         )
-    name = asked["policy"][0].partition("=")[2]
-    inner = f"{name}:{','.join(asked['others'])}" if asked["others"] else name
     if name in POLICIES[ONE_PLAYER] and policy_class(name).needs_truth:
         raise ValueError(f"policy {text!r} must not know the true skills, {name} does")
-    one_player = Settings(
-        num_opponents=settings.num_candidates,
-        beta=settings.beta,
-        draw_margin=settings.draw_margin,
-        tau=settings.tau,
-    )
-    policy = policy_named(inner, one_player)
-    return build_object("policy", text, kind, ",".join(asked["own"]), {"policy": policy})
+    own = {key: given.pop(key) for key in inspect.signature(kind).parameters if key in given}
+    inner = ",".join(f"{key}={value}" for key, value in given.items())
+    shared = {key: getattr(settings, key) for key in ("beta", "draw_margin", "tau")}
+    one_player = Settings(num_opponents=settings.num_candidates, **shared)
+    policy = policy_named(f"{name}:{inner}" if inner else name, one_player)
+    return build_object("policy", text, kind, "", {"policy": policy, **own})
+
+
+def method_of(policy: Any) -> str:
+    """Return the method by which a policy chooses.
+
+    Raises:
+        ValueError: for a policy without one of ``METHODS``.
+    """
+    for name in METHODS:
+        if callable(getattr(policy, name, None)):
+            return name
+    raise ValueError(f"policy must have a method act, choose or predict, {policy!r} has none")
 
 
 def adapted(policy: Any, settings: Options) -> Any:
     """Return a policy for an environment: what its ``for_settings`` returns, or itself.
-
-    Args:
-        policy: what chooses.
-        settings: of the environment.
 
     Raises:
         ValueError: if the policy refuses to play with these settings.
@@ -241,13 +241,6 @@ def expanded(texts: Iterable[str]) -> list[str]:
 def family_of(label: str) -> str:
     """Return a label without its numbers: ``kg both=true`` for all such KGs."""
     name, _, options = label.partition(":")
-    kept = [option for option in filter(None, options.split(",")) if not _is_number(option)]
-    return " ".join([name, *kept])
-
-
-def _is_number(option: str) -> bool:
-    try:
-        float(option.partition("=")[2])
-    except ValueError:
-        return False
-    return True
+    values = {each: parsed_value(each.partition("=")[2]) for each in options.split(",") if each}
+    return " ".join([name, *(each for each, value in values.items()
+                             if isinstance(value, str | bool))])  # fmt: skip

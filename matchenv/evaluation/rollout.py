@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import sys
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from matchenv.belief import DEFAULT_BELIEF
 from matchenv.envs import env_id_of, part_of, simulator_of
 from matchenv.envs.core.settings import Options
 from matchenv.envs.core.simulator import LAST, MEAN, SUM, Simulator, Step
+from matchenv.evaluation.registry import method_of
 from matchenv.runtime.checks import as_actions
 from matchenv.runtime.files import Arrays
 from matchenv.runtime.random import drawn_key
@@ -120,13 +120,7 @@ class Decisions:
     def __init__(self, policy: Any, rng: np.random.Generator | None = None) -> None:
         self.count, self.seconds = 0, 0.0
         self._policy, self._rng = policy, rng
-        methods = ("act", "choose", "predict")
-        found = [name for name in methods if callable(getattr(policy, name, None))]
-        if not found:
-            raise ValueError(
-                f"policy must have a method act, choose or predict, {policy!r} has none"
-            )
-        self._method = found[0]
+        self._method = method_of(policy)
         self._takes_masks = _takes_masks(getattr(policy, self._method))
         self.knows_masks = self._takes_masks or self._method != "predict"
         self._memory: Any = None
@@ -179,34 +173,8 @@ def steps(decisions: Decisions, batch: Batch) -> Iterator[Step[Any]]:
             yield batch.step(decisions.of(batch), strict=decisions.knows_masks)
 
 
-class Summary(ABC):
-    """Reduction of a batch of episodes to the numbers that a rollout keeps; one for each batch."""
-
-    def simulator(self, settings: Options) -> Simulator[Any]:
-        """Return the simulator of the episodes."""
-        return simulator_of(settings)
-
-    @abstractmethod
-    def add(self, batch: Batch, step: Step[Any], running: NDArray[np.bool_]) -> None:
-        """Take note of a step.
-
-        Args:
-            batch: the episodes after the step.
-            step: its result.
-            running: shape (B,), the episodes that took it.
-        """
-
-    @abstractmethod
-    def episodes(self, batch: Batch) -> Arrays:
-        """Return arrays with a row for each episode of a batch that is over."""
-
-    def totals(self) -> Arrays:
-        """Return sums over the episodes."""
-        return {}
-
-
-class Sums(Summary):
-    """Sums, means and last values of the measures of the steps.
+class Sums:
+    """Sums, means and last values of the measures of the steps of a batch of episodes.
 
     Args:
         measures: out of the simulator's ``measures`` and ``REWARD``; None for all.
@@ -227,9 +195,13 @@ class Sums(Summary):
         self._asked, self._fields, self._steps = measures, tuple(fields), 0
         self._windows = {ALL: slice(0, sys.maxsize)} if windows is None else dict(windows)
         self._num_curves = curves
-        self._ways: dict[str, str] = {}
 
-    def _begin(self, batch: Batch) -> None:
+    def simulator(self, settings: Options) -> Simulator[Any]:
+        """Return the simulator of the episodes."""
+        return simulator_of(settings)
+
+    def begin(self, batch: Batch) -> None:
+        """Begin the sums over episodes that have just begun."""
         known = {REWARD: SUM, **batch.simulator.measures}
         names = known if self._asked is None else self._asked
         self._ways = {name: known[name] for name in names if known[name] != LAST}
@@ -240,9 +212,13 @@ class Sums(Summary):
         self._curves = np.zeros((len(self._ways), self._num_curves, 2))
 
     def add(self, batch: Batch, step: Step[Any], running: NDArray[np.bool_]) -> None:
-        """Add a step to the windows that it lies in."""
-        if self._steps == 0:
-            self._begin(batch)
+        """Add a step to the windows that it lies in.
+
+        Args:
+            batch: the episodes after the step.
+            step: its result.
+            running: shape (B,), the episodes that took it.
+        """
         found = batch.simulator.measured(batch.state)
         values = self._values
         for row, name in enumerate(self._ways):
@@ -260,9 +236,10 @@ class Sums(Summary):
         self._steps += 1
 
     def episodes(self, batch: Batch) -> Arrays:
-        """Return a column for each measure and window, the last values and the fields."""
-        if self._steps == 0:
-            self._begin(batch)
+        """Return arrays with a row for each episode of a batch that is over.
+
+        They are a column for each measure and window, the last values and the fields.
+        """
         found: Arrays = {}
         for window, sums, counts in zip(self._windows, self._sums, self._counts, strict=True):
             for (name, way), values in zip(self._ways.items(), sums, strict=True):
@@ -272,7 +249,7 @@ class Sums(Summary):
         return {**found, **self._last, **fields}
 
     def totals(self) -> Arrays:
-        """Return the curves."""
+        """Return sums over the episodes: the curves."""
         return {"curves": self._curves} if self._num_curves else {}
 
 
@@ -324,7 +301,7 @@ def rollout(
     settings: Options,
     seeds: Sequence[int],
     rng: np.random.Generator | None = None,
-    summary: Callable[[], Summary] | None = None,
+    summary: Callable[[], Sums] | None = None,
 ) -> Rollout:
     """Play a policy through a batch of episodes.
 
@@ -343,6 +320,7 @@ def rollout(
     """
     kept = (summary or part_of(env_id_of(settings), "protocol").summary)()
     policy, batch = begin_for(make, settings, seeds, kept.simulator)
+    kept.begin(batch)
     decisions = Decisions(policy, np.random.default_rng() if rng is None else rng)
     running = batch.running
     for step in steps(decisions, batch):

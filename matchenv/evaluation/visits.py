@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from matchenv.envs.core.settings import Options
 from matchenv.envs.core.simulator import Simulator, Step
 from matchenv.envs.queue.settings import CENTRE, DEVIATION, SPREAD, Population, QueueSettings
 from matchenv.envs.queue.simulator import QueueSimulator
-from matchenv.evaluation.rollout import REWARD, Batch, Summary
+from matchenv.evaluation.rollout import REWARD, Batch, Sums
 from matchenv.runtime.files import Arrays
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ LONGEST_WAIT = 1000
 CHOICES_BETWEEN = 1000
 
 
-class Visits(Summary):
+class Visits(Sums):
     """Sums over the visits of B runs of the queue.
 
     Its columns are ``reward`` and ``true_reward`` (by the believed and by the true match
@@ -54,34 +55,26 @@ class Visits(Summary):
     ``waits``, shape (groups, LONGEST_WAIT + 1): visits by ticks waited.
     """
 
-    def __init__(self) -> None:
-        self.sums: Floats = np.zeros(0)
-        self.waits = np.zeros((len(GROUPS), LONGEST_WAIT + 1))
-        self.errors: Floats = np.zeros(0)
-        self._reward: Floats = np.zeros(0)
-        self._limits: Floats = np.zeros(0)
-        self._steps = 0
-
     def simulator(self, settings: Options) -> Simulator[Any]:
         """Return a simulator that writes down the visits."""
         assert isinstance(settings, QueueSettings)
         return QueueSimulator(replace(settings, reward=QUALITIES[0]), keep_visits=True)
 
-    def begin(self, settings: QueueSettings, count: int) -> None:
-        """Begin the sums over ``count`` runs."""
-        self.sums = np.zeros((count, len(GROUPS), len(SUMS)))
-        self.errors = np.zeros((count, len(ERROR_GAMES), 2))
-        self._reward = np.zeros(count)
-        self._limits = skill_quantiles(settings.population, np.arange(1, DECILES) / DECILES)
+    def begin(self, batch: Batch) -> None:
+        """Begin the sums over runs that have just begun."""
+        super().begin(batch)
+        self._simulator: Any = batch.simulator
+        self.sums = np.zeros((len(batch), len(GROUPS), len(SUMS)))
+        self.waits = np.zeros((len(GROUPS), LONGEST_WAIT + 1))
+        self.errors = np.zeros((len(batch), len(ERROR_GAMES), 2))
+        population = self._simulator.settings.population
+        self._limits = skill_quantiles(population, np.arange(1, DECILES) / DECILES)
 
     def add(self, batch: Batch, step: Step[Any], running: NDArray[np.bool_]) -> None:
-        """Add the rewards of a step, and now and then the visits."""
-        if self._steps == 0:
-            self.begin(_simulator(batch).settings, len(batch))
-        self._reward += step.reward
-        self._steps += 1
+        """Add a step as ``Sums``, and now and then the visits."""
+        super().add(batch, step, running)
         if self._steps % CHOICES_BETWEEN == 0:
-            self.add_visits(_simulator(batch).taken_visits(batch.state))
+            self.add_visits(self._simulator.taken_visits(batch.state))
 
     def add_visits(self, visits: dict[str, Floats]) -> None:
         """Add visits that have ended, as ``QueueSimulator.taken_visits`` returns them."""
@@ -104,32 +97,23 @@ class Visits(Summary):
 
     def episodes(self, batch: Batch) -> Arrays:
         """Return the columns and the sums."""
-        simulator = _simulator(batch)
-        if self._steps == 0:
-            self.begin(simulator.settings, len(batch))
-        self.add_visits(simulator.taken_visits(batch.state))
-        facts, everyone = simulator.facts(batch.state), self.sums[:, 0]
+        self.add_visits(self._simulator.taken_visits(batch.state))
+        found, everyone = super().episodes(batch), self.sums[:, 0]
         believed, true = (everyone[:, SUMS.index(name)] for name in QUALITIES)
-        costs = self._reward - believed
+        costs = found.pop(REWARD) - believed
         return {
             REWARD: costs + believed,
             "true_reward": costs + true,
             **{name: mean_of(name, everyone) for name in MEANS},
             **{f"error_{games}": share(self.errors[:, k, 1], self.errors[:, k, 0])
                for k, games in enumerate(ERROR_GAMES)},
-            **{name: facts[name].astype(np.float64) for name in simulator.measures},
+            **found,
             "sums": self.sums,
         }  # fmt: skip
 
     def totals(self) -> Arrays:
         """Return the waits."""
         return {"waits": self.waits}
-
-
-def _simulator(batch: Batch) -> QueueSimulator:
-    simulator = batch.simulator
-    assert isinstance(simulator, QueueSimulator)
-    return simulator
 
 
 def mean_of(measure: str, sums: Floats) -> Floats:
@@ -173,20 +157,18 @@ def wait_percentile(waits: Floats, share: float) -> float:
 
 
 def skill_quantiles(population: Population, shares: Floats) -> Floats:
-    """Return quantiles of the true skills of those who log on, by bisection.
+    """Return quantiles of the true skills of those who log on.
 
     Args:
         population: who logs on: a mixture of normals, one for each row.
-        shares: in (0, 1), any shape.
+        shares: in (0, 1), shape (K,).
     """
     rows = population.rows
     deviation = np.hypot(rows[:, SPREAD], rows[:, DEVIATION])
-    reach = 40.0 * float(deviation.max())
-    low = np.full(shares.shape, float(rows[:, CENTRE].min()) - reach)
-    high = np.full(shares.shape, float(rows[:, CENTRE].max()) + reach)
-    for _ in range(100):
-        middle = 0.5 * (low + high)
-        standard = (middle[..., np.newaxis] - rows[:, CENTRE]) / deviation
-        below = ndtr(standard).mean(axis=-1) < shares
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return low
+    reach = 40.0 * deviation.max()
+    ends = rows[:, CENTRE].min() - reach, rows[:, CENTRE].max() + reach
+
+    def more(skill: float, share: float) -> float:
+        return float(ndtr((skill - rows[:, CENTRE]) / deviation).mean()) - share
+
+    return np.array([brentq(more, *ends, args=(each,), xtol=1e-14) for each in shares.tolist()])

@@ -172,11 +172,12 @@ def parsed_options(kind: str, text: str, options: str) -> dict[str, Any]:
         key, separator, value = option.partition("=")
         if not separator or not key:
             raise ValueError(f"options of {kind} {text!r} must be name=value, got {option!r}")
-        arguments[key] = _value(value)
+        arguments[key] = parsed_value(value)
     return arguments
 
 
-def _value(text: str) -> Any:
+def parsed_value(text: str) -> Any:
+    """Return the number, truth value or text that a text stands for."""
     for kind in (int, float):
         with suppress(ValueError):
             return kind(text)

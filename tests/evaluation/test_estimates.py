@@ -19,9 +19,7 @@ from matchenv.evaluation.estimates import (
     detectable_effect,
     estimate,
     estimate_over_priors,
-    holm_adjusted,
     nearer_by,
-    p_value,
     paired_difference,
     ratio_of_means,
     recorded,
@@ -30,8 +28,6 @@ from matchenv.evaluation.estimates import (
     without_luck,
 )
 from matchenv.runtime.files import json_bytes, parsed_json
-
-SHARES = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=8)
 
 
 def test_interval_is_that_of_scipy() -> None:
@@ -71,7 +67,7 @@ def test_a_multiple_has_a_multiple_of_everything() -> None:
 
 def test_texts_of_intervals_have_no_minus_zero() -> None:
     found = estimate(np.array([-1e-9, 1e-9, -1e-9]))
-    assert found.interval_text(2) == "+0.00 [+0.00, +0.00]"
+    assert f"{found:+.2f}" == "+0.00 [+0.00, +0.00]"
     assert f"{found:.1f}" == "0.0 [0.0, 0.0]"
 
 
@@ -125,22 +121,20 @@ def test_luck_of_known_mean_is_taken_off() -> None:
     np.testing.assert_array_equal(without_luck(values, 0.0 * luck), values)
 
 
-def test_p_values_are_those_of_students_test() -> None:
-    values = np.random.default_rng(0).normal(0.3, 1.0, 40)
-    assert p_value(estimate(values), 40) == pytest.approx(stats.ttest_1samp(values, 0.0).pvalue)
-    assert p_value(estimate(np.zeros(5)), 5) == 1.0
-    assert p_value(estimate(np.ones(5)), 5) == 0.0
-
-
-@given(SHARES, st.floats(0.001, 0.5))
-def test_holm_rejects_what_his_steps_reject(p_values: list[float], level: float) -> None:
+@given(st.integers(0, 10**6))
+def test_verdicts_are_holms_on_students_p_values(seed: int) -> None:
     """From the least on, each against the level over those left, until one stands."""
-    rejected = set()
-    for step, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
-        if not p_values[place] * (len(p_values) - step) < level:
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(rng.integers(1, 8), 20)) + rng.normal(0.0, 0.7, size=(1, 1))
+    p_values = stats.ttest_1samp(values, 0.0, axis=1).pvalue
+    expected = ["undecided"] * len(values)
+    for step, place in enumerate(np.argsort(p_values)):
+        if not p_values[place] * (len(values) - step) < 0.05:
             break
-        rejected.add(place)
-    assert set(np.flatnonzero(holm_adjusted(p_values) < level)) == rejected
+        expected[place] = "ahead" if values[place].mean() > 0.0 else "behind"
+    assert verdicts([estimate(each) for each in values], 20) == expected
+    same = [estimate(each) for each in (np.zeros(5), np.ones(5), -np.ones(5))]
+    assert verdicts(same, 5) == ["undecided", "ahead", "behind"]
 
 
 def test_one_question_is_judged_by_its_interval_and_many_more_strictly() -> None:

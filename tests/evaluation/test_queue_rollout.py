@@ -13,9 +13,9 @@ from scipy.stats import norm
 from matchenv.envs.queue.dynamics import OVER
 from matchenv.envs.queue.settings import NormalPopulation, QueueSettings, RatedPopulation
 from matchenv.envs.queue.simulator import QueueSimulator
-from matchenv.evaluation.protocols import load_named
+from matchenv.evaluation.protocols import load_of
 from matchenv.evaluation.registry import policy_named
-from matchenv.evaluation.rollout import rollout
+from matchenv.evaluation.rollout import Batch, rollout
 from matchenv.evaluation.visits import (
     DECILES,
     ERROR_GAMES,
@@ -110,7 +110,7 @@ def test_visits_are_summed_by_group() -> None:
     settings = replace(SETTINGS, horizon=400)
     visits = by_hand(Second(), settings, 8)[1]
     tally = Visits()
-    tally.begin(settings, 1)
+    tally.begin(Batch(settings, [8]))
     half = visits["served"].size // 2
     tally.add_visits(chosen(visits, slice(0, half)))
     tally.add_visits(chosen(visits, slice(half, None)))
@@ -167,8 +167,8 @@ def test_a_choice_that_the_mask_forbids_is_refused() -> None:
 
 
 def test_loads() -> None:
-    assert load_named("thin").options == {"arrival_rate": 0.2}
-    assert (load_named("2.50").name, load_named("2.50").options["arrival_rate"]) == ("2.5", 2.5)
+    assert load_of("thin").options == {"arrival_rate": 0.2}
+    assert (load_of("2.50").name, load_of("2.50").options["arrival_rate"]) == ("2.5", 2.5)
     for bad in ("thinn", "-1", "nan", "0"):
         with pytest.raises(ValueError, match="load"):
-            load_named(bad)
+            load_of(bad)
