@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -274,7 +274,7 @@ def play_families(
     """
     plans = [_plan(family, policies) for family in families]
     jobs = [
-        job._replace(name=f"{family.name}_{job.name}")
+        replace(job, name=f"{family.name}_{job.name}")
         for family, plan in zip(families, plans, strict=True)
         for job in plan.jobs()
     ]

@@ -63,7 +63,8 @@ class Visits(Sums):
     def begin(self, batch: Batch) -> None:
         """Begin the sums over runs that have just begun."""
         super().begin(batch)
-        self._simulator: Any = batch.simulator
+        assert isinstance(batch.simulator, QueueSimulator)
+        self._simulator = batch.simulator
         self.sums = np.zeros((len(batch), len(GROUPS), len(SUMS)))
         self.waits = np.zeros((len(GROUPS), LONGEST_WAIT + 1))
         self.errors = np.zeros((len(batch), len(ERROR_GAMES), 2))

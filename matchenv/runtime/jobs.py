@@ -41,7 +41,8 @@ SETTINGS, BLOCKS = "settings.json", "blocks"
 CLOCK = "clock"
 
 
-class Job(NamedTuple):
+@dataclass(frozen=True)
+class Job:
     """A block of work, seeded by itself.
 
     Attributes:

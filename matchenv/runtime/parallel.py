@@ -133,7 +133,8 @@ def _on_this_machine(
                 theirs.close()
                 _ask(ours, jobs, waiting, asked)
         while asked:
-            for pipe in wait(list(asked)):
+            ready: list[Any] = wait(list(asked))
+            for pipe in ready:
                 number = asked.pop(pipe)
                 try:
                     found, error = pipe.recv()
