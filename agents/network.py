@@ -104,9 +104,9 @@ class Reader(BaseFeaturesExtractor):
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
         """Return the numbers of observations in one row each, for ``split``."""
         flat = observations.new_empty(len(observations), self.features_dim)
-        parts = zip(observations.split(AT_ONCE), flat.split(AT_ONCE), strict=True)
-        for part, place in parts:
-            rows, allowed, context = self.numbers(part)
+        for first in range(0, len(flat), AT_ONCE):
+            place = flat[first : first + AT_ONCE]
+            rows, allowed, context = self.numbers(observations[first : first + AT_ONCE])
             torch.cat((*rows, allowed, torch.stack(tuple(context), dim=1)), dim=1, out=place)
         return flat
 
@@ -470,6 +470,9 @@ class SharedNetwork(nn.Module):
         latent_dim_pi: M, one logit for each action.
         latent_dim_vf: 1.
     """
+
+    # Places of the numbers of a row that the scores read.
+    _numbers: torch.Tensor
 
     def __init__(
         self,
