@@ -10,7 +10,7 @@ import pytest
 
 from matchenv.cli import run_command
 from matchenv.logs import MatchLog, fit, replay_trueskill
-from matchenv.logs.fitting import derivatives
+from matchenv.logs.fitting import derivatives, parameters_of
 from matchenv.logs.forecasts import constant_log_loss
 from matchenv.trueskill import draw_margin_from_probability
 
@@ -121,6 +121,8 @@ def test_what_cannot_be_told_is_said() -> None:
     for name in ("draw_probability", "time_drift", "team_exponent"):
         assert f"{name} cannot be told" in notes
         assert found.parameters[name] == 0.0
+    three = MatchLog.from_games([[["a"], ["b"], ["c"]]], [[1, 2, 3]])
+    assert parameters_of(three)[1]["advantage"] == "some games have more than two sides"
 
 
 def test_coin_tosses_have_no_interval_and_the_command_says_first_that_the_fit_failed(

@@ -57,6 +57,12 @@ def test_sides_of_elo_are_sums_with_the_noise_of_their_members(name: str, spread
     assert_allclose(np.exp(found.log_probability[3]), [win, 1.0 - win - loss, loss], rtol=1e-6)
 
 
+def test_systems_of_weng_and_lin_have_trueskills_parameters_and_elo_its_own() -> None:
+    model = Model(mu=10.0, draw_probability=0.5)
+    starts = [judge(name, LOG, PAIRS, model).start for name in ("weng-lin-pl", "elo")]
+    assert starts == [10.0, 1200.0]
+
+
 def test_quality_of_equals_does_not_fall_with_the_number_of_sides() -> None:
     log = MatchLog.from_games(
         [[["a"], ["b"]], [["c"], ["d"], ["e"], ["f"], ["g"]]], [[1, 2], [1, 2, 3, 4, 5]]
