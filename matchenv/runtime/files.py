@@ -169,9 +169,9 @@ def folder_lock(folder: Path) -> Iterator[None]:
     try:
         lock.acquire()
         temporary_files.add(file)
-        holder = {"pid": os.getpid(), "host": platform.node(), "command": sys.argv}
+        holder = f"process {os.getpid()} on {platform.node()} ({' '.join(sys.argv)})"
         with errors_name(file):
-            file.write_text(json.dumps(holder), encoding="utf-8")
+            file.write_text(holder, encoding="utf-8", errors="backslashreplace")
         for path in folder.rglob(".*.unfinished"):
             if _is_left_behind(path.name):
                 path.unlink(missing_ok=True)
@@ -194,12 +194,10 @@ def folder_lock(folder: Path) -> Iterator[None]:
 
 def _holder(file: Path) -> str:
     """Describe the process that holds a lock."""
-    try:
-        holder = json.loads(file.read_text(encoding="utf-8"))
-        return f"process {holder['pid']} on {holder['host']} ({' '.join(holder['command'])})"
-    except (OSError, ValueError, KeyError, TypeError):
-        # Between taking the lock and writing its name.
-        return "a process that has just begun"
+    with suppress(OSError, ValueError):
+        if holder := file.read_text(encoding="utf-8"):
+            return holder
+    return "a process that has just begun"  # between taking the lock and writing its name
 
 
 def checksum(data: Any, arrays: Mapping[str, NDArray[Any]] | None = None) -> str:
