@@ -143,8 +143,10 @@ def _play(
                 raise optuna.TrialPruned
 
     folder.check_new(config)
+    with folder_lock(folder.path):  # removes what a killed process left there
+        before = folder.read_evaluations()
     try:
-        for each in folder.read_evaluations():
+        for each in before:
             judge({f"evaluation/{name}": value for name, value in each.items()}, each["timesteps"])
         if not folder.policy_file.exists():
             recorder = Recorder(judge)
