@@ -14,14 +14,15 @@ import signal
 import socket
 import threading
 import traceback
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
 from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection, wait
 from typing import Any, TypeAlias, TypeVar
 
 from matchenv.runtime.checks import as_integer
@@ -33,6 +34,8 @@ Job = TypeVar("Job")
 
 LOCAL, RAY = "local", "ray"
 
+# Seconds between two looks at whether all processes live.
+LOOK = 5.0
 # Times that Ray does work again whose process or machine was killed, before it is an error.
 RETRIES = 5
 # Seconds until a cluster that does not answer is an error; Ray would try for minutes.
@@ -85,9 +88,9 @@ class Engine:
         Raises:
             WorkerEnded: if a process ended before its work did; names the job.
         """
-        if self.name != LOCAL:
-            return _on_a_cluster(work, jobs, self.name.partition(":")[2] or None, self.workers)
-        return _on_this_machine(work, jobs, min(self.workers or _cores(), len(jobs)))
+        if self.name == LOCAL:
+            return _on_this_machine(work, jobs, self.workers or _cores())
+        return _on_a_cluster(work, jobs, self.name.partition(":")[2] or None, self.workers)
 
 
 # An argument of functions: processes of this machine (None: one for each core), or an engine.
@@ -95,7 +98,11 @@ Workers: TypeAlias = int | Engine | None
 
 
 def as_engine(workers: Workers) -> Engine:
-    """Return the engine for an engine or a number of processes; refuses a bad number."""
+    """Return the engine for an engine or a number of processes.
+
+    Raises:
+        ValueError: for a bad number.
+    """
     return workers if isinstance(workers, Engine) else Engine(workers=workers)
 
 
@@ -109,61 +116,49 @@ def _cores() -> int:
 def _on_this_machine(
     work: Callable[[Job], Result], jobs: Sequence[Job], workers: int
 ) -> Generator[tuple[int, Result]]:
-    """Yield results as ``Engine.results``; a single worker is this process.
-
-    Each process has a pipe of its own, so that one that is killed, in the middle of a result too,
-    is the end of its pipe and holds up no other.
-    """
+    """Yield results as ``Engine.results``; one worker, or one job, is done in this process."""
+    workers = min(workers, len(jobs))
     if workers < 2:
         for number, job in enumerate(jobs):
             yield number, work(job)
         return
     # Spawned rather than forked: forks inherit the locks of libraries with threads.
     context = multiprocessing.get_context("spawn")
+    others = set(multiprocessing.active_children())
     if hasattr(signal, "pthread_sigmask"):
         # Started by the library, this helper would let signals through again.
         resource_tracker.ensure_running()
-    waiting, asked, processes = iter(range(len(jobs))), dict[Any, int](), []
+    pool = ProcessPoolExecutor(workers, context, _end_with_the_parent)
+    asked: dict[Future[Result], int] = {}
     try:
         with signals_wait():
-            for _ in range(workers):
-                ours, theirs = context.Pipe()
-                processes.append(context.Process(target=_work_here, args=(theirs, work)))
-                processes[-1].start()
-                theirs.close()
-                _ask(ours, jobs, waiting, asked)
+            for number, job in enumerate(jobs):
+                asked[pool.submit(_done, work, job)] = number
+        # This process's own end, so that half a result of a worker that was killed has an end.
+        pool._result_queue._writer.close()  # type: ignore[attr-defined]
+        processes = set(multiprocessing.active_children()) - others
         while asked:
-            ready: list[Any] = wait(list(asked))
-            for pipe in ready:
-                number = asked.pop(pipe)
-                try:
-                    found, error = pipe.recv()
-                except (EOFError, OSError):
-                    where = f"{_name_of(jobs, number)} (is there memory enough?)"
-                    raise WorkerEnded(
-                        f"a worker process was killed, or ended, at {where}"
-                    ) from None
-                if error is not None:
-                    raise error
-                _ask(pipe, jobs, waiting, asked)
-                yield number, found
+            first = list(islice(asked, 2 * workers))  # jobs are begun in order
+            for future in wait(first, LOOK, FIRST_COMPLETED).done:
+                found = future.result()
+                yield asked.pop(future), found
+            # Who was killed in the middle of a result holds the lock of all others.
+            if any(process.exitcode is not None for process in processes):
+                raise BrokenProcessPool
+    except BrokenProcessPool as error:
+        names = " or ".join(_name_of(jobs, each) for each in list(asked.values())[:workers])
+        raise WorkerEnded(
+            f"a worker process was killed, or ended, at {names} (is there memory enough?)"
+        ) from error
     finally:
         with signals_wait():
-            for process in processes:
+            for process in set(multiprocessing.active_children()) - others:
                 process.kill()
-                process.join()
+            pool.shutdown()
 
 
-def _ask(pipe: Any, jobs: Sequence[Any], waiting: Iterator[int], asked: dict[Any, int]) -> None:
-    """Give the next job, if there is one, to the process behind a pipe."""
-    for number in islice(waiting, 1):
-        asked[pipe] = number
-        with suppress(OSError):  # of a process that was killed, who reads its answer will know
-            pipe.send(jobs[number])
-
-
-def _work_here(pipe: Connection, work: Callable[[Any], Any]) -> None:
-    """Do jobs in a process of this machine until it, or its parent, is killed."""
+def _end_with_the_parent() -> None:
+    """Let this worker end when the parent was killed; it would wait for work forever."""
 
     def end() -> None:
         if (parent := multiprocessing.parent_process()) is not None:
@@ -171,23 +166,18 @@ def _work_here(pipe: Connection, work: Callable[[Any], Any]) -> None:
             os._exit(1)
 
     threading.Thread(target=end, daemon=True).start()
-    with suppress(EOFError, OSError):
-        while True:
-            pipe.send(_outcome(work, pipe.recv()))
 
 
-def _outcome(work: Callable[[Any], Any], job: Any) -> tuple[Any, Exception | None]:
-    """Do a job in another process; return its result, or an error that can come back."""
+def _done(work: Callable[[Job], Result], job: Job) -> Result:
+    """Do a job in another process; an error that cannot come back becomes one that can."""
     try:
-        return work(job), None
+        return work(job)
     except Exception as error:
-        text = "".join(traceback.format_exception(error))
-        error.add_note(text)
         try:
             pickle.loads(pickle.dumps(error))
         except Exception:
-            return None, RuntimeError(text)
-        return None, error
+            raise RuntimeError("".join(traceback.format_exception(error))) from None
+        raise
 
 
 def _name_of(jobs: Sequence[Any], number: int) -> str:
@@ -206,7 +196,8 @@ def _on_a_cluster(
         return
     ray = import_module("ray")
     was_connected = ray.is_initialized()
-    waiting, asked = iter(range(len(jobs))), dict[Any, int]()
+    waiting = iter(range(len(jobs)))
+    asked: dict[Any, int] = {}
     try:
         if not was_connected:
             _connect(ray, address)
@@ -220,12 +211,12 @@ def _on_a_cluster(
             (ready,), _ = ray.wait(list(asked), num_returns=1)
             number = asked.pop(ready)
             try:
-                found, error = ray.get(ready)
-            except ray.exceptions.RayError as lost:
-                how = f"ended {RETRIES + 1} times at {_name_of(jobs, number)}: {_first_line(lost)}"
+                found = ray.get(ready)
+            except ray.exceptions.RayTaskError as error:
+                raise error.cause from error
+            except ray.exceptions.RayError as error:
+                how = f"ended {RETRIES + 1} times at {_name_of(jobs, number)}: {_first_line(error)}"
                 raise WorkerEnded(f"processes of the cluster {how}") from None
-            if error is not None:
-                raise error
             yield number, found
     finally:
         with suppress(Exception):  # after a failure the rest is not wanted
@@ -257,19 +248,17 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-def _work_there(
-    there: tuple[dict[str, str], str, Callable[[Any], Any]], job: Any
-) -> tuple[Any, Exception | None]:
+def _work_there(there: tuple[dict[str, str], str, Callable[[Any], Any]], job: Any) -> Any:
     """Do a job in a process of a cluster, if it has the same versions and code."""
     asked, folder, work = there
     here = provenance()
     differing = [f"{key} {here.get(key)!r} and not {asked[key]!r}"
                  for key in asked if here.get(key) != asked[key]]  # fmt: skip
     if differing:
-        return None, ValueError(
+        raise ValueError(
             f"all machines of a cluster must have the same versions and code, and "
             f"{platform.node()} has {', '.join(differing)}"
         )
     with suppress(OSError):  # paths mean the same where the machines share the folder
         os.chdir(folder)
-    return _outcome(work, job)
+    return _done(work, job)

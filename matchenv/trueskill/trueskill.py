@@ -151,7 +151,9 @@ def _game(groups: Iterable[Group], weights: Any) -> tuple[list[Named], list[Team
     """Return the sides by name or place, as lists, and the weights as lists."""
     sides = sides_of("groups", groups)
     try:
-        named = [side if isinstance(side, Mapping) else dict(enumerate(side)) for side in sides]
+        named: list[Named] = [
+            side if isinstance(side, Mapping) else dict(enumerate(side)) for side in sides
+        ]
     except TypeError:
         raise ValueError(
             f"groups must be lists or dicts of (mu, sigma) pairs, got {sides!r}"

@@ -111,7 +111,7 @@ def test_what_fails_there_fails_here(cluster: Any) -> None:
     engine = parallel.Engine(f"ray:{cluster.address}", 1)
     with pytest.raises(ValueError, match="invalid literal for int") as failed:
         list(engine.results(int, ["1", "x", "2", "3"]))
-    assert "in _outcome" in failed.value.__notes__[0]
+    assert "in _done" in str(failed.value.__cause__)
     with pytest.raises(OSError, match=r"ended 6 times at job 1 of 1"):
         list(engine.results(os._exit, [3]))
     assert sorted(engine.results(abs, [-7, 8])) == [(0, 7), (1, 8)]
