@@ -62,8 +62,9 @@ def draws_of_games(log: MatchLog) -> Integers:
     A game of k sides has k - 1 pairs of neighbours when its sides are sorted by rank.
     """
     # A rank is the place of the first side that has it.
-    levels = np.unique(log.game_start[log.team_game] + log.rank)
-    return log.game_size - np.bincount(log.team_game[levels], minlength=log.num_games)
+    has_rank = np.zeros(log.num_teams, dtype=np.bool_)
+    has_rank[log.game_start[log.team_game] + log.rank] = True
+    return log.game_size - np.bincount(log.team_game[has_rank], minlength=log.num_games)
 
 
 def share_of_draws(log: MatchLog) -> float:
