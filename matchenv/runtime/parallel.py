@@ -152,7 +152,8 @@ def _on_this_machine(
         ) from error
     finally:
         with signals_wait():
-            for process in set(multiprocessing.active_children()) - others:
+            # Who has nothing to do ends by itself, and tidies up.
+            for process in set(multiprocessing.active_children()) - others if asked else ():
                 process.kill()
             pool.shutdown()
 
