@@ -143,6 +143,13 @@ def all_equal(rng: np.random.Generator, rows: int, count: int) -> Any:
     return mu, own, np.full_like(prior, 1.5), np.full_like(slack, 0.6)
 
 
+def nearly_equal(rng: np.random.Generator, rows: int, count: int) -> Any:
+    """The bounds leave most opponents, whose scores two sorted orders then find."""
+    mu, own, prior, slack = in_play(rng, rows, count)
+    mu[:, 1:] = mu[:, 1:2] + (mu[:, 1:] - mu[:, 1:2]) * 10.0 ** rng.uniform(-12.0, -1.0)
+    return mu, own, prior if rng.random() < 0.5 else np.full_like(prior, 1.5), slack
+
+
 def few_values(rng: np.random.Generator, rows: int, count: int) -> Any:
     """Many ties: mirrored gaps, duplicates, opponents whose games taught all they can."""
     return (
@@ -181,7 +188,7 @@ def underflowing(rng: np.random.Generator, rows: int, count: int) -> Any:
 
 
 MAKERS = (
-    in_play, far_from_everybody, all_equal, few_values, on_a_lattice, any_scale, shifted,
+    in_play, far_from_everybody, all_equal, nearly_equal, few_values, on_a_lattice, any_scale, shifted,
     underflowing,
 )  # fmt: skip
 
