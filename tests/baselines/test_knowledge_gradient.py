@@ -188,8 +188,8 @@ def underflowing(rng: np.random.Generator, rows: int, count: int) -> Any:
 
 
 MAKERS = (
-    in_play, far_from_everybody, all_equal, nearly_equal, few_values, on_a_lattice, any_scale, shifted,
-    underflowing,
+    in_play, far_from_everybody, all_equal, nearly_equal, few_values, on_a_lattice, any_scale,
+    shifted, underflowing,
 )  # fmt: skip
 
 
