@@ -235,7 +235,7 @@ def played(
         def make(settings: Any, _: Any) -> Any:
             return policy_named(policy, settings) if isinstance(policy, str) else policy
 
-        found.append(rollout(make, settings, seeds, summary=summary).episodes)
+        found.append(rollout(make, settings, seeds, summary=summary))
     return found
 
 

@@ -110,11 +110,11 @@ class Comparison:
         many episodes find in 80 % of all tries; the ``verdict``, ahead of the policy compared
         against, behind or undecided, by Holm's rule over all cells and policies but the oracle
         (``""`` for both of these); ``share_closed`` of the distance from the lower mark to the
-        upper one, NaN without marks; ``decisions_per_second`` of one process, NaN where nothing
-        was timed; then the mean of each measure, and further numbers of the environment.
+        upper one, NaN without marks; then the mean of each measure, and further numbers of the
+        environment.
         """
         kind, against, found, judged = self.protocol, self.against, [], []
-        for (i, cell), (p, policy) in product(enumerate(self.cells), enumerate(self.policies)):
+        for (i, cell), policy in product(enumerate(self.cells), self.policies):
             mine, *marks = (self.values(kind.measure, i, each) for each in (policy, *kind.marks))
             # By the measure that policies are judged by, and by the same under the beliefs.
             difference, believed = (
@@ -129,7 +129,6 @@ class Comparison:
                 detectable=detectable_effect(difference, self.episodes),
                 verdict="",
                 share_closed=share_closed(mine, *marks) if marks else math.nan,
-                decisions_per_second=float(self.rows.decisions_per_second[i, p]),
             )
             for each in self.shown:
                 standing[each.measure] = estimate(self.values(each.measure, i, policy))
@@ -147,18 +146,8 @@ class Comparison:
         """Return the standing of one policy in the cell of this number."""
         return self.standings[cell * len(self.policies) + self.policies.index(policy)]
 
-    @property
-    def kept(self) -> list[Record]:
-        """The standings as files hold them: without the decisions a second, which no two share."""
-        return [Record({name: value for name, value in each.items()
-                        if name != "decisions_per_second"}) for each in self.standings]  # fmt: skip
-
-    def table(self, *, timing: bool = True) -> str:
-        """Return a table for each cell, a line for each policy.
-
-        Args:
-            timing: with decisions per second.
-        """
+    def table(self) -> str:
+        """Return a table for each cell, a line for each policy."""
         sizes = ", ".join(f"{name} {getattr(self.settings, name):,}"
                           for name in self.settings.sizes
                           if name not in self.cells[0].options)  # fmt: skip
@@ -173,7 +162,7 @@ class Comparison:
             low, high = self.protocol.marks
             lines.append(f"gap closed: of the distance from {low} to {high}")
         measures = (*self.shown, *(self.further.NUMBERS if self.further else ()))
-        shown = columns(self.against, self.protocol, measures, timing=timing)
+        shown = columns(self.against, self.protocol, measures)
         for i, cell in enumerate(self.cells):
             standings = [self.standing(i, policy) for policy in self.policies]
             lines += ["", cell.title, *text_table(shown, standings)]
@@ -183,27 +172,26 @@ class Comparison:
 
     def files(self) -> Iterable[tuple[str, bytes]]:
         """Yield the result files: the standings as text, CSV and JSON, and the episodes."""
-        standings = self.kept
         more = {"groups": self.further.group_standings(self)} if self.further else {}
         content = {
             **self.asked,
             "against": self.against,
             "confidence": CONFIDENCE,
             "versions": versions("gymnasium"),
-            "standings": standings,
+            "standings": self.standings,
             **more,
         }
         yield from self.rows.files().items()
-        yield "comparison.txt", f"{self.table(timing=False)}\n".encode()
+        yield "comparison.txt", f"{self.table()}\n".encode()
         yield "comparison.json", json_bytes(content, checked=True)
-        for name, records in {"comparison": standings, **more}.items():
+        for name, records in {"comparison": self.standings, **more}.items():
             yield f"{name}.csv", records_csv([columns_of(each) for each in records])
         if self.further:
             yield from self.further.files(self.rows)
 
 
-def columns(against: str, kind: Protocol, shown: Iterable[Shown], *, timing: bool) -> list[Column]:
-    """Return the columns of a table of standings; decisions per second with ``timing``."""
+def columns(against: str, kind: Protocol, shown: Iterable[Shown]) -> list[Column]:
+    """Return the columns of a table of standings."""
 
     def mean_text(each: Shown, standing: Record) -> str:
         value = standing[each.measure]
@@ -213,10 +201,6 @@ def columns(against: str, kind: Protocol, shown: Iterable[Shown], *, timing: boo
     def detectable(standing: Record) -> str:
         known = standing.policy != against and math.isfinite(standing.detectable)
         return f"{standing.detectable:.2f}" if known else ""
-
-    def speed(standing: Record) -> str:
-        rate = standing.decisions_per_second
-        return f"{rate:,.0f}" if math.isfinite(rate) else "-"
 
     def gap_text(standing: Record) -> str:
         share = standing.share_closed  # far below its lower end it says nothing
@@ -232,7 +216,6 @@ def columns(against: str, kind: Protocol, shown: Iterable[Shown], *, timing: boo
         Column("verdict", "{verdict}", 9),
         *([Column("gap closed", gap_text)] if kind.marks else []),
         *measures[kind.leading :],
-        *([Column("decisions/s", speed)] if timing else []),
     ]
 
 

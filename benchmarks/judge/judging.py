@@ -263,7 +263,7 @@ def judge(
                 favourites=favourites_of(log, qualities),
             ),
             load=load,
-            standings=comparison.kept,
+            standings=comparison.standings,
             groups=group_standings(comparison),
             environment=comparison.asked["environment"],
             runs=comparison.episodes,

@@ -93,7 +93,7 @@ def compare_section(folder: Path) -> Section:
         lines = ((policy, *zip(*mine, strict=True)) for policy, mine in pairs.items())
         front = new_figure(*FRONT, lines, "lines+markers")
         blocks.append(Block("Quality against waiting", front, "A policy's points are the loads."))
-    columns = (Column("cell", "{title}"), *standing_columns(against, kind, known, timing=False))
+    columns = (Column("cell", "{title}"), *standing_columns(against, kind, known))
     return Section(
         title=f"compare: {folder.name}",
         lead=(

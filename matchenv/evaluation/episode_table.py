@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -12,15 +12,12 @@ from numpy.typing import NDArray
 
 from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.cells import Cell
-from matchenv.evaluation.rollout import ALL, PolicyMaker, Sums, column_of, rollout
-from matchenv.evaluation.seeds import policy_key, sequence_of
+from matchenv.evaluation.rollout import ALL, TOTAL, Sums, column_of, rollout
+from matchenv.evaluation.seeds import policy_key, stream_of
 from matchenv.runtime.files import Arrays, columns_csv, npz_bytes
-from matchenv.runtime.jobs import CLOCK, Job, Store
+from matchenv.runtime.jobs import Job, Store
 
 Floats = NDArray[np.float64]
-
-# Names of sums over a block begin so.
-TOTAL = "total/"
 
 
 @dataclass(frozen=True)
@@ -72,11 +69,11 @@ class Plan:
                 f"{cell.name}_policy{p:02d}_prior{block.prior:03d}_episode{block.first:06d}",
                 len(block.seeds),
                 partial(
-                    arrays_of,
+                    rollout,
                     candidate.make,
                     self.settings_of(cell, block.prior),
                     block.seeds,
-                    sequence_of(self.seed, *block.policy_stream, *policy_key(candidate.label)),
+                    stream_of(self.seed, *block.policy_stream, *policy_key(candidate.label)),
                     self.summary,
                 ),
                 candidate.identity is not None,
@@ -85,19 +82,6 @@ class Plan:
             for p, candidate in enumerate(self.candidates)
             for block in self.blocks
         ]
-
-
-def arrays_of(
-    make: PolicyMaker,
-    settings: Any,
-    seeds: Sequence[int],
-    stream: np.random.SeedSequence,
-    summary: Callable[[], Sums] | None,
-) -> Arrays:
-    """Return the arrays of a rollout, a clock, and sums whose names begin with ``TOTAL``."""
-    found = rollout(make, settings, seeds, np.random.default_rng(stream), summary)
-    totals = {f"{TOTAL}{name}": values for name, values in found.totals.items()}
-    return {**found.episodes, **totals, CLOCK: np.array([found.decisions, found.seconds])}
 
 
 @dataclass(frozen=True)
@@ -109,7 +93,6 @@ class EpisodeTable:
         policies: labels of the policies, P.
         seeds: of the episodes, the same in all cells, shape (R, E) for R draws of the prior.
         arrays: by name, shape (C, P, R, E, ...): what the summary keeps of each episode.
-        decisions_per_second: of one process, shape (C, P); NaN where nothing was timed.
         totals: by name, shape (C, P, R, ...): sums over the episodes.
     """
 
@@ -117,7 +100,6 @@ class EpisodeTable:
     policies: tuple[str, ...]
     seeds: NDArray[np.uint64]
     arrays: Arrays
-    decisions_per_second: Floats
     totals: Arrays = field(default_factory=dict)
 
     @property
@@ -166,10 +148,6 @@ def play(plan: Plan, store: Store) -> EpisodeTable:
     played = store.results(plan.jobs())
     priors = 1 + max(block.prior for block in plan.blocks)
     shape = (len(plan.cells), len(plan.candidates), priors)
-    clocks = np.stack([each.pop(CLOCK, np.zeros(2)) for each in played])
-    decisions, seconds = np.moveaxis(clocks.reshape(*shape[:2], -1, 2).sum(axis=2), -1, 0)
-    rates = np.full(shape[:2], np.nan)
-    np.divide(decisions, seconds, out=rates, where=seconds > 0.0)
     arrays, totals = dict[str, Any](), dict[str, Any]()
     for name in played[0]:
         found = [each[name] for each in played]
@@ -182,4 +160,4 @@ def play(plan: Plan, store: Store) -> EpisodeTable:
             arrays[name] = rows.reshape(*shape, -1, *rows.shape[1:])
     seeds = np.concatenate([np.array(block.seeds, dtype=np.uint64) for block in plan.blocks])
     labels = tuple(candidate.label for candidate in plan.candidates)
-    return EpisodeTable(plan.cells, labels, seeds.reshape(priors, -1), arrays, rates, totals)
+    return EpisodeTable(plan.cells, labels, seeds.reshape(priors, -1), arrays, totals)

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import inspect
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +36,9 @@ REWARD = "reward"
 
 # The window of all steps.
 ALL = "all"
+
+# Names of sums over episodes begin so, among arrays with a row for each episode.
+TOTAL = "total/"
 
 # Deviation of an initial belief that knows player 0's skill.
 KNOWN_SIGMA = 1e-3
@@ -97,7 +99,7 @@ class Batch:
 
 
 class Decisions:
-    """A policy that is asked before each step, with a clock.
+    """A policy that is asked before each step.
 
     A policy with ``act`` reads what the simulator's ``view`` gives, in float64; one with
     ``choose`` alone is asked about each queue (``waiting_players``); any other reads observations,
@@ -111,14 +113,11 @@ class Decisions:
         ValueError: for a policy without such a method.
 
     Attributes:
-        count: choices that were timed: all but the first, which may compile or load.
-        seconds: their time.
         knows_masks: whether it sees the allowed actions apart from observations. The actions of
             one that does not are replaced where the masks forbid them.
     """
 
     def __init__(self, policy: Any, rng: np.random.Generator | None = None) -> None:
-        self.count, self.seconds = 0, 0.0
         self._policy, self._rng = policy, rng
         self._method = method_of(policy)
         self._takes_masks = _takes_masks(getattr(policy, self._method))
@@ -128,25 +127,17 @@ class Decisions:
 
     def of(self, batch: Batch) -> Any:
         """Return actions for the episodes of a batch, always the same one."""
-        start, simulator, state = time.perf_counter(), batch.simulator, batch.state
+        simulator, state = batch.simulator, batch.state
         masks = simulator.masks(state) if self._takes_masks else None
         among = {} if masks is None else {"action_masks": masks}
         if self._method == "act":
-            actions = self._policy.act(*simulator.view(state), rng=self._rng, **among)
-        elif self._method == "choose":
-            actions = self._choose(batch)
-        else:
-            actions, self._memory = self._policy.predict(
-                simulator.observe(state),
-                self._memory,
-                np.full(len(batch), self._first),
-                deterministic=True,
-                **among,
-            )
-        if not self._first:
-            self.seconds += time.perf_counter() - start
-            self.count += int(np.count_nonzero(batch.running))
-        self._first = False
+            return self._policy.act(*simulator.view(state), rng=self._rng, **among)
+        if self._method == "choose":
+            return self._choose(batch)
+        begins, self._first = np.full(len(batch), self._first), False
+        actions, self._memory = self._policy.predict(
+            simulator.observe(state), self._memory, begins, deterministic=True, **among
+        )
         return actions
 
     def _choose(self, batch: Batch) -> Integers:
@@ -181,7 +172,7 @@ class Sums:
         windows: steps to sum over, by name: a column ends in the name of its window, but for
             ``ALL``. None for all steps.
         curves: number of steps at which to keep sums over the episodes, of the values and of
-            their squares: the total ``curves``, shape (K, N, 2), without those of ``LAST``.
+            their squares: ``total/curves``, shape (K, N, 2), without those of ``LAST``.
         fields: fields of the state after the last step to keep too.
     """
 
@@ -235,10 +226,11 @@ class Sums:
             np.copyto(last, found[name], where=running)
         self._steps += 1
 
-    def episodes(self, batch: Batch) -> Arrays:
-        """Return arrays with a row for each episode of a batch that is over.
+    def arrays(self, batch: Batch) -> Arrays:
+        """Return what was kept of a batch that is over.
 
-        They are a column for each measure and window, the last values and the fields.
+        A row for each episode: a column for each measure and window, the last values and the
+        fields. Names of sums over the episodes begin with ``TOTAL``.
         """
         found: Arrays = {}
         for window, sums, counts in zip(self._windows, self._sums, self._counts, strict=True):
@@ -246,33 +238,13 @@ class Sums:
                 share = np.maximum(counts, 1.0) if way == MEAN else 1.0
                 found[column_of(name, window)] = values / share
         fields = {name: getattr(batch.state, name).copy() for name in self._fields}
-        return {**found, **self._last, **fields}
-
-    def totals(self) -> Arrays:
-        """Return sums over the episodes: the curves."""
-        return {"curves": self._curves} if self._num_curves else {}
+        totals = {f"{TOTAL}curves": self._curves} if self._num_curves else {}
+        return {**found, **self._last, **fields, **totals}
 
 
 def column_of(measure: str, window: str = ALL) -> str:
     """Return the column of a measure over a window of steps."""
     return measure if window == ALL else f"{measure}_{window}"
-
-
-@dataclass(frozen=True)
-class Rollout:
-    """Results of a policy on a batch of episodes.
-
-    Attributes:
-        episodes: arrays with a row for each episode, as the summary names them.
-        totals: sums over the episodes.
-        decisions: choices that were timed.
-        seconds: their time.
-    """
-
-    episodes: Arrays
-    totals: Arrays
-    decisions: int
-    seconds: float
 
 
 def begin_for(
@@ -302,7 +274,7 @@ def rollout(
     seeds: Sequence[int],
     rng: np.random.Generator | None = None,
     summary: Callable[[], Sums] | None = None,
-) -> Rollout:
+) -> Arrays:
     """Play a policy through a batch of episodes.
 
     Every policy meets the same instances and the same luck: they follow from the seeds of the
@@ -315,6 +287,9 @@ def rollout(
         rng: for a stochastic policy.
         summary: makes what keeps the results; None for that of the environment.
 
+    Returns:
+        The summary's ``arrays``.
+
     Raises:
         ValueError: for a choice that is not allowed.
     """
@@ -326,7 +301,7 @@ def rollout(
     for step in steps(decisions, batch):
         kept.add(batch, step, running)
         running = batch.running
-    return Rollout(kept.episodes(batch), kept.totals(), decisions.count, decisions.seconds)
+    return kept.arrays(batch)
 
 
 def check_can_play(label: str, make: PolicyMaker, settings: Options) -> None:

@@ -28,19 +28,14 @@ TRAINING, EVALUATION = 2**64, 2**65
 ENVIRONMENTS = 2**20
 
 
-def sequence_of(seed: int, *key: int) -> np.random.SeedSequence:
-    """Return the source of one random stream.
+def stream_of(seed: int, *key: int) -> np.random.Generator:
+    """Return the generator of one random stream.
 
     Args:
         seed: as the user typed it, >= 0.
         key: purpose of the stream, as numbers.
     """
-    return np.random.SeedSequence(seed, spawn_key=key)
-
-
-def stream_of(seed: int, *key: int) -> np.random.Generator:
-    """Return the generator of one random stream; arguments as ``sequence_of``."""
-    return np.random.default_rng(sequence_of(seed, *key))
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
 def policy_key(label: str) -> tuple[int, ...]:
@@ -63,7 +58,7 @@ def episode_seeds(
         key: purpose of the episodes; the default is a comparison's.
     """
     return [
-        int(sequence_of(seed, *key, episode).generate_state(1, np.uint64)[0])
+        int(np.random.SeedSequence(seed, spawn_key=(*key, episode)).generate_state(1, np.uint64)[0])
         for episode in range(first, first + count)
     ]
 

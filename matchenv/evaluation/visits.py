@@ -14,7 +14,7 @@ from matchenv.envs.core.settings import Options
 from matchenv.envs.core.simulator import Simulator, Step
 from matchenv.envs.queue.settings import CENTRE, DEVIATION, SPREAD, Population, QueueSettings
 from matchenv.envs.queue.simulator import QueueSimulator
-from matchenv.evaluation.rollout import REWARD, Batch, Sums
+from matchenv.evaluation.rollout import REWARD, TOTAL, Batch, Sums
 from matchenv.runtime.files import Arrays
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ class Visits(Sums):
     Its columns are ``reward`` and ``true_reward`` (by the believed and by the true match
     qualities, minus the costs), the ``MEANS``, the squared errors of newcomers' means after
     ``ERROR_GAMES``, ``queued`` and ``abandoned`` (numbers of players); NaN where there was
-    nothing to measure. Further arrays are ``sums``, shape (B, groups, ``SUMS``), and the total
-    ``waits``, shape (groups, LONGEST_WAIT + 1): visits by ticks waited.
+    nothing to measure. Further arrays are ``sums``, shape (B, groups, ``SUMS``), and
+    ``total/waits``, shape (groups, LONGEST_WAIT + 1): visits by ticks waited.
     """
 
     def simulator(self, settings: Options) -> Simulator[Any]:
@@ -96,10 +96,10 @@ class Visits(Sums):
             for column, value in enumerate((np.ones(run.size), squared)):
                 self.errors[:, k, column] += np.bincount(run[chosen], value[chosen], count)
 
-    def episodes(self, batch: Batch) -> Arrays:
+    def arrays(self, batch: Batch) -> Arrays:
         """Return the columns and the sums."""
         self.add_visits(self._simulator.taken_visits(batch.state))
-        found, everyone = super().episodes(batch), self.sums[:, 0]
+        found, everyone = super().arrays(batch), self.sums[:, 0]
         believed, true = (everyone[:, SUMS.index(name)] for name in QUALITIES)
         costs = found.pop(REWARD) - believed
         return {
@@ -110,11 +110,8 @@ class Visits(Sums):
                for k, games in enumerate(ERROR_GAMES)},
             **found,
             "sums": self.sums,
+            f"{TOTAL}waits": self.waits,
         }  # fmt: skip
-
-    def totals(self) -> Arrays:
-        """Return the waits."""
-        return {"waits": self.waits}
 
 
 def mean_of(measure: str, sums: Floats) -> Floats:

@@ -37,9 +37,6 @@ from matchenv.runtime.provenance import provenance
 FORMAT = 2
 SETTINGS, BLOCKS = "settings.json", "blocks"
 
-# Array of times in seconds; never written, since no two runs have the same.
-CLOCK = "clock"
-
 
 @dataclass(frozen=True)
 class Job:
@@ -145,7 +142,7 @@ class Store(NamedTuple):
             jobs: independent of each other, each with a name of its own.
 
         Returns:
-            The arrays of each job, in the order of the jobs; ``CLOCK`` only of those done now.
+            The arrays of each job, in the order of the jobs.
 
         Raises:
             OSError: if a result cannot be written, a full disk included; the finished ones stay.
@@ -165,8 +162,7 @@ class Store(NamedTuple):
                 job = missing[number]
                 known[job.name] = arrays
                 if job.name in kept:
-                    lasting = {key: array for key, array in arrays.items() if key != CLOCK}
-                    write_bytes(kept[job.name], npz_bytes(lasting, [self.key, job.name]))
+                    write_bytes(kept[job.name], npz_bytes(arrays, [self.key, job.name]))
                 bar.update(job.count)
         return [known[job.name] for job in jobs]
 

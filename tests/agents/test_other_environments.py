@@ -52,7 +52,7 @@ def test_the_command_trains_a_ranker_that_plays_any_number_of_items(tmp_path, ca
     assert policy.settings == RankingSettings(num_items=5, horizon=16)
     barred = RankingSettings(num_items=7, horizon=9, max_games_per_pair=1, goal="top", k=2)
     plays = policy.for_settings(barred)
-    found = rollout(lambda *_: plays, barred, [1, 2, 3]).episodes  # refuses pairs that met
+    found = rollout(lambda *_: plays, barred, [1, 2, 3])  # refuses pairs that met
     assert (found["true_loss"] >= 0.0).all()
     after = ["train", "--env", RANKING, *words, "--start-from", f"{out}/seed0",
              "--out", str(tmp_path / "fine")]  # fmt: skip

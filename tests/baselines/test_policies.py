@@ -272,7 +272,7 @@ def test_rollouts_pass_the_mask_to_every_policy() -> None:
             range(4),
             np.random.default_rng(0),
         )
-        assert all(np.isfinite(values).all() for values in found.episodes.values())
+        assert all(np.isfinite(values).all() for values in found.values())
     rollout(lambda *_: MaskReader(), options, range(4))
 
 

@@ -57,7 +57,7 @@ def games_of(settings: StudySettings, name: str, policy: int = 0) -> np.ndarray:
         settings.candidates[policy].make, *problem_of(settings, name), np.random.default_rng(0),
         lambda: Sums(MEASURES, windows),
     )  # fmt: skip
-    columns = [[found.episodes[column_of(each, n)] for n in windows] for each in MEASURES]
+    columns = [[found[column_of(each, n)] for n in windows] for each in MEASURES]
     return np.array(columns).transpose(2, 0, 1)
 
 

@@ -42,8 +42,7 @@ def table_of(games: np.ndarray, policies: tuple[str, ...]) -> EpisodeTable:
     }  # fmt: skip
     curves = np.stack([games.sum(axis=3), (games**2).sum(axis=3)], axis=-1)
     seeds = np.zeros(games.shape[2:4], dtype=np.uint64)
-    rates = np.zeros(games.shape[:2])
-    return EpisodeTable(CELLS[: len(games)], policies, seeds, columns, rates, {"curves": curves})
+    return EpisodeTable(CELLS[: len(games)], policies, seeds, columns, {"curves": curves})
 
 
 @cache

@@ -85,7 +85,7 @@ def test_each_run_is_that_of_a_queue_alone(name: str, reward: str) -> None:
         own = {"own": Second, "observing": Lowest}
         return own[name]() if name in own else policy_named(name, asked)
 
-    found = rollout(make, settings, SEEDS).episodes
+    found = rollout(make, settings, SEEDS)
     for row, seed in enumerate(SEEDS):
         total, visits = by_hand(make(settings), settings, seed)
         paid = found["reward"] if reward == "match_quality" else found["true_reward"]
