@@ -27,12 +27,10 @@ from matchenv.benchmarks.bench.protocol import (
     protocol_digest,
 )
 from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.candidates import Candidate, candidates_of
-from matchenv.evaluation.cells import cells_of
 from matchenv.evaluation.episode_table import Block, Plan
 from matchenv.evaluation.estimates import CONFIDENCE, Estimate, Record, ratio_of_means
-from matchenv.evaluation.protocols import HIGH_END, LOW_END
-from matchenv.evaluation.registry import adapted
+from matchenv.evaluation.protocols import HIGH_END, LOW_END, cells_of
+from matchenv.evaluation.registry import Candidate, adapted, candidates_of
 from matchenv.evaluation.rollout import Sums, TrueSkills
 from matchenv.evaluation.seeds import BENCH, INSTANCES, POLICIES, episode_seeds
 from matchenv.evaluation.tables import Column, markdown_table, text_table

@@ -17,9 +17,7 @@ from numpy.typing import NDArray
 from matchenv.envs import env_id_of, part_of, simulator_of
 from matchenv.envs.core.settings import Options
 from matchenv.envs.queue.settings import Population
-from matchenv.evaluation.candidates import candidates_of
-from matchenv.evaluation.cells import Cell
-from matchenv.evaluation.episode_table import Block, EpisodeTable, Plan, play
+from matchenv.evaluation.episode_table import Block, Cell, EpisodeTable, Plan, play
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
     Estimate,
@@ -32,7 +30,7 @@ from matchenv.evaluation.estimates import (
     verdicts,
 )
 from matchenv.evaluation.protocols import Protocol, Shown
-from matchenv.evaluation.registry import ONE_PLAYER, known_policies
+from matchenv.evaluation.registry import ONE_PLAYER, candidates_of, known_policies
 from matchenv.evaluation.seeds import INSTANCES, POLICIES, REPORT, episode_seeds, spans_of
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.checks import as_integer

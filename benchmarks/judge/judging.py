@@ -17,7 +17,6 @@ from matchenv.benchmarks.judge.evenness import favourites_of, group_evenness, qu
 from matchenv.benchmarks.judge.service import arrivals_of, population_of, read_rule
 from matchenv.benchmarks.judge.text import judgement_text
 from matchenv.envs.queue.settings import QueueSettings
-from matchenv.evaluation.candidates import Candidate, candidates_of
 from matchenv.evaluation.episode_table import play
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
@@ -28,7 +27,7 @@ from matchenv.evaluation.estimates import (
     verdicts,
 )
 from matchenv.evaluation.protocols import load_of
-from matchenv.evaluation.registry import QUEUE, expanded, family_of
+from matchenv.evaluation.registry import QUEUE, candidate_of, candidates_of, expanded, family_of
 from matchenv.evaluation.seeds import REPORT, TUNING
 from matchenv.evaluation.visits import GROUPS, group_values
 from matchenv.logs import fit, replay_trueskill, smooth
@@ -196,7 +195,7 @@ def judge(
     if model is not None:
         replay_trueskill(log, **model)  # refuses what it cannot take
     rule = None if settings.rule is None else read_rule(settings.rule, load.tick_minutes)
-    present = rule or Candidate.named(NOBODY_WAITS)
+    present = rule or candidate_of(NOBODY_WAITS, QUEUE)
     players = candidates_of(policies, QueueSettings.checked()) if policies else ()
     asked = {
         "command": "judge",

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from matchenv.agents.config_file import parsed
 from matchenv.benchmarks.judge import JudgeSettings
 from matchenv.envs.queue.settings import QueueSettings, RatedPopulation
-from matchenv.evaluation.candidates import Candidate, candidates_of
 from matchenv.evaluation.estimates import Record
-from matchenv.evaluation.registry import POLICIES, QUEUE
+from matchenv.evaluation.registry import POLICIES, QUEUE, Candidate, candidates_of
 from matchenv.evaluation.rollout import rollout
 from matchenv.logs import TrueSkillReplay
 from matchenv.logs.games import SECONDS_PER_DAY

@@ -16,7 +16,6 @@ from matchenv.benchmarks.limits.fair_charges import best_split, opponents_of, pa
 from matchenv.envs.one_player.priors import check_named
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.one_player.simulator import OnePlayer, wins_ahead
-from matchenv.evaluation.candidates import Candidate
 from matchenv.evaluation.episode_table import EpisodeTable, play
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
@@ -27,7 +26,7 @@ from matchenv.evaluation.estimates import (
     without_luck,
 )
 from matchenv.evaluation.protocols import HIGH_END, LOW_END
-from matchenv.evaluation.registry import ONE_PLAYER
+from matchenv.evaluation.registry import ONE_PLAYER, Candidate
 from matchenv.evaluation.rollout import Batch, Sums
 from matchenv.evaluation.seeds import spans_of
 from matchenv.evaluation.tables import Column, text_table

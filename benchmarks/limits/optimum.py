@@ -25,8 +25,6 @@ from scipy.special import ndtr
 from matchenv.belief import DEFAULT_BELIEF, MU, SIGMA, GameConstants
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.candidates import Candidate, candidates_of
-from matchenv.evaluation.cells import cells_of
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
     Record,
@@ -34,6 +32,8 @@ from matchenv.evaluation.estimates import (
     estimate,
     paired_difference,
 )
+from matchenv.evaluation.protocols import cells_of
+from matchenv.evaluation.registry import Candidate, candidates_of
 from matchenv.evaluation.rollout import Batch, belief_of, one_thread
 from matchenv.evaluation.seeds import TRUTHS, episode_seeds, spans_of, stream_of
 from matchenv.evaluation.tables import Column, text_table

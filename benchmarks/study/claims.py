@@ -19,8 +19,8 @@ from matchenv.benchmarks.study.settings import (
     middle_places,
     place_at_share,
 )
-from matchenv.evaluation.cells import ordinal
 from matchenv.evaluation.estimates import AHEAD, BEHIND, Estimate, Record, verdicts
+from matchenv.evaluation.protocols import ordinal
 
 if TYPE_CHECKING:
     from matchenv.benchmarks.study.results import CellResult

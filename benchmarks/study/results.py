@@ -22,8 +22,7 @@ from matchenv.benchmarks.study.settings import (
 from matchenv.envs.core.simulator import SUM
 from matchenv.envs.one_player.settings import place_of_rank
 from matchenv.envs.one_player.simulator import OnePlayer
-from matchenv.evaluation.cells import Cell
-from matchenv.evaluation.episode_table import EpisodeTable, play
+from matchenv.evaluation.episode_table import Cell, EpisodeTable, play
 from matchenv.evaluation.estimates import (
     Curve,
     Estimate,

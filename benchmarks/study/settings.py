@@ -15,9 +15,9 @@ from scipy.special import log_ndtr, ndtr
 from matchenv.belief import GameConstants, IndependentBelief, register
 from matchenv.envs.one_player.priors import PRIORS, DrawnPrior, check_named, prior_of
 from matchenv.envs.one_player.settings import RANKINGS, Settings
-from matchenv.evaluation.candidates import Candidate, candidates_of
-from matchenv.evaluation.cells import Cell, cells_of
-from matchenv.evaluation.episode_table import Block, Plan
+from matchenv.evaluation.episode_table import Block, Cell, Plan
+from matchenv.evaluation.protocols import cells_of
+from matchenv.evaluation.registry import Candidate, candidates_of
 from matchenv.evaluation.rollout import ALL, Sums
 from matchenv.evaluation.seeds import (
     REPORT,

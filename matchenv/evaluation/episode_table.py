@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -10,14 +10,30 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.evaluation.candidates import Candidate
-from matchenv.evaluation.cells import Cell
+from matchenv.evaluation.registry import Candidate
 from matchenv.evaluation.rollout import ALL, TOTAL, Sums, column_of, rollout
 from matchenv.evaluation.seeds import policy_key, stream_of
 from matchenv.runtime.files import Arrays, columns_csv, npz_bytes
 from matchenv.runtime.jobs import Job, Store
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One set-up in which policies are compared.
+
+    Attributes:
+        name: in names of files.
+        title: as a heading.
+        labels: in tables, by column.
+        options: of the environment in it, by name.
+    """
+
+    name: str
+    title: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

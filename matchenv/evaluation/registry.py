@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from pkgutil import resolve_name
@@ -15,6 +17,7 @@ from numpy.typing import ArrayLike
 from matchenv.envs import env_id_of
 from matchenv.envs.core.settings import Options
 from matchenv.envs.one_player.settings import Settings
+from matchenv.evaluation.rollout import TrueSkills, check_can_play, method_of
 from matchenv.runtime.object_spec import (
     build_object,
     is_object_spec,
@@ -22,7 +25,7 @@ from matchenv.runtime.object_spec import (
     parsed_options,
     parsed_value,
 )
-from matchenv.runtime.provenance import module_files
+from matchenv.runtime.provenance import digest_of, module_files
 
 ONE_PLAYER, QUEUE, RANKING = "Matchmaking-v0", "MatchmakingQueue-v0", "Ranking-v0"
 
@@ -66,8 +69,6 @@ RESERVATION = "reservation"
 # Settings of the environment that a policy is made with, if its constructor takes them.
 GIVEN = ("num_opponents", "capacity", "horizon", "beta", "draw_margin", "tau", "belief")
 
-# By which a policy chooses, the preferred first.
-METHODS = ("act", "choose", "predict")
 BRACES = re.compile(r"\{([^{}]*)\}")
 
 
@@ -175,18 +176,6 @@ def _reserved(text: str, options: str, settings: Any) -> Any:
     return build_object("policy", text, kind, "", {"policy": policy, **own})
 
 
-def method_of(policy: Any) -> str:
-    """Return the method by which a policy chooses.
-
-    Raises:
-        ValueError: for a policy without one of ``METHODS``.
-    """
-    for name in METHODS:
-        if callable(getattr(policy, name, None)):
-            return name
-    raise ValueError(f"policy must have a method act, choose or predict, {policy!r} has none")
-
-
 def adapted(policy: Any, settings: Options) -> Any:
     """Return a policy for an environment: what its ``for_settings`` returns, or itself.
 
@@ -244,3 +233,92 @@ def family_of(label: str) -> str:
     values = {each: parsed_value(each.partition("=")[2]) for each in options.split(",") if each}
     return " ".join([name, *(each for each, value in values.items()
                              if isinstance(value, str | bool))])  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A policy to be played.
+
+    Attributes:
+        label: its name in tables and files.
+        make: makes it from settings and true skills, fresh for the episodes that it is to play;
+            can be pickled.
+        identity: tells its results from those of another policy of that label; None where
+            nothing can, so that no results of it are kept for another time.
+    """
+
+    label: str
+    make: Callable[..., Any]
+    identity: str | None
+
+
+def candidate_of(given: Any, env_id: str = ONE_PLAYER) -> Candidate:
+    """Return the policy that was given: itself, a name, a path, or an object with a ``name``.
+
+    Each batch of episodes gets a copy of an object: one with a memory must not carry it from one
+    batch into another.
+
+    Raises:
+        ValueError: for anything else.
+    """
+    if isinstance(given, Candidate):
+        return given
+    if isinstance(given, str | Path):
+        text, files = str(given), files_of(str(given), env_id)
+        digest = digest_of(files)
+        identity = f"{text} {digest}" if files else text
+        return Candidate(text.rstrip("/\\") or text, partial(_made, text, files, digest), identity)
+    label = getattr(given, "name", None)
+    if not isinstance(label, str):
+        raise ValueError(f"a policy must be a name, a folder, or have a name, got {given!r}")
+    method_of(given)
+    if getattr(given, "needs_truth", False):
+        raise ValueError(f"the {label} must be given by its name {label!r}, not as an object")
+    return Candidate(label, partial(_copied, given), None)
+
+
+def _made(
+    text: str, files: Sequence[Path], digest: str, settings: Options, skills: TrueSkills | None
+) -> Any:
+    policy = policy_named(text, settings, skills)
+    if digest_of(files) != digest:
+        raise ValueError(
+            f"the files of policy {text!r} must stay as they are while it plays, and one of "
+            f"{', '.join(map(str, files))} was changed"
+        )
+    return policy
+
+
+def _copied(policy: Any, settings: Options, skills: TrueSkills | None) -> Any:
+    del skills
+    return adapted(copy.deepcopy(policy), settings)
+
+
+def candidates_of(
+    policies: Sequence[Any], settings: Options, references: Sequence[Any] = ()
+) -> tuple[Candidate, ...]:
+    """Return the policies that were asked for, each of which can play.
+
+    Args:
+        policies: names, folders of runs, objects with ``predict`` and a ``name``, or candidates.
+        settings: of the environment that they must be able to play.
+        references: those that play even if they were not asked for, behind the others.
+
+    Raises:
+        ValueError: for none, an unknown name, a folder that holds no good run, a policy named
+            twice, or one that cannot play an environment of this size.
+    """
+    if isinstance(policies, str) or not policies:
+        raise ValueError(f"policies must be a list of at least one, got {policies!r}")
+    env_id = env_id_of(settings)
+    found: dict[str, Candidate] = {}
+    for place, given in enumerate((*policies, *references)):
+        candidate = candidate_of(given, env_id)
+        if candidate.label in found:
+            if place >= len(policies):
+                continue
+            raise ValueError(f"policies must name each policy once, got {candidate.label!r} twice")
+        check_can_play(candidate.label, candidate.make, settings)
+        # Only now is the module of a class of the user's own sure to be there.
+        found[candidate.label] = candidate_of(given, env_id)
+    return tuple(found.values())

@@ -17,7 +17,6 @@ from matchenv.belief import DEFAULT_BELIEF
 from matchenv.envs import env_id_of, part_of, simulator_of
 from matchenv.envs.core.settings import Options
 from matchenv.envs.core.simulator import LAST, MEAN, SUM, Simulator, Step
-from matchenv.evaluation.registry import method_of
 from matchenv.runtime.checks import as_actions
 from matchenv.runtime.files import Arrays
 from matchenv.runtime.random import drawn_key
@@ -40,8 +39,23 @@ ALL = "all"
 # Names of sums over episodes begin so, among arrays with a row for each episode.
 TOTAL = "total/"
 
+# By which a policy chooses, the preferred first.
+METHODS = ("act", "choose", "predict")
+
 # Deviation of an initial belief that knows player 0's skill.
 KNOWN_SIGMA = 1e-3
+
+
+def method_of(policy: Any) -> str:
+    """Return the method by which a policy chooses.
+
+    Raises:
+        ValueError: for a policy without one of ``METHODS``.
+    """
+    for name in METHODS:
+        if callable(getattr(policy, name, None)):
+            return name
+    raise ValueError(f"policy must have a method act, choose or predict, {policy!r} has none")
 
 
 def belief_of(policy: Any) -> str:

@@ -22,7 +22,7 @@ from matchenv.benchmarks.limits.optimum import (
 )
 from matchenv.envs.core.settings import PAPER_BETA
 from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.candidates import Candidate, candidates_of
+from matchenv.evaluation.registry import Candidate, candidates_of
 from matchenv.runtime.jobs import RunOptions
 
 POLICIES = ("pe", "drawchance", "kg", "kg:multiplier=2", "kg:finite_horizon=true", "optimistic")

@@ -20,9 +20,9 @@ from matchenv.benchmarks.study.figures import binned, figures_for, pictures
 from matchenv.benchmarks.study.results import CellResult, results_of, summary_text, tables_of
 from matchenv.benchmarks.study.settings import MEASURES, StudySettings, paper_places, windows_of
 from matchenv.envs.one_player.simulator import OnePlayer
-from matchenv.evaluation.cells import cells_of
 from matchenv.evaluation.episode_table import EpisodeTable
 from matchenv.evaluation.estimates import Curve
+from matchenv.evaluation.protocols import cells_of
 from matchenv.evaluation.rollout import column_of
 
 POLICIES = ("pe", "drawchance", "kg")

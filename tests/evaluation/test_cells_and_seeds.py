@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from matchenv.evaluation.cells import cells_of, ordinal
+from matchenv.evaluation.protocols import cells_of, ordinal
 from matchenv.evaluation.seeds import (
     EVALUATION,
     INSTANCES,

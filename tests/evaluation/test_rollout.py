@@ -15,10 +15,9 @@ from matchenv import MatchmakingVectorEnv
 from matchenv.envs.core.simulator import MEAN
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.one_player.simulator import OnePlayer
-from matchenv.evaluation.candidates import Candidate
-from matchenv.evaluation.cells import cells_of
 from matchenv.evaluation.episode_table import Block, EpisodeTable, Plan, play
-from matchenv.evaluation.registry import policy_named
+from matchenv.evaluation.protocols import cells_of
+from matchenv.evaluation.registry import candidate_of, policy_named
 from matchenv.evaluation.rollout import ALL, Sums, check_can_play, rollout
 from matchenv.evaluation.seeds import POLICIES
 from matchenv.runtime.jobs import RunOptions
@@ -78,7 +77,7 @@ def table_of(episodes: int, texts: tuple[str, ...], block: int = 4) -> EpisodeTa
         Block(0, first, tuple(range(first, min(first + block, episodes))), (POLICIES, first))
         for first in range(0, episodes, block)
     )
-    candidates = tuple(Candidate.named(text) for text in texts)
+    candidates = tuple(candidate_of(text) for text in texts)
     summary = partial(Sums, None, {"first": slice(0, 5), ALL: slice(0, 15)}, 15)
     plan = Plan(candidates, cells, blocks, lambda cell, _: replace(SETTINGS, **cell.options), 7,
                 summary)  # fmt: skip
