@@ -122,7 +122,6 @@ class State(NamedTuple):
         shown: places of the focal player and the candidates, shape (B, C); NONE for no one.
         mask: allowed actions, shape (B, C).
         observation: shape (B, 4 C + 3), float32.
-        luck: uniform numbers that decide the first N games, shape (B, N); NaN: not fixed.
         visits: VISIT records, shape (B, V); V = 0 where visits are not kept.
     """
 
@@ -134,7 +133,6 @@ class State(NamedTuple):
     shown: Integers
     mask: NDArray[np.bool_]
     observation: NDArray[np.float32]
-    luck: Floats
     visits: Records
 
     @property
@@ -144,9 +142,9 @@ class State(NamedTuple):
 
 
 def empty_state(
-    settings: QueueSettings, count: int, room: int = FIRST_ROOM, luck: int = 0, visits: int = 0
+    settings: QueueSettings, count: int, room: int = FIRST_ROOM, visits: int = 0
 ) -> State:
-    """Return ``count`` queues that have not begun; the sizes are P, N and V of ``State``."""
+    """Return ``count`` queues that have not begun, with room for players and visits."""
     capacity = settings.capacity
     return State(
         queue=np.zeros(count, QUEUE),
@@ -157,7 +155,6 @@ def empty_state(
         shown=np.full((count, capacity), NONE),
         mask=np.zeros((count, capacity), dtype=np.bool_),
         observation=np.zeros((count, settings.observation_size), dtype=np.float32),
-        luck=np.full((count, luck), np.nan),
         visits=np.zeros((count, visits), VISIT),
     )
 
@@ -177,19 +174,6 @@ def grown(state: State) -> State:
     queue["first"] = 0
     queue["free"] += room
     return state._replace(queue=queue, **wide)
-
-
-def with_luck(state: State, rows: Integers, luck: Floats) -> State:
-    """Return the same queues with other uniform numbers, (B, N) or (N,), for the first games.
-
-    What was fixed before for the queues of ``rows`` is forgotten.
-    """
-    count, old = state.luck.shape
-    wide = np.full((count, max(old, luck.shape[-1])), np.nan)
-    wide[:, :old] = state.luck
-    wide[rows] = np.nan
-    wide[rows, : luck.shape[-1]] = np.broadcast_to(luck, (count, luck.shape[-1]))[rows]
-    return state._replace(luck=wide)
 
 
 # Streams of random numbers. The index is the number of the player who logs on for the first three,
@@ -280,27 +264,10 @@ def log_on_all(state: State, params: Params, row: int) -> bool:
 
 
 @compiled(refcounted=False, inline=True)
-def outcome_of_game(state: State, params: Params, row: int, game: int, gap: float) -> int:
-    """Return who wins a game, +1, 0 or -1 as seen by the first side.
-
-    ``game`` is its number, ``gap`` the true skill of the first side minus that of the second.
-    """
-    u = math.nan
-    if game < state.luck.shape[1]:
-        u = state.luck[row, game]
-    if math.isnan(u):
-        u = uniform(state.queue[row].key, OUTCOME, game)
-    variance = total_variance(0.0, 0.0, params.beta)
-    win = win_probability_of(gap, variance, params.draw_margin)
-    if u < win:
-        return 1
-    return 0 if u < win + draw_probability_of(gap, variance, params.draw_margin) else -1
-
-
-@compiled(refcounted=False, inline=True)
 def end_games(state: State, params: Params, row: int) -> None:
     """Let games end that are over: both beliefs change, and players queue again or log off."""
     queue, room = state.queue[row], state.ring.shape[1]
+    variance = total_variance(0.0, 0.0, params.beta)
     while queue.playing > 0:
         first = state.ring[row, queue.first]
         if first.end > queue.tick:
@@ -308,7 +275,12 @@ def end_games(state: State, params: Params, row: int) -> None:
         i, j = first.place, state.ring[row, (queue.first + 1) % room].place
         one, two = state.players[row, i], state.players[row, j]
         gap = one.true_skill - two.true_skill
-        outcome = outcome_of_game(state, params, row, first.game, gap)
+        u, outcome = uniform(queue.key, OUTCOME, first.game), -1
+        win = win_probability_of(gap, variance, params.draw_margin)
+        if u < win:
+            outcome = 1
+        elif u < win + draw_probability_of(gap, variance, params.draw_margin):
+            outcome = 0
         one.mu, one.sigma, two.mu, two.sigma = update_two(
             one.mu,
             drifted(one.sigma, params.tau),
@@ -482,21 +454,26 @@ def advance(state: State, params: Params, row: int) -> bool:
 def step_all(state: State, params: Params, actions: Integers, running: Masks) -> bool:
     """Carry out one choice in every running queue, and go on to the next.
 
-    Actions, shape (B,), are allowed by the masks. Return whether some queue needs larger arrays,
-    and then ``advance_all``.
+    Args:
+        state: changed.
+        params: of the environment.
+        actions: shape (B,), allowed by the masks; ``NONE`` to go on where a tick is to begin.
+        running: shape (B,).
+
+    Returns:
+        Whether some queue stopped before its next choice, because its arrays have to grow.
     """
     stuck = False
     for row in range(actions.size):
-        if not running[row]:
+        queue, chosen = state.queue[row], actions[row]
+        if not running[row] or queue.phase != (BEGIN if chosen == NONE else ASK):
             continue
-        queue = state.queue[row]
-        queue.match_quality = queue.true_match_quality = 0.0
-        if queue.phase != ASK:
-            continue
-        queue.cursor += 1
-        queue.to_ask -= 1
-        if actions[row] > 0:
-            partner = state.shown[row, actions[row]]
+        if chosen != NONE:
+            queue.match_quality = queue.true_match_quality = 0.0
+            queue.cursor += 1
+            queue.to_ask -= 1
+        if chosen > 0:
+            partner = state.shown[row, chosen]
             if state.players[row, partner].entry >= queue.cursor:
                 queue.to_ask -= 1
             begin_game(state, params, row, queue.focal, partner)
@@ -505,48 +482,21 @@ def step_all(state: State, params: Params, actions: Integers, running: Masks) ->
 
 
 @compiled(refcounted=False)
-def advance_all(state: State, params: Params, rows: Integers) -> bool:
-    """Go on in the queues of ``rows`` that stopped; return whether one did again."""
-    stuck = False
-    for row in rows:
-        if state.queue[row].phase == BEGIN:
-            stuck |= advance(state, params, row)
-    return stuck
-
-
-@compiled(refcounted=False)
-def begin_all(
-    state: State,
-    params: Params,
-    rows: Integers,
-    keys: NDArray[np.uint64],
-    mu: Floats,
-    sigma: Floats,
-    true_skill: Floats,
+def join_all(
+    state: State, params: Params, rows: Integers, mu: Floats, sigma: Floats, true_skill: Floats
 ) -> None:
-    """Empty queues at tick 0, joined by the players whom the user fixed; there must be room.
+    """Let the players whom the user fixed join empty queues; there must be room.
 
     Args:
         state: changed.
         params: of the environment.
         rows: the queues, shape (K,).
-        keys: of their random numbers, shape (K,).
         mu: means, shape (B, n), the longest waiting first.
         sigma: their standard deviations.
         true_skill: NaN to draw it from the belief.
     """
-    room = state.line.shape[1]
-    for k in range(rows.size):
-        row = rows[k]
+    for row in rows:
         queue = state.queue[row]
-        queue.key, queue.phase, queue.focal = keys[k], BEGIN, NONE
-        queue.tick = queue.queued = queue.abandoned = queue.waited = queue.matched_players = 0
-        queue.logged_on = queue.games = queue.waiting = queue.playing = queue.to_ask = 0
-        queue.length = queue.cursor = queue.first = 0
-        queue.reward = queue.match_quality = queue.true_match_quality = 0.0
-        for entry in range(room):
-            state.free[row, entry] = room - 1 - entry
-        queue.free = room
         for number in range(mu.shape[1]):
             skill = true_skill[row, number]
             if math.isnan(skill):
@@ -554,25 +504,3 @@ def begin_all(
                 skill = mu[row, number] + sigma[row, number] * z
             log_on(state, params, row, mu[row, number], sigma[row, number], skill, 0)
         queue.next_log_on = next_log_on(state, params, row)
-
-
-@compiled
-def shown_players(state: State) -> tuple[Floats, Floats, Floats, Integers]:
-    """Return what ``QueueView`` shows.
-
-    Returns:
-        mu and sigma, shape (B, C), where no player is 0 and 1; waited, shape (B,); player.
-    """
-    shape = state.shown.shape
-    mu, sigma = np.zeros(shape), np.ones(shape)
-    waited, player = np.zeros(shape[0]), np.full(shape, NONE)
-    for row in range(shape[0]):
-        for k in range(shape[1]):
-            place = state.shown[row, k]
-            if place == NONE:
-                break
-            shown = state.players[row, place]
-            mu[row, k], sigma[row, k], player[row, k] = shown.mu, shown.sigma, shown.number
-            if k == 0:
-                waited[row] = state.queue[row].tick - shown.joined
-    return mu, sigma, waited, player

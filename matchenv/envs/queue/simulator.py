@@ -9,29 +9,25 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from matchenv.envs.core.settings import as_given, checked_options
 from matchenv.envs.core.simulator import LAST, Facts, Keys, Masks, Simulator, Step, observation_box
 from matchenv.envs.queue.dynamics import (
     NONE,
     OVER,
+    QUEUE,
     VISIT,
     Floats,
     Integers,
     Params,
     State,
-    advance_all,
-    begin_all,
     empty_state,
     grown,
-    shown_players,
+    join_all,
     step_all,
-    with_luck,
 )
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.queue.view import NOBODY, QueueView, WaitingPlayers
-from matchenv.runtime.checks import as_float_array
 
 # Facts that are fields of QUEUE.
 TOTALS = ("tick", "queued", "matched_players", "abandoned", "waiting", "playing")
@@ -84,56 +80,51 @@ class QueueSimulator(Simulator[State]):
         return self.keeping_visits(state) if self._keeps_visits else state
 
     def given(self, options: Any, count: int | None) -> dict[str, Floats] | None:
-        """Check the options of a reset: the players who wait at tick 0, and ``"noise"``.
-
-        Arguments as the contract. Each array may have a row for each environment.
-        """
-        given = checked_options(options, ("mu", "sigma", "true_skill", "noise"))
-        for name, needed in (("mu", "sigma"), ("sigma", "mu"), ("true_skill", "mu")):
-            if name in given and needed not in given:
-                raise ValueError(f"options must hold {needed!r} where they hold {name!r}")
-        for name, value in given.items():
-            shape = np.shape(given["mu" if name != "noise" else "noise"])
-            if len(shape) != 1 and (len(shape) != 2 or shape[0] != count):
-                allowed = "(n,)" if count is None else f"(n,) or ({count}, n)"
-                raise ValueError(f"options[{name!r}] must have shape {allowed}, got {shape}")
-            is_noise = name == "noise"
-            given[name] = (
-                as_float_array("options['noise']", value)
-                if is_noise
-                else as_given(name, value, [shape])
-            )
-        return given or None
+        """Check the players who wait at tick 0; as ``Simulator``."""
+        given = checked_options(options, ("mu", "sigma", "true_skill"))
+        if given and not {"mu", "sigma"} <= set(given):
+            raise ValueError(f"options must hold 'mu' and 'sigma' of players, got {sorted(given)}")
+        shape = np.shape(given.get("mu", ()))
+        if given and len(shape) != 1 and (len(shape) != 2 or shape[0] != count):
+            allowed = "(n,)" if count is None else f"(n,) or ({count}, n)"
+            raise ValueError(f"options['mu'] must have shape {allowed}, got {shape}")
+        return {name: as_given(name, value, [shape]) for name, value in given.items()} or None
 
     def begin(
         self, state: State, rows: Integers, keys: Keys, given: dict[str, Floats] | None = None
     ) -> State:
         """Start new runs, up to the first choice; as ``Simulator``."""
         given = given or {}
-        if "noise" in given:
-            # A game is won where u < P(win): so noise z means u = Phi(-z), as seen by the focal
-            # player: skill difference + sqrt(2) beta z > draw margin.
-            state = with_luck(state, rows, ndtr(-given["noise"]))
-        elif state.luck.size > 0:
-            state.luck[rows] = np.nan
         mu = given.get("mu", np.zeros(0))
         # True skills that are not given are drawn from the belief.
         parts = mu, given.get("sigma", mu), given.get("true_skill", np.full_like(mu, np.nan))
         shape = (len(state.queue), mu.shape[-1])
         while shape[1] > state.room:
             state = grown(state)
+        queue, new = state.queue, np.zeros(rows.size, QUEUE)
+        new["key"], new["focal"], new["free"] = keys, NONE, state.room
+        new["visits"] = queue["visits"][rows]
+        queue[rows] = new
+        state.free[rows] = np.arange(state.room)[::-1]
         players = (np.ascontiguousarray(np.broadcast_to(each, shape)) for each in parts)
-        begin_all(state, self.params, rows, keys, *players)
-        return self._advanced(state, rows)
+        join_all(state, self.params, rows, *players)
+        running = np.zeros(len(queue), dtype=np.bool_)
+        running[rows] = True
+        return self._advanced(state, np.full(len(queue), NONE), running)
 
     def step(self, state: State, actions: Integers, running: Masks) -> Step[State]:
         """Carry out one choice in every running queue, and go on to the next; as ``Simulator``."""
-        if step_all(state, self.params, actions, running):
-            state = self._advanced(state, np.flatnonzero(running))
+        state = self._advanced(state, actions, running)
         reward = np.where(running, state.queue["reward"], 0.0)
         state.queue["reward"] -= reward
         truncated = (state.queue["phase"] == OVER) & running
         return Step(state, reward, np.zeros_like(running), truncated)
+
+    def _advanced(self, state: State, actions: Integers, running: Masks) -> State:
+        """Carry out choices and go on to the next, in larger arrays if need be."""
+        while step_all(state, self.params, actions, running):
+            state, actions = grown(state), np.full(len(running), NONE)
+        return state
 
     def observe(self, state: State) -> NDArray[np.float32]:
         """Return the current observations, shape (B, 4 C + 3); a view."""
@@ -145,14 +136,15 @@ class QueueSimulator(Simulator[State]):
 
     def view(self, state: State) -> tuple[QueueView]:
         """Return the one argument of ``act``: the players of all queues."""
-        mu, sigma, waited, player = shown_players(state)
+        there, tick = state.shown != NONE, state.queue["tick"]
+        players = np.take_along_axis(state.players, state.shown, axis=1)
         view = QueueView(
-            mu=mu,
-            sigma=sigma,
-            waited=waited,
-            player=player,
+            mu=np.where(there, players["mu"], 0.0),
+            sigma=np.where(there, players["sigma"], 1.0),
+            waited=np.where(there[:, 0], tick - players["joined"][:, 0], 0.0),
+            player=np.where(there, players["number"], NOBODY),
             filled=np.maximum(state.mask.sum(axis=1) - 1, 0),
-            tick=state.queue["tick"],
+            tick=tick,
             run=state.queue["key"],
             settings=self.settings,
             everyone=lambda row: self.waiting_players(state, row),
@@ -175,7 +167,7 @@ class QueueSimulator(Simulator[State]):
 
     def restored(self, state: State, arrays: Mapping[str, Any]) -> State:
         """Return a state with the values of saved arrays, of any room; as ``Simulator``."""
-        growing = ("players", "luck", "visits")
+        growing = ("players", "visits")
         sizes = [arrays[name].shape[1] if arrays[name].ndim > 1 else 0 for name in growing]
         return super().restored(empty_state(self.settings, len(state.queue), *sizes), arrays)
 
@@ -226,12 +218,6 @@ class QueueSimulator(Simulator[State]):
         visits = state.visits[kept]
         columns = {name: visits[name].astype(np.float64) for name in VISIT_COLUMNS[1:]}
         return {"environment": np.nonzero(kept)[0].astype(np.float64), **columns}
-
-    def _advanced(self, state: State, rows: Integers) -> State:
-        """Go on to the next choice in the queues of ``rows``, in larger arrays if need be."""
-        while advance_all(state, self.params, rows):
-            state = grown(state)
-        return state
 
 
 @lru_cache(maxsize=64)
