@@ -23,7 +23,6 @@ from matchenv.benchmarks.bench.protocol import (
     NAME,
     SEED,
     Family,
-    families_named,
     protocol_digest,
 )
 from matchenv.envs.one_player.settings import Settings
@@ -95,7 +94,7 @@ class Result:
     Attributes:
         method: its name in tables.
         policies: what tells its runs from others, by label; one run for each training seed.
-        families: what was played; all of the protocol, or it is no entry.
+        families: those of the protocol.
         totals: true q of every episode, by label, shape (F, E): the runs, DrawChance, the oracle
             and the told index.
         refused: families that a run does not play, by label.
@@ -107,14 +106,9 @@ class Result:
     totals: dict[str, Floats]
     refused: dict[str, tuple[str, ...]]
 
-    @property
-    def whole(self) -> bool:
-        """True if all families were played."""
-        return len(self.families) == len(FAMILIES)
-
     @cached_property
-    def scores(self) -> dict[str, Estimate | None]:
-        """Interquartile means, None where no family was played.
+    def scores(self) -> dict[str, Estimate]:
+        """Interquartile means.
 
         ``score`` is over the main families whose mark counts, and ``variants`` over the variants,
         with the oracle as mark; ``told`` and ``told_variants`` are those of the told index.
@@ -127,10 +121,8 @@ class Result:
             "variants": (self.policies, variants),
             "told_variants": ((TOLD,), variants),
         }
-        return {
-            name: overall(self._above(labels)[:, places], self._spans()[places]) if places else None
-            for name, (labels, places) in asked.items()
-        }
+        return {name: overall(self._above(labels)[:, places], self._spans()[places])
+                for name, (labels, places) in asked.items()}  # fmt: skip
 
     def family_scores(self) -> list[Record]:
         """Return one for each family.
@@ -166,15 +158,13 @@ class Result:
 
     def head(self) -> list[str]:
         """Return what stands above the table."""
-        texts = {
-            name: "-" if found is None else f"{found:.3f}" for name, found in self.scores.items()
-        }
-        count = f"{len(self.families)} families" if self.whole else "some families, no entry"
+        texts = {name: f"{found:.3f}" for name, found in self.scores.items()}
         runs = "1 run" if len(self.policies) == 1 else f"{len(self.policies)} runs"
         return [
-            f"{self.method}, {NAME}, {count}, {EPISODES} episodes each, {runs}",
-            f"score {texts['score']}; of the variants {texts['variants']}",
-            f"the index, given player 0's skill: {texts['told']}; {texts['told_variants']}",
+            f"{self.method}, {NAME}, {len(self.families)} families, {EPISODES} episodes each, "
+            f"{runs}",
+            "score {score}; of the variants {variants}".format_map(texts),
+            "the index, given player 0's skill: {told}; {told_variants}".format_map(texts),
             f"0 is {LOW_END}; 1 is the bound on every policy, in the variants the {HIGH_END}",
             "interquartile means with their stratified bootstrap intervals of 95 %",
         ]
@@ -184,25 +174,21 @@ class Result:
         return "\n".join([*self.head(), "", *text_table(COLUMNS, self.family_scores())])
 
     def files(self) -> dict[str, bytes]:
-        """Return the content of the result files, by name; no entry where families are missing."""
+        """Return the content of the result files, by name."""
         rows = self.family_scores()
-        scores = {
-            name: None if each is None else {"value": each.mean, "low": each.low, "high": each.high}
-            for name, each in self.scores.items()
-        }
+        scores = {name: {"value": each.mean, "low": each.low, "high": each.high}
+                  for name, each in self.scores.items()}  # fmt: skip
         content = {
             "benchmark": NAME,
             "protocol": protocol_digest(),
             "method": self.method,
             "policies": self.policies,
             "families": [family.name for family in self.families],
-            "whole": self.whole,
             "refused": self.refused,
             **scores,
             "made_with": provenance(),
             "totals": {label: values.tolist() for label, values in self.totals.items()},
         }
-        markdown = "\n".join(["  \n".join(self.head()), "", *markdown_table(COLUMNS, rows)])
         named = ["--method", self.method] if self.method != next(iter(self.policies)) else []
         entry = {
             "protocol": NAME,
@@ -213,10 +199,11 @@ class Result:
             **{name: scores[name] for name in ("score", "variants")},
             "families": {row.family: round(row.score.mean, 4) for row in rows},
         }
+        markdown = "\n".join(["  \n".join(self.head()), "", *markdown_table(COLUMNS, rows)])
         return {
             "bench.json": json_bytes(content, checked=True),
             "bench.md": f"{markdown}\n".encode(),
-            **({"entry.json": json_bytes(entry)} if self.whole else {}),
+            "entry.json": json_bytes(entry),
         }
 
 
@@ -230,18 +217,13 @@ def told_index(settings: Settings, true_skill: TrueSkills | None) -> ToldIndex:
 
 
 def run_bench(
-    policies: Sequence[str],
-    *,
-    method: str | None = None,
-    only: Sequence[str] = (),
-    run: RunOptions | None = None,
+    policies: Sequence[str], *, method: str | None = None, run: RunOptions | None = None
 ) -> Result:
     """Play the benchmark.
 
     Args:
         policies: texts of policies: the runs of one method, one for each training seed.
         method: its name in tables; None for the first policy's.
-        only: names of families; none for all. A result of some is no entry.
         run: how to work and what to keep.
 
     Raises:
@@ -249,14 +231,12 @@ def run_bench(
         OSError: for a folder that cannot be written.
     """
     run = run or RunOptions()
-    families = families_named(tuple(only))
     # Who plays not even the environment of the defaults is refused.
     who = {each.label: str(each.identity) for each in candidates_of(policies, Settings.checked())}
-    asked = {"command": "bench", "protocol": protocol_digest(), "method": method, "policies": who,
-             "only": list(only)}  # fmt: skip
+    asked = {"command": "bench", "protocol": protocol_digest(), "method": method, "policies": who}
     with run.store(asked) as store:
-        totals, refused = play_families(list(who), families, store)
-        result = Result(method or next(iter(who)), who, families, totals, refused)
+        totals, refused = play_families(list(who), FAMILIES, store)
+        result = Result(method or next(iter(who)), who, FAMILIES, totals, refused)
         store.finish(result, result.files().items())
     return result
 

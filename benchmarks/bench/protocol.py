@@ -31,8 +31,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "pool": {"availability": 0.5, "mean_stay": 20.0, "turnover": 0.002},
 }
 
-# The marks, as ``matchenv bound --marks`` of 0.1.0 wrote them.
-MARKS_FILE = "bounds.json"
 # A family counts in the score if its mark is at least so many standard errors above DrawChance, so
 # that the mark's own error moves the family's score by a fifth at most (one standard error).
 LEAST_ERRORS = 5.0
@@ -69,8 +67,8 @@ class Mark:
 
 
 def read_marks() -> dict[str, Mark]:
-    """Return the marks by family."""
-    content = files("matchenv.benchmarks.bench").joinpath(MARKS_FILE).read_bytes()
+    """Return the marks by family, as ``matchenv bound --marks`` of 0.1.0 wrote them."""
+    content = files("matchenv.benchmarks.bench").joinpath("bounds.json").read_bytes()
     return {name: Mark(**said) for name, said in parsed_json(content)["families"].items()}
 
 
@@ -109,19 +107,6 @@ def _families() -> tuple[Family, ...]:
 
 
 FAMILIES = _families()
-
-
-def families_named(names: tuple[str, ...]) -> tuple[Family, ...]:
-    """Return the families of these names, in the protocol's order; all for no name.
-
-    Raises:
-        ValueError: for an unknown name.
-    """
-    known = {family.name: family for family in FAMILIES}
-    for name in names:
-        if name not in known:
-            raise ValueError(f"only must name families, {', '.join(known)}; got {name!r}")
-    return tuple(family for family in FAMILIES if not names or family.name in names)
 
 
 def protocol_digest() -> str:

@@ -99,7 +99,7 @@ class Comparison:
         return self.rows.values(measure, cell, policy)[0]
 
     @cached_property
-    def standings(self) -> tuple[Record, ...]:
+    def standings(self) -> list[Record]:
         """One for each policy in each cell, cell by cell.
 
         Each has the ``cell`` (its labels) and the ``policy``; the paired ``difference`` to the
@@ -138,7 +138,7 @@ class Comparison:
         said = verdicts([each.difference for each in judged], self.episodes)
         for standing, verdict in zip(judged, said, strict=True):
             standing["verdict"] = verdict
-        return tuple(found)
+        return found
 
     def standing(self, cell: int, policy: str) -> Record:
         """Return the standing of one policy in the cell of this number."""
@@ -164,8 +164,6 @@ class Comparison:
         for i, cell in enumerate(self.cells):
             standings = [self.standing(i, policy) for policy in self.policies]
             lines += ["", cell.title, *text_table(shown, standings)]
-            if self.further:
-                lines += self.further.tables(self, i)
         return "\n".join(lines)
 
     def files(self) -> Iterable[tuple[str, bytes]]:
@@ -185,7 +183,7 @@ class Comparison:
         for name, records in {"comparison": self.standings, **more}.items():
             yield f"{name}.csv", records_csv([columns_of(each) for each in records])
         if self.further:
-            yield from self.further.files(self.rows)
+            yield from self.further.files(self.rows).items()
 
 
 def columns(against: str, kind: Protocol, shown: Iterable[Shown]) -> list[Column]:
@@ -338,10 +336,6 @@ def plan_of(
         for first, count in spans_of(episodes, size)
     )
 
-    def settings_of(cell: Cell, prior: int) -> Any:
-        del prior
-        return replace(settings, **cell.options)
-
     environment = {name: value for name, value in settings.description().items()
                    if name not in kind.fixed}  # fmt: skip
     for name, value in vars(settings).items():
@@ -361,4 +355,6 @@ def plan_of(
         "block_size": size,
         "environment": environment,
     }
-    return Plan(candidates, tuple(cells), blocks, settings_of, seed), asked
+    return Plan(
+        candidates, tuple(cells), blocks, lambda cell, _: replace(settings, **cell.options), seed
+    ), asked

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -12,19 +10,11 @@ from matchenv.evaluation.episode_table import EpisodeTable
 from matchenv.evaluation.estimates import Record, estimate
 from matchenv.evaluation.protocols import Shown
 from matchenv.evaluation.registry import family_of
-from matchenv.evaluation.tables import Column, text_table
-from matchenv.evaluation.visits import DECILES, GROUPS, MEANS, group_values, long_wait
+from matchenv.evaluation.visits import GROUPS, MEANS, group_values, long_wait
 from matchenv.runtime.files import records_csv
 
 if TYPE_CHECKING:
     from matchenv.benchmarks.compare.comparison import Comparison
-
-GROUP_TITLES = ("all", "new", "regular", *(f"{k}/{DECILES}" for k in range(1, DECILES + 1)))
-GROUP_TABLES = {
-    "true q by group, tenths by true skill, the weakest first": ("true_match_quality", "{:.3f}"),
-    "wait by group": ("wait", "{:.2f}"),
-    "left by group": ("left", "{:.1%}"),
-}
 
 # Further columns of the standings.
 NUMBERS = (Shown("long_wait", "95 % wait", "{:.0f}"),)
@@ -62,23 +52,6 @@ def group_standings(found: Comparison) -> list[Record]:
     return standings
 
 
-def tables(found: Comparison, cell: int) -> list[str]:
-    """Return the tables of groups that stand behind the table of a cell."""
-    load, lines = found.cells[cell].name, []
-    for title, (measure, form) in GROUP_TABLES.items():
-
-        def text(group: str, policy: str, measure: str = measure, form: str = form) -> str:
-            return form.format(
-                estimate(group_values(found.rows, measure, cell, policy, group)).mean
-            )
-
-        columns = [Column("policy", str)]
-        columns += [Column(heading, partial(text, group))
-                    for group, heading in zip(GROUPS, GROUP_TITLES, strict=True)]  # fmt: skip
-        lines += ["", f"{load} load: {title}", *text_table(columns, found.policies)]
-    return lines
-
-
 def points_of(rows: EpisodeTable, load: int) -> list[Record]:
     """Return the points of one load that were measured, in the order of the policies.
 
@@ -110,11 +83,10 @@ def mean_over(rows: EpisodeTable, measure: str, load: int, policy: str) -> float
     return estimate(rows.values(measure, load, policy)[0]).mean
 
 
-def files(rows: EpisodeTable) -> Iterator[tuple[str, bytes]]:
-    """Yield the points of all loads as ``front.csv``, which ``matchenv report`` draws."""
-    found = [
+def files(rows: EpisodeTable) -> dict[str, bytes]:
+    """Return the points of all loads as ``front.csv``, which ``matchenv report`` draws."""
+    return {"front.csv": records_csv([
         {"load": load.name, **point}
         for place, load in enumerate(rows.cells)
         for point in points_of(rows, place)
-    ]
-    yield "front.csv", records_csv(found)
+    ])}  # fmt: skip

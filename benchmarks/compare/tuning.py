@@ -147,7 +147,7 @@ def run_tuning(
             "tuning.csv": records_csv([columns_of(each) for each in found.tried]),
             "best.json": json_bytes({cell.name: found.best(cell.name) for cell in places}),
             "tuning.md": found.text().encode(),
-            **dict(import_module(kind.further).files(rows) if kind.further else ()),
+            **(import_module(kind.further).files(rows) if kind.further else {}),
         }
         store.finish(found, files.items())
     return found

@@ -150,20 +150,14 @@ def run_bound(
             "versions": versions("scipy"),
             "cells": [_cell(rows, c, *each) for c, each in enumerate(zip(path, paid, strict=True))],
         })  # fmt: skip
-        records = [
-            # Who it is comes first, then the cell's numbers and its own.
-            {"rank": cell.rank, "prior": cell.prior, "policy": policy.policy,
-             **columns_of({name: cell[name] for name in ("oracle", "bound", "saved")}),
-             **columns_of(policy)}
-            for cell in found.cells
-            for policy in cell.policies
-        ]  # fmt: skip
         files = {
             **rows.files(),
             "bound.npz": npz_bytes({"bound": path, "paid": paid}),
             "bound.txt": f"{table_text(found)}\n".encode(),
             "bound.json": json_bytes(found, checked=True),
-            "bound.csv": records_csv(records),
+            "bound.csv": records_csv(
+                [columns_of({**cell, **policy}) for cell in found.cells for policy in cell.policies]
+            ),
         }
         store.finish(found, files.items())
     return found

@@ -15,7 +15,6 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -56,15 +55,17 @@ MOST_SEQUENCES, MOST_NODES, MOST_TRUTHS = 20_000_000, 5_000, 1_000
 # Instances that are worked on side by side, and states after a game at each depth.
 BLOCK, MOST_STATES = 10, 1 << 13
 
-# Options that tell a problem from the others of a run, and those that it shares with them.
-SIZE, SHARED = ("num_opponents", "horizon", "belief"), ("beta", "draw_margin")
+# Options of the environment that tell a problem from another, and the sizes unless others are asked
+# for.
+OPTIONS = ("num_opponents", "horizon", "belief", "beta", "draw_margin")
+SIZES = {"num_opponents": 3, "horizon": 8}
 
 # Returns actions of shape (B,) for a batch of states with so many games left.
 Rule = Callable[[KnowledgeState, int], Integers]
 
 
 def table_text(found: Record) -> str:
-    """Return the table of one size of problem."""
+    """Return the table of what ``run_optimum`` found."""
     optimum, *losses = found.losses
     best = optimum.believed.mean
     columns = (
@@ -85,35 +86,32 @@ def table_text(found: Record) -> str:
 def run_optimum(
     policies: Sequence[Any] = DEFAULT_POLICIES,
     *,
-    num_opponents: Sequence[int] = (3,),
-    horizon: Sequence[int] = (8,),
     episodes: int = 100,
     truths: int = 64,
     seed: int = 0,
     env_kwargs: Mapping[str, Any] | None = None,
     run: RunOptions | None = None,
-) -> list[Record]:
-    """Find the optimum of small problems, and what policies lose against it.
+) -> Record:
+    """Find the optimum of a small problem, and what policies lose against it.
 
     Instances have informative priors and come from the seeds that a comparison uses.
 
     Args:
         policies: as ``matchenv.benchmarks.compare.run_comparison`` takes them; baselines are
             made for the belief.
-        num_opponents: numbers of opponents M, >= 1.
-        horizon: numbers of games N, >= 1; each with each M. (outcomes * M)^(N - 1) must be at
-            most 20 million.
         episodes: instances, >= 2.
         truths: sets of true skills drawn from the prior of each instance, in [1, 1,000].
         seed: random seed of instances and truths, >= 0.
-        env_kwargs: ``rank`` of player 0 by prior mean, ``belief``, ``beta`` and ``draw_margin``.
+        env_kwargs: ``num_opponents`` (3 unless given), ``horizon`` (8), ``rank`` of player 0 by
+            prior mean, ``belief``, ``beta`` and ``draw_margin``.
+            (outcomes * num_opponents)^(horizon - 1) must be at most 20 million.
         run: how to work and what to keep.
 
     Returns:
-        For each size of problem what was solved, by name, and ``losses``, of the optimum and of
-        each policy: the ``policy``; its ``believed`` value under the belief model and the ``gap``
-        to the optimum's, never above 0; its expected ``true_q`` and the ``true_difference`` to the
-        policy that is optimal for the belief model; and the share of the instances in which its
+        What was solved, by name, and ``losses``, of the optimum and of each policy: the
+        ``policy``; its ``believed`` value under the belief model and the ``gap`` to the optimum's,
+        never above 0; its expected ``true_q`` and the ``true_difference`` to the policy that is
+        optimal for the belief model; and the share of the instances in which its
         ``first_is_best``.
 
     Raises:
@@ -126,59 +124,38 @@ def run_optimum(
     as_integer("episodes", episodes, 2)
     as_integer("truths", truths, 1, MOST_TRUTHS)
     as_integer("seed", seed, 0)
-    options = dict(env_kwargs or {})
-    rank = options.pop("rank", None)
-    problems = []
-    for opponents, games in product(num_opponents, horizon):
-        settings = Settings.checked(num_opponents=opponents, horizon=games, **options)
-        _check_size(settings)
-        (cell,) = cells_of([rank], ["informative"], settings.num_opponents)
-        candidates = candidates_of(policies, settings)
-        ones = np.ones((1, settings.num_players))
-        prior = KnowledgeState.of_prior(0.0 * ones, ones, settings.belief)
-        for candidate in candidates:
-            rule_of(candidate, settings)(prior, 1)  # refuses one that cannot play
-        problems.append((replace(settings, rank=cell.options["rank"]), candidates))
-    if not problems:
-        raise ValueError("num_opponents and horizon must have at least one number each")
+    options = {**SIZES, **(env_kwargs or {})}
+    ranks = [options.pop("rank", None)]
+    settings = Settings.checked(**options)
+    _check_size(settings)
+    (cell,) = cells_of(ranks, ["informative"], settings.num_opponents)
+    settings = replace(settings, rank=cell.options["rank"])
+    candidates = candidates_of(policies, settings)
+    ones = np.ones((1, settings.num_players))
+    prior = KnowledgeState.of_prior(0.0 * ones, ones, settings.belief)
+    for candidate in candidates:
+        rule_of(candidate, settings)(prior, 1)  # refuses one that cannot play
     jobs = [
         Job(
-            f"opponents{settings.num_opponents}_games{settings.horizon}_episode{first:06d}",
+            f"optimum_episode{first:06d}",
             count,
             partial(work, settings, candidates, seed, range(first, first + count), truths),
             all(candidate.identity is not None for candidate in candidates),
         )
-        for settings, candidates in problems
         for first, count in spans_of(episodes, BLOCK)
     ]
-    given = {"episodes": episodes, "truths": truths, "rank": cell.labels["rank"], "seed": seed}
-    asked = {
-        "command": "optimum",
-        "policies": {candidate.label: candidate.identity for candidate in candidates},
-        "num_opponents": list(num_opponents),
-        "horizon": list(horizon),
-        **given,
-        **{name: getattr(settings, name) for name in ("belief", *SHARED)},
-    }
-    with run.store(asked) as store:
-        done = iter(store.results(jobs))
-        found = []
-        for settings, candidates in problems:
-            blocks = [next(done) for _ in spans_of(episodes, BLOCK)]
-            whole = {name: np.concatenate([b[name] for b in blocks], 1) for name in blocks[0]}
-            labels = (OPTIMUM, *(candidate.label for candidate in candidates))
-            sizes = {name: getattr(settings, name) for name in (*SIZE, *SHARED)}
-            found.append(Record(sizes, **given, losses=losses_of(labels, **whole)))
-        records = [
-            {**{name: each[name] for name in SIZE}, **columns_of(loss)}
-            for each in found
-            for loss in each.losses
-        ]
-        content = {"confidence": CONFIDENCE, "versions": versions(), "problems": found}
+    problem = {"episodes": episodes, "truths": truths, "rank": cell.labels["rank"], "seed": seed,
+               **{name: getattr(settings, name) for name in OPTIONS}}  # fmt: skip
+    identities = {candidate.label: candidate.identity for candidate in candidates}
+    with run.store({"command": "optimum", "policies": identities, **problem}) as store:
+        done = store.results(jobs)
+        whole = {name: np.concatenate([each[name] for each in done], axis=1) for name in done[0]}
+        found = Record(problem, losses=losses_of((OPTIMUM, *identities), **whole))
+        content = {"confidence": CONFIDENCE, "versions": versions(), "problems": [found]}
         files = {
-            "optimum.txt": "\n\n".join(map(table_text, found)).encode() + b"\n",
+            "optimum.txt": f"{table_text(found)}\n".encode(),
             "optimum.json": json_bytes(content, checked=True),
-            "optimum.csv": records_csv(records),
+            "optimum.csv": records_csv([columns_of({**problem, **loss}) for loss in found.losses]),
         }
         store.finish(found, files.items())
     return found

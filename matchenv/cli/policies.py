@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -127,26 +128,25 @@ def declare_bench(add: Parser) -> Command:
     """
     shared.group(add, "policies", "policy")
     add.option("--method", "name in tables (default: the first policy's)")
-    add.option("--only", "names of families; a result of some families is not an entry", ())
     shared.group(add, "results and work", *shared.RESULTS)
 
     given = yield
     from matchenv.benchmarks.bench.benchmark import run_bench
 
-    asked = given.chosen(("method", "only"))
-    result = run_bench(shared.named_policies(given), run=shared.run_options(given), **asked)
+    run = shared.run_options(given)
+    result = run_bench(shared.named_policies(given), method=given.method, run=run)
     given.say(result.text)
 
 
 def declare_limits(add: Parser) -> Command:
     """Bound the mean total of true q that any policy can reach, beside policies.
 
-    matchenv limits optimum solves small problems exactly, each number of opponents
-    with each number of games, and says what policies lose. See docs/limits.md.
+    matchenv limits optimum solves a small problem exactly (3 opponents, 8 games)
+    and says what policies lose. See docs/limits.md.
 
     Example:
         matchenv limits --episodes 50 --rank middle --out runs/bound
-        matchenv limits optimum --num-opponents 2 3 --horizon 5 --policy kg pe
+        matchenv limits optimum --num-opponents 3 --horizon 5 --policy kg pe
     """
     from matchenv.benchmarks.limits import bound, optimum
 
@@ -154,15 +154,11 @@ def declare_limits(add: Parser) -> Command:
     add.group("what is computed")
     add.option("what", "bound or optimum", "bound", nargs="?")
     shared.group(add, "policies", "policy", policy=bound.DEFAULT_POLICIES)
-    add.group("problems (defaults of the optimum in brackets)")
-    add.option("--num-opponents", "opponents to choose from; of the optimum also several numbers "
-               "(default: 49 [3])", (), int)  # fmt: skip
-    add.option("--horizon", "games in an episode; of the optimum also several numbers (default: "
-               "500 [8])", (), int)  # fmt: skip
+    add.group("games (defaults of the optimum in brackets)")
     add.option("--rank", f"{shared.RANKS_TEXT} (default: all three [any])", ())
-    add.option("--episodes", "instances of each problem (default: 2000 [100])", None, int)
+    add.option("--episodes", "instances (default: 2000 for each rank and prior [100])", None, int)
     shared.declare(add, "seed")
-    shared.group(add, "environment", "beta")
+    shared.group(add, "environment", "num_opponents", "horizon", "beta")
     add.group("bound")
     add.option("--prior", "what policies know at the start: informative, equal",
                bound.DEFAULT_PRIORS)  # fmt: skip
@@ -180,19 +176,15 @@ def declare_limits(add: Parser) -> Command:
     asked = {"run": shared.run_options(given), **given.told("episodes", "seed", "truths", "depth")}
     if "policy" in given.said:
         asked["policies"] = shared.named_policies(given)
-    sizes, options = (
-        given.told("num_opponents", "horizon"),
-        given.told("beta", "belief", "draw_margin"),
-    )
+    options = given.told("num_opponents", "horizon", "beta", "belief", "draw_margin")
     if given.what == "optimum":
         options |= {name: _one(name, each) for name, each in given.told("rank").items()}
-        found = optimum.run_optimum(**sizes, env_kwargs=options, **asked)
-        given.say(lambda: "\n\n".join(map(optimum.table_text, found)))
+        found = optimum.run_optimum(env_kwargs=options, **asked)
+        given.say(partial(optimum.table_text, found))
     else:
-        options |= {name: _one(name, each) for name, each in sizes.items()}
-        ranks = {"ranks": given.rank} if given.rank else {}
-        bounds = bound.run_bound(priors=given.prior, env_kwargs=options, **ranks, **asked)
-        given.say(lambda: bound.table_text(bounds))
+        asked |= {"ranks": given.rank} if given.rank else {}
+        found = bound.run_bound(priors=given.prior, env_kwargs=options, **asked)
+        given.say(partial(bound.table_text, found))
     given.say_where()
 
 

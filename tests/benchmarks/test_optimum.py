@@ -167,7 +167,9 @@ class TestProperties:
 
     def test_one_game_is_drawchance(self):
         run = RunOptions(workers=1, quiet=True)
-        (found,) = run_optimum(["drawchance"], horizon=[1], episodes=30, truths=1, run=run)
+        found = run_optimum(
+            ["drawchance"], env_kwargs={"horizon": 1}, episodes=30, truths=1, run=run
+        )
         optimum, drawchance = found.losses
         assert (optimum.policy, drawchance.policy) == (OPTIMUM, "drawchance")
         assert drawchance.believed.mean == pytest.approx(optimum.believed.mean, rel=1e-14)

@@ -51,7 +51,7 @@ def write_results(folder: Path) -> None:
     run_tuning(["kg:multiplier=0", "kg:multiplier=5"], **compared, episodes=2,
                run=RunOptions(folder / "c", **ONE))  # fmt: skip
     run_bound(["kg"], **cells, episodes=2, env_kwargs=SIZES, run=RunOptions(folder / "d", **ONE))
-    run_optimum(["kg"], num_opponents=[2], horizon=[2], episodes=2, truths=2,
+    run_optimum(["kg"], env_kwargs={"num_opponents": 2, "horizon": 2}, episodes=2, truths=2,
                 run=RunOptions(folder / "e", **ONE))  # fmt: skip
     assert run_command(["replay", str(LOG), "--out", str(folder / "f"), "--quiet"]) == DONE
     for seed in range(2):

@@ -189,7 +189,7 @@ LONG_COMMANDS = (
     LongCommand(f"tune {SIZES} --policy kg:multiplier=2 --episodes 2 {EQUAL} --out OUT"),
     LongCommand(f"limits {SIZES} --policy drawchance --episodes 2 {EQUAL} --out OUT"),
     LongCommand(
-        "limits optimum --num-opponents 2 --horizon 2 3 --episodes 2 --policy drawchance --out OUT",
+        "limits optimum --num-opponents 2 --horizon 3 --episodes 12 --policy drawchance --out OUT",
         title="limits optimum",
     ),
     LongCommand(
