@@ -197,25 +197,20 @@ class MatchLog:
             raise ValueError(f"weight must be above 0 for a member of each team, not so in {team}")
 
     @classmethod
-    def from_table(cls, frame: Any, **columns: str | None) -> MatchLog:
-        """Return the log of a table with a row for each player in each game.
+    def from_table(cls, frame: Any, **columns: str) -> MatchLog:
+        """Return the log of a table with a row for each player in each game, or for each game.
 
-        Games are in the order in which the table first names them, sides in that within the game.
-        Needs pandas (``pip install "matchenv[logs]"``).
+        Games are in order of time, or that in which the table first names them. Needs pandas
+        (``pip install "matchenv[logs]"``).
 
         Args:
             frame: a data frame of pandas or polars, or a dict of columns.
-            **columns: the name of the column of each role. ``game`` (default "game"); ``player``
-                (default "player"), names, read as text; ``team``: without it, or where a game has
-                none, everybody plays alone; ``score``: a side's is the sum of its members', the
-                higher wins; or ``team_score``, the same on each row of a side; or ``rank``, the
-                lower wins; ``time``: numbers (seconds) or moments, UTC without a zone;
-                ``weight``; or ``time_played`` in any unit: the weight is the share of the game's
-                longest; ``neutral``: booleans, whether the game was on neutral ground.
+            **columns: names of columns by role, as in ``ReadingSettings.columns``; columns of usual
+                names are found without. Times are numbers (seconds) or moments, UTC without a zone.
 
         Raises:
-            ValueError: as the class, for a column that is missing, a missing value, sides of
-                two ranks, times that run backwards, or a game that is both neutral and not.
+            ValueError: for a column that is missing, or anything that would make a row of a file
+                bad.
         """
         from matchenv.logs.rows import log_of_table
 

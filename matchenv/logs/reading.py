@@ -43,7 +43,7 @@ RESULTS = ("rank", "result", "team_score", "score")
 HOME_AND_AWAY = ("home", "away", "home_score", "away_score")
 # Shares of the games left out from which the user is warned, and from which nothing is rated.
 MANY_LEFT_OUT, TOO_MANY_LEFT_OUT = 0.1, 0.5
-TIME_UNREADABLE = "unreadable time"
+UNREADABLE = "unreadable"  # of what role follows
 TIME_ADVICE = (
     "--time-format says how times are written: number, iso, month/day/year, day/month/year or a "
     "format of strptime, for example '%d.%m.%Y %H:%M'"
@@ -93,7 +93,7 @@ class Reading:
         time_format: how times were written; None for a log without times.
         bad_rows: what was wrong, by line.
         rows: lines of the file that are not its header.
-        rows_rated: lines of the games to rate.
+        rows_left_out: good lines that were left out since their game has a bad one.
         games: games that the file names.
         notes: how the rows were understood, where it could be otherwise.
     """
@@ -105,14 +105,9 @@ class Reading:
     time_format: str | None
     bad_rows: list[BadRow]
     rows: int
-    rows_rated: int
+    rows_left_out: int
     games: int
     notes: tuple[str, ...]
-
-    @property
-    def rows_left_out(self) -> int:
-        """Number of good lines that were left out since their game has a bad one."""
-        return self.rows - self.rows_rated - len(self.bad_rows)
 
     @property
     def bad_rows_by_reason(self) -> dict[str, int]:
@@ -141,25 +136,16 @@ def read_log(path: str | os.PathLike[str], settings: ReadingSettings | None = No
             ``settings.strict``, for any bad row; the message counts the bad rows of each reason
             and names the first ones with their line numbers.
     """
-    # pandas is slow to load.
-    import pandas as pd
-
-    from matchenv.logs.rows import whole_games
+    from matchenv.logs.rows import whole_games  # with pandas, which is slow to load
 
     settings, file = settings or ReadingSettings(), Path(path)
     table = read_table(file, settings.encoding, settings.max_megabytes)
-    names = find_columns(table.header, settings.columns)
-    notes = _choices(table.header, names)
+    names, notes = find_columns(table.header, settings.columns)
     if table.delimiter != ",":
         notes.append(f"columns are separated by {table.delimiter!r}")
     columns = {role: table.column(name) for role, name in names.items()}
-    texts = pd.DataFrame(columns, pd.RangeIndex(2, len(table.rows) + 2), dtype=object)
-    if "home" in texts:  # each row becomes two, of one player each
-        texts["game"] = texts.index.astype(str)
-        sides = [texts.rename(columns={side: "player", f"{side}_score": "score"})
-                 for side in ("home", "away")]  # fmt: skip
-        texts = pd.concat(sides, join="inner").sort_index(kind="stable")
-    log, games, time_format, more = whole_games(texts, table.bad, settings.time_format)
+    log, games, time_format, more = whole_games(columns, 2, table.bad, settings.time_format)
+    rated, bad, rows = log.num_games, len(table.bad), len(table.rows)
     found = Reading(
         log=log,
         file_name=file.name,
@@ -167,12 +153,12 @@ def read_log(path: str | os.PathLike[str], settings: ReadingSettings | None = No
         column_names=names,
         time_format=time_format,
         bad_rows=sorted(table.bad.values()),
-        rows=len(table.rows),
-        rows_rated=log.num_games if "home" in names else len(log.player),
+        rows=rows,
+        rows_left_out=rows - bad - (rated if "home" in names else len(log.player)),
         games=games,
         notes=(*notes, *more),
     )
-    rated, bad, problem = log.num_games, len(found.bad_rows), ""
+    problem = ""
     if not rated:
         problem = "no game to rate"
     elif games - rated > TOO_MANY_LEFT_OUT * games:
@@ -180,7 +166,7 @@ def read_log(path: str | os.PathLike[str], settings: ReadingSettings | None = No
     elif settings.strict and bad:
         problem = "1 bad row" if bad == 1 else f"{bad} bad rows"
     if problem:
-        said = [problem, *map(str.strip, _listing(found))]
+        said = [problem, *map(str.strip, _listing(found, 5))]
         raise (GamesLeftOutError if rated else BadLogError)(f"{file.name}: {'; '.join(said)}")
     return found
 
@@ -190,7 +176,7 @@ def reading_text(reading: Reading, *, listed: int = 5) -> str:
 
     Args:
         reading: the log as it was read.
-        listed: how many bad rows to name for each reason.
+        listed: how many bad rows to name for each reason; 0 for the counts alone.
     """
     log, left_out = reading.log, reading.games - reading.log.num_games
     lines = [
@@ -207,23 +193,20 @@ def reading_text(reading: Reading, *, listed: int = 5) -> str:
     return "\n".join(lines)
 
 
-def _listing(reading: Reading, most: int = 5) -> list[str]:
-    """Return lines of text: each reason with its count, its first rows, and advice.
-
-    At most so many rows are named for each reason; for 0 there are the counts alone.
-    """
+def _listing(reading: Reading, most: int) -> list[str]:
+    """Return lines of text: each reason with its count, its first rows, and advice."""
     text = []
     for reason, count in reading.bad_rows_by_reason.items():
         text.append(f"  {reason}: {count}")
         if most:
             text += [f"    {row}" for row in reading.bad_rows if row.reason == reason][:most]
             text += [f"    and {count - most} more"] if count > most else []
-            text += [f"    {TIME_ADVICE}"] if reason == TIME_UNREADABLE else []
+            text += [f"    {TIME_ADVICE}"] if reason == f"{UNREADABLE} time" else []
     return text
 
 
-def find_columns(header: list[str], chosen: Iterable[str]) -> dict[str, str]:
-    """Return the column of each role: the user's names first, then the usual ones.
+def find_columns(header: list[str], chosen: Iterable[str]) -> tuple[dict[str, str], list[str]]:
+    """Return the column of each role, the user's names first, then the usual ones; and notes.
 
     Args:
         header: the names of the columns.
@@ -248,17 +231,14 @@ def find_columns(header: list[str], chosen: Iterable[str]) -> dict[str, str]:
         named[role] = name
     if "weight" in named and "time_played" in named:
         raise BadLogError("columns: one of weight and time_played may be named, got both")
-    plain = {_plain(name): name for name in reversed(header)}
-    found = {
-        role: named.get(role) or next((plain[name] for name in usual if name in plain), "")
-        for role, usual in NAMES.items()
-    }
+    usual = {role: [name for known in names for name in header if _plain(name) == known]
+             for role, names in NAMES.items()}  # fmt: skip
+    found = {role: [named[role]] if role in named else usual[role] for role in NAMES}
     results = [role for role in RESULTS if role in named] or [r for r in RESULTS if found[r]]
+    notes = list[str]()
     if not found["player"] and all(found[role] for role in HOME_AND_AWAY):
         wanted = [*HOME_AND_AWAY, "time", "neutral"]
     else:
-        wanted = ["game", "time", "team", "player", *results[:1], "neutral"]
-        wanted += ["weight" if found["weight"] else "time_played"]
         missing = [role for role in ("game", "player") if not found[role]]
         missing += [] if results else ["score, result or rank"]
         if missing:
@@ -267,24 +247,17 @@ def find_columns(header: list[str], chosen: Iterable[str]) -> dict[str, str]:
                 f"{', '.join(header)}; name columns with --columns ROLE=NAME ... "
                 "(or home, away, home_score, away_score for a game on each row)"
             )
-    return {role: found[role] for role in wanted if found[role]}
-
-
-def _choices(header: list[str], names: dict[str, str]) -> list[str]:
-    """Return notes on columns that were chosen where others would do."""
+        weight = "weight" if found["weight"] else "time_played"
+        wanted = ["game", "time", "team", "player", results[0], "neutral", weight]
+        column = found[results[0]][0]
+        if others := [
+            f"{role}={name}" for role in RESULTS for name in usual[role] if name != column
+        ]:
+            notes.append(f"{results[0]} from the column {column!r}; another one: --columns "
+                         f"{' or '.join(others)}")  # fmt: skip
+    names = {role: found[role][0] for role in wanted if found[role]}
     optional = [role for role in ("weight", "time_played", "neutral") if role in names]
-    notes = [f"{role} from the column {names[role]!r}" for role in optional]
-    for result in (role for role in RESULTS if role in names):
-        others = " or ".join(
-            f"{role}={name}"
-            for name in header
-            for role in RESULTS
-            if name != names[result] and _plain(name) in NAMES[role]
-        )
-        if others:
-            chosen = f"{result} from the column {names[result]!r}"
-            notes.append(f"{chosen}; another one: --columns {others}")
-    return notes
+    return names, notes + [f"{role} from the column {names[role]!r}" for role in optional]
 
 
 def _plain(name: str) -> str:
