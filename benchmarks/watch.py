@@ -9,6 +9,7 @@ import math
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,13 +17,11 @@ import numpy as np
 from imageio_ffmpeg import write_frames
 from tqdm import tqdm
 
-from matchenv.belief import TRUE_SKILL
 from matchenv.envs import env_id_of, part_of
 from matchenv.envs.core.rendering import RENDER_FPS, Pixels
 from matchenv.envs.core.settings import Options
-from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.registry import policy_named
-from matchenv.evaluation.rollout import Batch, Decisions, belief_of, one_thread
+from matchenv.evaluation.rollout import Batch, Decisions, begin_for, one_thread
 from matchenv.evaluation.seeds import (
     INSTANCES,
     POLICIES,
@@ -31,8 +30,7 @@ from matchenv.evaluation.seeds import (
     policy_key,
     stream_of,
 )
-from matchenv.rendering.canvas import THEMES, Window
-from matchenv.rendering.picture import LEAST_WIDTH, columns_for, sheet, sheet_width, tick_step
+from matchenv.rendering.picture import GAP, LEAST_WIDTH, THEMES, columns_for, sheet, tick_step
 from matchenv.rendering.scene import (
     SHARED_WIDTH,
     SINGLE_WIDTH,
@@ -41,6 +39,7 @@ from matchenv.rendering.scene import (
     Renderer,
     over_time,
 )
+from matchenv.rendering.window import Window
 from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.runtime.files import write_bytes
 
@@ -96,8 +95,7 @@ class Stage:
         seed: random seed.
         episode: index of the instance.
         show_true_skill: whether pictures show true skills and what follows from them.
-        width: of pictures, in pixels; odd ones are one less, for films. None for one that suits
-            the number of policies.
+        width: of pictures, in pixels, at most; None for one that suits the number of policies.
         theme: colours, ``"light"`` or ``"dark"``.
 
     Raises:
@@ -123,10 +121,11 @@ class Stage:
         as_integer("seed", self.seed, 0)
         as_integer("episode", self.episode, 0)
         as_choice("theme", self.theme, THEMES)
-        usual = SINGLE_WIDTH if count == 1 else columns_for(count) * SHARED_WIDTH
-        least = sheet_width(count, LEAST_WIDTH)
+        columns = columns_for(count)
+        usual = SINGLE_WIDTH if count == 1 else columns * SHARED_WIDTH
+        least = columns * (LEAST_WIDTH + GAP) - GAP
         width = usual if self.width is None else as_integer("width", self.width, least, MOST_WIDTH)
-        self.even_width = width // 2 * 2
+        self.scene_width = (width + GAP) // columns - GAP
         self.clock = 0
         self.horizon: int = self.settings.horizon  # type: ignore[attr-defined]
         self.performers = [self._performer(text) for text in self.policies]
@@ -165,40 +164,36 @@ class Stage:
         ]
         shape = ROW_SHAPE if len(scenes) <= 3 else ROWS_SHAPE
         below = self.differences() if len(scenes) > 1 else None
-        return sheet(scenes, self.even_width, shape, self.theme, below, footer)
+        return sheet(scenes, self.scene_width, shape, self.theme, below, footer)
 
     def differences(self) -> Chart:
         """Return the running totals of all policies but the first, each minus the first's."""
         name, (first, *others) = self.totals()
-        curves = [
-            over_time(each - first, colour) for each, colour in zip(others, LINES, strict=False)
-        ]
-        values = np.concatenate([[-0.5, 0.5], *(curve.y for curve in curves)])
+        values = np.concatenate([[-0.5, 0.5], *(each - first for each in others)])
         low, high = float(values.min()), float(values.max())
         # The axis grows by steps, so that it seldom moves.
         step = tick_step(high - low, 4)
+        lines = [
+            over_time(each - first, colour) for each, colour in zip(others, LINES, strict=False)
+        ]
         return Chart(
             x=(0.0, self.horizon),
             y=(step * math.floor(low / step), step * math.ceil(high / step)),
-            curves=curves,
+            curves=[over_time(np.zeros(self.horizon), "muted", "thin"), *lines],
             titles=[
                 (f"{name}, minus that of {self.policies[0]}:", "muted"),
                 *zip(self.policies[1:], LINES, strict=False),
             ],
             unit=self.unit,
-            level=(0.0, ""),
         )
 
     def _performer(self, text: str) -> Performer:
-        settings = self.settings
-        env_id = env_id_of(settings)
-        key = part_of(env_id, "protocol").key_of(REPORT)
-        policy = policy_named(text, settings, lambda: batch.state.players[:, :, TRUE_SKILL])
-        if isinstance(settings, Settings):
-            settings = replace(settings, belief=belief_of(policy))
-        batch = Batch(settings, episode_seeds(self.seed, self.episode, 1, (*key, INSTANCES)))
+        protocol = part_of(env_id_of(self.settings), "protocol")
+        key = *protocol.key_of(REPORT), INSTANCES
+        seeds = episode_seeds(self.seed, self.episode, 1, key)
+        policy, batch = begin_for(partial(policy_named, text), self.settings, seeds)
         rng = stream_of(self.seed, POLICIES, self.episode, *policy_key(text))
-        renderer = part_of(env_id, "renderer")(
+        renderer = part_of(batch.simulator.env_id, "renderer")(
             batch.simulator, "rgb_array", 1, self.show_true_skill
         )
         renderer.begin(batch.state, np.zeros(1, dtype=np.int64))
@@ -284,26 +279,23 @@ def write_film(
     every = usual if every is None else as_integer("every", every, 1, stage.horizon)
     moments = [last] if kind == ".png" else [*range(0, last, every), last]
     codec, pixels, arguments = FILMS[kind]
-    film: Any = None
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"film{kind}")
+        film = write_frames(
+            path,
+            stage.picture().shape[1::-1],
+            fps=RATE,
+            codec=codec,
+            pix_fmt_out=pixels,
+            macro_block_size=2,
+            quality=None,
+            ffmpeg_log_level="error",
+            output_params=arguments,
+        )
+        film.send(None)
         for moment in tqdm(moments, desc="pictures", leave=False, disable=quiet or None):
             stage.step(moment - stage.clock)
-            picture = stage.picture()
-            if film is None:
-                film = write_frames(
-                    path,
-                    picture.shape[1::-1],
-                    fps=RATE,
-                    codec=codec,
-                    pix_fmt_out=pixels,
-                    macro_block_size=2,
-                    quality=None,
-                    ffmpeg_log_level="error",
-                    output_params=arguments,
-                )
-                film.send(None)
-            film.send(picture)
+            film.send(stage.picture())
         film.close()
         write_bytes(out, path.read_bytes())
     return len(moments)

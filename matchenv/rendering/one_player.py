@@ -52,21 +52,18 @@ class OnePlayerRenderer(Renderer[State]):
         """
         settings, history = self.simulator.settings, self.history[row]
         others, horizon = settings.num_opponents, settings.horizon
-        played = [action + 1 for action in history["action"][-1:]]
         mu, sigma, true_skill = self.players(state, row)
-        strong = list(zip((0, *played), ("player", "opponent"), strict=False))
-        # Names grow into their places.
-        legend = [
-            (colour, player_text(k, mu[k], sigma[k]), player_text(k and others, -8.88, 8.88))
-            for k, colour in strong
+        strong = [0, *(action + 1 for action in history["action"][-1:])]
+        names = [
+            f"{f'opponent {k:,}' if k else 'player 0'}   "
+            f"μ {number_text(mu[k], 2)}  σ {number_text(sigma[k], 2)}"
+            for k in strong
         ]
-        rest, online = f"others ({others - len(played):,})", None
+        rest, online = f"others ({others - len(strong) + 1:,})", None
         masks = self.simulator.masks(state)
         if masks is not None:
             online = np.concatenate(([True], masks[row]))
             rest += f", {(~online).sum():,} offline"
-        legend.append(("others", rest, ""))
-
         q, densities = self._densities(row)
         outcomes = history["outcome"][1:]
         tiles = [
@@ -80,21 +77,21 @@ class OnePlayerRenderer(Renderer[State]):
         window = max(1, round(WINDOW_SHARE * horizon))
         # The maximum of q: a game between equal players of known skills.
         most = 1.0 / math.sqrt(4.0 * math.pi * settings.beta**2)
+        even = over_time(np.full(horizon, most), "muted", "thin")
         colour, lines, pale = "ink", [(densities, "ink")], []
         if self._shows_truth:
-            colour, pale = "truth", [("as believed", "muted")]
+            colour, pale = "truth", [("as believed", "others")]
             lines = [(self.noted(row, "draw_density")[1:], "others"), (densities, "truth")]
         means = [over_time(moving_mean(each, window), name) for each, name in lines]
         totals = [over_time(np.cumsum(each), name) for each, name in lines]
-        mean = f", mean of {window:,}" if window > 1 else ""
+        mean = f"{q}, mean of {window:,}" if window > 1 else f"{q} of each game"
         charts = (
             Chart(
                 x=(0.0, horizon),
                 y=(0.0, 1.25 * most),
-                curves=[over_time(densities, colour, "dots", DOT_STRENGTH), *means],
-                titles=[(f"{q} of each game{mean}", colour), *pale],
+                curves=[even, over_time(densities, colour, "dots", DOT_STRENGTH), *means],
+                titles=[(mean, colour), ("even game", "muted"), *pale],
                 unit=self.unit,
-                level=(most, "even game"),
             ),
             Chart(
                 x=(0.0, horizon),
@@ -104,8 +101,8 @@ class OnePlayerRenderer(Renderer[State]):
                 unit=self.unit,
             ),
         )
-        beliefs = belief_chart((mu, sigma, true_skill), strong[::-1], limits, online)
-        return Scene(legend, beliefs, tiles, charts)
+        beliefs = belief_chart((mu, sigma, true_skill), strong, limits, online)
+        return Scene(names, rest, beliefs, tiles, charts)
 
     def table(self, state: State, row: int) -> Columns:
         """Return the opponents who are online, those of the most even games first."""
@@ -130,12 +127,6 @@ class OnePlayerRenderer(Renderer[State]):
         if self._shows_truth:
             return "true q", self.noted(row, "true_draw_density")[1:]
         return "q", self.noted(row, "draw_density")[1:]
-
-
-def player_text(player: int, mu: float, sigma: float) -> str:
-    """Return a player's name, and the belief about the skill."""
-    name = "player 0" if player == 0 else f"opponent {player:,}"
-    return f"{name}   μ {number_text(mu, 2)}  σ {number_text(sigma, 2)}"
 
 
 def moving_mean(values: Floats, window: int) -> Floats:

@@ -1,16 +1,44 @@
-"""Draw scenes: title, legend, beliefs along the skill axis, large numbers, charts."""
+"""Draw scenes with pygame: titles, legends, beliefs along the skill axis, large numbers, charts.
+
+Shapes are drawn at twice the size, and scaling them down smooths their edges. Text is drawn last,
+at its final size, so that it is as sharp as the font allows. Positions are in pixels from the top
+left corner.
+"""
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")
 
 import numpy as np
+import pygame
+import pygame.gfxdraw
 from pygame import Rect
 
 from matchenv.envs.core.rendering import Pixels
-from matchenv.rendering.canvas import SCALE, Canvas, line_height
-from matchenv.rendering.scene import Chart, Curve, Entry, Floats, Limits, Scene, number_text
+from matchenv.rendering.scene import STRONG, Chart, Curve, Floats, Limits, Scene, number_text
+
+Colour = tuple[int, int, int]
+# Ends of an axis, the pixel where it starts, and its length.
+Axis = tuple[Limits, float, float]
+
+FONTS = Path(__file__).parent / "fonts"
+
+# Shapes are drawn this many times as large.
+SCALE = 2
+
+# pygame holds the corners of an area as 16-bit integers.
+FURTHEST = 30_000
+
+# From one line of text to the next, by the size of its letters.
+LINE_HEIGHT = 1.21
 
 # Texts and gaps have their usual sizes in a picture of this size.
 DESIGN_WIDTH, DESIGN_HEIGHT = 800, 600
@@ -25,15 +53,26 @@ CHART_SHAPE = 0.13
 # Steps between the numbers of an upright axis, at most.
 MOST_TICKS = 5
 
-
-# Ends of an axis, the pixel where it starts, and its length.
-Axis = tuple[Limits, float, float]
-
-
-def pixel(value: Floats | float, axis: Axis) -> Floats:
-    """Return where each value lies on an axis."""
-    (low, high), start, length = axis
-    return start + (np.asarray(value, dtype=np.float64) - low) / (high - low) * length
+# Colours of a picture, readable and distinguishable for colour-blind people too: those of Okabe and
+# Ito (2008), in two strengths. Nothing depends on colour alone: players are named, outcomes are
+# words. "muted" is for explanations and axes, "truth" for quantities under the true skills. Each is
+# given for a light and for a dark theme.
+COLOURS: dict[str, tuple[Colour, Colour]] = {
+    "background": ((255, 255, 255), (15, 20, 26)),
+    "ink": ((27, 31, 36), (232, 236, 241)),
+    "muted": ((92, 101, 112), (155, 166, 178)),
+    "grid": ((226, 230, 235), (42, 50, 60)),
+    "player": ((0, 114, 178), (86, 180, 233)),
+    "opponent": ((213, 94, 0), (240, 163, 20)),
+    "others": ((126, 137, 150), (135, 148, 163)),
+    "truth": ((0, 134, 98), (40, 190, 145)),
+    "purple": ((168, 72, 128), (222, 140, 190)),
+    "olive": ((120, 110, 20), (214, 206, 90)),
+}
+THEMES = {
+    theme: {name: pair[place] for name, pair in COLOURS.items()}
+    for place, theme in enumerate(("light", "dark"))
+}
 
 
 def columns_for(count: int) -> int:
@@ -41,14 +80,9 @@ def columns_for(count: int) -> int:
     return count if count <= 3 else math.ceil(count / 2)
 
 
-def sheet_width(count: int, width: int) -> int:
-    """Return the width of a sheet on which each of ``count`` pictures has this width."""
-    return columns_for(count) * (width + GAP) - GAP
-
-
 def sheet(
     scenes: Sequence[Scene],
-    width: int,
+    wide: int,
     shape: float,
     theme: str = "light",
     below: Chart | None = None,
@@ -58,27 +92,25 @@ def sheet(
 
     Args:
         scenes: at least one; the last row is filled up with empty ones.
-        width: in pixels.
+        wide: width of a scene in pixels.
         shape: height of a scene by its width.
         theme: ``"light"`` or ``"dark"``.
         below: a chart below them; None for none.
         footer: text at the bottom left and right; None for none.
 
     Returns:
-        uint8, shape (height, width, 3); the height is even.
+        uint8, shape (height, width, 3), both even.
     """
-    columns = columns_for(len(scenes))
-    wide = (width - (columns - 1) * GAP) // columns
-    high = max(LEAST_HEIGHT, round(shape * wide))
+    columns, high = columns_for(len(scenes)), max(LEAST_HEIGHT, round(shape * wide))
     places = [
         Rect((wide + GAP) * column, (high + GAP) * row, wide, high)
         for row in range(math.ceil(len(scenes) / columns))
         for column in range(columns)
     ]
-    top, scale = places[-1].bottom, min(wide / DESIGN_WIDTH, high / DESIGN_HEIGHT)
+    (width, top), scale = places[-1].bottomright, min(wide / DESIGN_WIDTH, high / DESIGN_HEIGHT)
     middle = top + (0 if below is None else max(100, round(CHART_SHAPE * width)))
     bottom = middle + (0 if footer is None else max(28, round(40 * scale)))
-    canvas = Canvas(width, bottom + bottom % 2, theme, scale)
+    canvas = Canvas(width + width % 2, bottom + bottom % 2, theme, scale)
     gap, small = canvas.gap, canvas.small
     canvas.box(0, 0, width, top, "grid")
     for place in places:
@@ -106,29 +138,28 @@ def draw_scene(canvas: Canvas, box: Rect, scene: Scene) -> None:
     wide = canvas.text(inner.right, y + drop, scene.progress, body, "muted", 1.0)
     name = canvas.shortened(scene.title, title, inner.width - gap - wide, bold=True)
     canvas.text(inner.x, y, name, title, "ink", bold=True)
-    y += line_height(title) + round(0.3 * gap)
     # A legend of more lines leaves less room for the beliefs.
-    shown = [("muted", "true skill", "")] if scene.beliefs.marks else []
-    y = _draw_legend(canvas, inner, y, [*scene.legend, *shown]) + round(0.2 * gap)
+    y = draw_legend(canvas, inner, y + line_height(title) + round(0.3 * gap), scene)
     tiles_height = line_height(canvas.small) + line_height(canvas.value)
     high = round(0.6 * (box.bottom - y - tiles_height - round(2.4 * gap)))
     draw_chart(canvas, Rect(inner.x, y, inner.width, high), scene.beliefs)
-    tiles = Rect(inner.x, y + high + round(0.8 * gap), inner.width, tiles_height)
-    _draw_tiles(canvas, tiles, scene.tiles)
-    y, half = tiles.bottom + round(0.8 * gap), (inner.width - 2 * gap) // 2
+    y += high + round(0.8 * gap)
+    draw_tiles(canvas, Rect(inner.x, y, inner.width, tiles_height), scene.tiles)
+    y, half = y + tiles_height + round(0.8 * gap), (inner.width - 2 * gap) // 2
     high = max(1, box.bottom - y - round(0.8 * gap))
     for x, chart in zip((inner.x, inner.right - half), scene.charts, strict=True):
         draw_chart(canvas, Rect(x, y, half, high), chart)
 
 
-def _draw_legend(canvas: Canvas, box: Rect, y: int, legend: Sequence[Entry]) -> int:
-    """Draw entries from row y in as many lines as they need, and return the row below them."""
+def draw_legend(canvas: Canvas, box: Rect, y: int, scene: Scene) -> int:
+    """Draw names from row y in as many lines as they need, and return the row below them."""
     size = canvas.body
-    line, side = line_height(size), 0.75 * size
-    x = float(box.x)
-    for colour, name, widest in legend:
-        wide = 1.4 * size + max(canvas.width(name, size), canvas.width(widest, size))
-        if x > box.x and x + wide + 0.6 * size > box.right:
+    line, side, x = line_height(size), 0.75 * size, float(box.x)
+    legend = [*zip(STRONG, scene.strong, strict=False), ("others", scene.others)]
+    for colour, name in [*legend, ("muted", "true skill")] if scene.beliefs.marks else legend:
+        # A width in steps leaves the entries after it where they are when most numbers change.
+        wide = (1.4 + math.ceil(canvas.width(name, size) / size)) * size
+        if x > box.x and x + wide > box.right:
             x, y = float(box.x), y + line
         top = y + round(0.5 * (line - side))
         if colour == "muted":
@@ -136,35 +167,29 @@ def _draw_legend(canvas: Canvas, box: Rect, y: int, legend: Sequence[Entry]) -> 
         else:
             canvas.box(x, top, side, side, colour)
         canvas.text(x + 1.4 * size, y, name, size, "ink")
-        x += wide + 1.6 * size
-    return y + line
+        x += wide + 1.2 * size
+    return y + line + round(0.2 * canvas.gap)
 
 
-def _draw_tiles(canvas: Canvas, box: Rect, tiles: Sequence[tuple[str, str]]) -> None:
+def draw_tiles(canvas: Canvas, box: Rect, tiles: Sequence[tuple[str, str]]) -> None:
     """Write numbers in large letters side by side."""
     small, share = canvas.small, box.width / len(tiles)
-    room, y = share - 0.5 * small, box.y + line_height(small)
-    size = canvas.value
+    room, size = share - 0.5 * small, canvas.value
     while size > small - 2 and any(canvas.width(text, size, bold=True) > room for _, text in tiles):
         size -= 1
     for place, (label, text) in enumerate(tiles):
         x, label = box.x + share * place, canvas.shortened(label, small, room)
         canvas.text(x, box.y, label, small, "muted")
-        canvas.text(x, y, text, size, "ink", bold=True)
+        canvas.text(x, box.y + line_height(small), text, size, "ink", bold=True)
 
 
 def draw_chart(canvas: Canvas, box: Rect, chart: Chart) -> None:
     """Draw a chart with its titles, numbers and marks in a box."""
     small, line = canvas.small, line_height(canvas.small)
-    head = line + 4 if chart.titles else 0
-    drop = canvas.mark + 4 if chart.marks else 3
+    head, drop = (line + 4 if chart.titles else 0), (canvas.mark + 4 if chart.marks else 3)
     rows = max(8, box.height - head - drop - line)
-    numbers: list[tuple[float, str]] = []
-    if chart.unit:
-        # Above a level with a name is the name.
-        highest = chart.level[0] if chart.level is not None and chart.level[1] else chart.y[1]
-        most = min(MOST_TICKS, max(1, round(rows / (1.4 * small))))
-        numbers = [each for each in ticks(*chart.y, most) if each[0] <= highest]
+    most = min(MOST_TICKS, max(1, round(rows / (1.4 * small))))
+    numbers = ticks(*chart.y, most) if chart.unit else []
     margin = max((canvas.width(text, small) + 8 for _, text in numbers), default=0)
     plot = Rect(box.x + margin, box.y + head, max(8, box.width - margin), rows)
     along, upright = (chart.x, plot.x, plot.width), (chart.y, plot.bottom, -rows)
@@ -178,40 +203,36 @@ def draw_chart(canvas: Canvas, box: Rect, chart: Chart) -> None:
         y = float(pixel(value, upright))
         canvas.box(plot.x, y, plot.width, 1, "grid")
         canvas.text(plot.x - 8, y - line / 2, text, small, "muted", 1.0)
-    if chart.level is not None:
-        y = float(pixel(chart.level[0], upright))
-        canvas.dashes(Rect(plot.x, round(y), plot.width, 1), "muted", 4)
-        canvas.text(plot.right, y - line, chart.level[1], small, "muted", 1.0)
     canvas.clip(None if chart.unit else plot)
     for curve in chart.curves:
-        _draw_curve(canvas, curve, along, upright)
+        draw_curve(canvas, curve, along, upright)
     canvas.clip(None)
-    for value, name, strength in chart.marks:
-        x = float(pixel(value, along))
-        if strength == 1.0:
-            canvas.dashes(Rect(round(x), plot.y, 1, rows), name, 3)
-            canvas.triangle(round(x) + 0.5, plot.bottom + 2, canvas.mark, name)
-        elif plot.x <= x < plot.right:
-            canvas.box(math.floor(x), plot.bottom + 3, 1, canvas.mark - 1, name, strength)
-    _draw_axis(canvas, along, plot.bottom, drop, chart.unit)
+    for values, name, strength in chart.marks:
+        for x in pixel(values, along).tolist():
+            if strength == 1.0:
+                for y in range(plot.y, plot.bottom - 2, 6):
+                    canvas.box(x, y, 1, 3, name)
+                canvas.triangle(round(x) + 0.5, plot.bottom + 2, canvas.mark, name)
+            elif plot.x <= x < plot.right:
+                canvas.box(math.floor(x), plot.bottom + 3, 1, canvas.mark - 1, name, strength)
+    draw_axis(canvas, along, plot.bottom, drop, chart.unit)
 
 
-def _draw_curve(canvas: Canvas, curve: Curve, along: Axis, upright: Axis) -> None:
+def draw_curve(canvas: Canvas, curve: Curve, along: Axis, upright: Axis) -> None:
+    """Draw one curve of a chart."""
     x, y, paint = pixel(curve.x, along), pixel(curve.y, upright), (curve.colour, curve.strength)
     (_, units), _, length = along
-    most = round(SCALE * length)
     if curve.style == "area":
         canvas.area(x, y, *paint)
     elif curve.style == "dots":
         canvas.dots(x, y, float(np.clip(2.6 * (50.0 / units) ** 0.25, 1.0, 2.6)), *paint)
     elif x.size:
-        if x.size > most:
-            shown = np.linspace(0, x.size - 1, most)
-            x, y = (np.interp(shown, np.arange(x.size), each) for each in (x, y))
-        canvas.line(x, y, canvas.thick if curve.style == "line" else 1.0, *paint)
+        # More points than the canvas has columns would show no more.
+        every = math.ceil(x.size / (SCALE * length))
+        canvas.line(x[::every], y[::every], canvas.thick if curve.style == "line" else 1.0, *paint)
 
 
-def _draw_axis(canvas: Canvas, axis: Axis, y: int, drop: int, unit: str) -> None:
+def draw_axis(canvas: Canvas, axis: Axis, y: int, drop: int, unit: str) -> None:
     """Draw a line in row y, numbers ``drop`` rows below, and a label at the right."""
     (low, high), start, length = axis
     small, right = canvas.small, start + length
@@ -229,6 +250,12 @@ def _draw_axis(canvas: Canvas, axis: Axis, y: int, drop: int, unit: str) -> None
             canvas.text(x, y + drop, written, small, "muted", 0.5)
 
 
+def pixel(value: Floats | float, axis: Axis) -> Floats:
+    """Return where each value lies on an axis."""
+    (low, high), start, length = axis
+    return start + (np.asarray(value, dtype=np.float64) - low) / (high - low) * length
+
+
 def tick_step(span: float, most: int) -> float:
     """Return the least step of 1, 2 or 5 times a power of ten with at most ``most`` in a span."""
     least = span / max(1, most)
@@ -242,3 +269,136 @@ def ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
     places = None if step >= 1e6 or step < 1e-4 else max(0, -math.floor(math.log10(step) + 1e-9))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [(n * step, number_text(n * step, places)) for n in range(first, last + 1)]
+
+
+class Canvas:
+    """A picture in progress.
+
+    Args:
+        width: in pixels.
+        height: in pixels.
+        theme: a name of ``THEMES``.
+        scale: of texts and gaps, 1 for those of a picture of 800 x 600; text stays readable.
+
+    Attributes:
+        title: size of the title's text; ``body`` is that of names, ``small`` of labels and ticks,
+            ``value`` of large numbers.
+        gap: empty space at the edges and between parts.
+        mark: height of the marks of true skills.
+        thick: width of important lines.
+    """
+
+    def __init__(self, width: int, height: int, theme: str, scale: float = 1.0) -> None:
+        self.size, self.theme = (width, height), THEMES[theme]
+        self.title, self.body = max(14, round(20 * scale)), max(12, round(15 * scale))
+        self.small, self.value = max(11, round(13 * scale)), max(15, round(23 * scale))
+        self.gap, self.mark = max(8, round(20 * scale)), max(5, round(9 * scale))
+        self.thick = max(1.6, 2.4 * scale)
+        self._shapes = pygame.Surface((SCALE * width, SCALE * height), depth=32)
+        self._shapes.fill(self.theme["background"])
+        self._texts: list[tuple[Any, tuple[int, int]]] = []
+
+    def pixels(self) -> Pixels:
+        """Return the picture, uint8, shape (height, width, 3)."""
+        pixels = np.empty((*self.size[::-1], 3), dtype=np.uint8)
+        surface = pygame.image.frombuffer(pixels.data, self.size, "RGB")
+        surface.blit(pygame.transform.smoothscale(self._shapes, self.size), (0, 0))
+        surface.blits(self._texts, doreturn=False)
+        return pixels
+
+    def colour(self, name: str, share: float = 1.0) -> Colour:
+        """Return a share of a colour of the theme over the background."""
+        pairs = zip(self.theme[name], self.theme["background"], strict=True)
+        red, green, blue = (round(below + share * (above - below)) for above, below in pairs)
+        return red, green, blue
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        size: int,
+        colour: str,
+        anchor: float = 0.0,
+        bold: bool = False,
+    ) -> int:
+        """Write one line with its top at y, and return its width.
+
+        ``anchor`` is the share of the width to the left of x.
+        """
+        written = _written(text, size, bold, self.colour(colour))
+        width: int = written.get_width()
+        self._texts.append((written, (round(x - anchor * width), round(y))))
+        return width
+
+    def width(self, text: str, size: int, bold: bool = False) -> int:
+        """Return the width of a line of text in pixels."""
+        return int(_written(text, size, bold, (0, 0, 0)).get_width())
+
+    def shortened(self, text: str, size: int, width: float, bold: bool = False) -> str:
+        """Return the text if it is no wider than ``width`` pixels, else its start, an ellipsis."""
+        starts = (text[:end].rstrip() + "…" for end in range(len(text) - 1, 0, -1))
+        fitting = (each for each in (text, *starts) if self.width(each, size, bold) <= width)
+        return next(fitting, "")
+
+    def box(
+        self, x: float, y: float, width: float, height: float, colour: str, share: float = 1.0
+    ) -> None:
+        """Fill a rectangle of whole pixels, at least one wide and high."""
+        sides = round(x), round(y), max(1, round(width)), max(1, round(height))
+        self._shapes.fill(self.colour(colour, share), [SCALE * side for side in sides])
+
+    def line(self, x: Floats, y: Floats, width: float, colour: str, share: float = 1.0) -> None:
+        """Draw a smooth line through points; one point is a dot."""
+        # For pygame a line goes through the centres of pixels.
+        points, paint = _points(x - 0.5 / SCALE, y - 0.5 / SCALE), self.colour(colour, share)
+        thick = round(SCALE * width)
+        if len(points) == 1:
+            self.dots(x, y, width / 2, colour, share)
+        elif thick <= SCALE:
+            pygame.draw.lines(self._shapes, paint, False, points, thick)
+        else:
+            for start, end in pairwise(points):
+                # pygame measures the width along the axis that the line crosses more steeply.
+                right, down = abs(end[0] - start[0]), abs(end[1] - start[1])
+                across = math.hypot(right, down) / max(right, down, 1e-9)
+                pygame.draw.aaline(self._shapes, paint, start, end, max(1, round(thick * across)))
+                pygame.draw.circle(self._shapes, paint, end, thick / 2 - 1)
+
+    def area(self, x: Floats, y: Floats, colour: str, opacity: float = 1.0) -> None:
+        """Fill a polygon."""
+        points = _points(*np.clip((x, y), -FURTHEST / SCALE, FURTHEST / SCALE))
+        shade = *self.colour(colour), round(255 * opacity)
+        pygame.gfxdraw.filled_polygon(self._shapes, points, shade)
+
+    def triangle(self, x: float, y: float, height: float, colour: str) -> None:
+        """Draw a triangle that points up, with its tip at (x, y)."""
+        sides, down = np.array([0.0, height / 1.7, -height / 1.7]), np.array([0.0, height, height])
+        self.area(x + sides, y + down, colour)
+
+    def dots(self, x: Floats, y: Floats, radius: float, colour: str, share: float = 1.0) -> None:
+        """Draw discs around points."""
+        for place in np.unique(np.round(SCALE * x) + 1j * np.round(SCALE * y)).tolist():
+            middle, paint = (place.real, place.imag), self.colour(colour, share)
+            pygame.draw.circle(self._shapes, paint, middle, SCALE * radius)
+
+    def clip(self, box: Rect | None) -> None:
+        """Draw shapes within a box only; None: everywhere."""
+        self._shapes.set_clip(None if box is None else [SCALE * side for side in box])
+
+
+def line_height(size: int) -> int:
+    """Return the pixels from one line of text to the next."""
+    return math.ceil(LINE_HEIGHT * size)
+
+
+def _points(x: Floats, y: Floats) -> list[tuple[float, float]]:
+    return list(zip((SCALE * x).tolist(), (SCALE * y).tolist(), strict=True))
+
+
+@lru_cache(maxsize=2048)
+def _written(string: str, size: int, bold: bool, colour: Colour) -> Any:
+    # A font made before ``pygame.quit()``, which anyone may call, would be invalid.
+    pygame.font.init()
+    face = "Inter-SemiBold.otf" if bold else "Inter-Regular.otf"
+    return pygame.font.Font(FONTS / face, size).render(string, True, colour)

@@ -68,14 +68,10 @@ class QueueRenderer(Renderer[State]):
         waiting, settings = self.simulator.waiting_players(state, row), self.simulator.settings
         facts = self.simulator.info(state, row)
         asked = () if waiting.focal == NOBODY else (waiting.focal, *waiting.filled[:1].tolist())
-        strong = list(zip(asked, ("player", "opponent"), strict=False))
-        legend = []
-        for (k, colour), name in zip(strong, ("asked", "nearest"), strict=False):
+        names = []
+        for k, name in zip(asked, ("asked", "nearest"), strict=False):
             ticks = "1 tick" if waiting.waited[k] == 1 else f"{waiting.waited[k]} ticks"
-            text = f"{name}: player {waiting.player[k]}, {ticks}"
-            legend.append((colour, text, f"{name}: player 8,888, 88 ticks"))
-        others = f"others ({waiting.mu.size - len(strong):,})"
-        legend.append(("others", others, "others (888)"))
+            names.append(f"{name}: player {waiting.player[k]}, {ticks}")
         tiles = [
             ("waiting", f"{waiting.mu.size:,}"),
             ("playing", f"{waiting.playing:,}"),
@@ -92,8 +88,9 @@ class QueueRenderer(Renderer[State]):
             unit=self.unit,
         )
         truth = waiting.true_skill if self._shows_truth else None
-        beliefs = belief_chart((waiting.mu, waiting.sigma, truth), strong[::-1], limits)
-        return Scene(legend, beliefs, tiles, (length, self._games(state, row, limits)))
+        beliefs = belief_chart((waiting.mu, waiting.sigma, truth), asked, limits)
+        others = f"others ({waiting.mu.size - len(asked):,})"
+        return Scene(names, others, beliefs, tiles, (length, self._games(state, row, limits)))
 
     def _games(self, state: State, row: int, limits: Limits) -> Chart:
         """Return games as arcs between the players' means, and below them each one's wait."""

@@ -40,10 +40,7 @@ class RankingRenderer(Renderer[State]):
         actions, settings = self.history[row]["action"], self.simulator.settings
         players = self.players(state, row)
         facts = self.simulator.info(state, row)
-        pair = settings.pairs[actions[-1]].tolist() if actions else ()
-        strong = list(zip(pair, ("player", "opponent"), strict=False))
-        legend = [(colour, f"item {item}", "") for item, colour in strong]
-        legend.append(("others", f"others ({settings.num_items - len(strong):,})", ""))
+        pair = settings.pairs[actions[-1]].tolist() if actions else []
         losses = {name: self.noted(row, f"{name}_loss") for name in ("expected", "true")}
         tiles = [("expected loss", f"{facts['expected_loss']:.2f}")]
         titles, curves = [("expected loss", "ink")], [over_time(losses["expected"][1:], "ink")]
@@ -64,8 +61,9 @@ class RankingRenderer(Renderer[State]):
             titles=[("deviation of each item, the least known first", "muted")],
             unit="item",
         )
-        beliefs = belief_chart(players, strong[::-1], limits)
-        return Scene(legend, beliefs, tiles, (loss, deviations))
+        names, others = [f"item {k}" for k in pair], f"others ({settings.num_items - len(pair):,})"
+        beliefs = belief_chart(players, pair, limits)
+        return Scene(names, others, beliefs, tiles, (loss, deviations))
 
     def table(self, state: State, row: int) -> Columns:
         """Return the items in their order, with means and deviations."""

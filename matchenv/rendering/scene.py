@@ -1,6 +1,6 @@
 """Scenes that pictures show, and the base of all renderers; without pygame.
 
-Colours are names of ``matchenv.rendering.canvas.THEMES``.
+Colours are names of ``matchenv.rendering.picture.THEMES``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from matchenv.envs.core.rendering import RENDER_FPS, Frame, Pixels
 
 if TYPE_CHECKING:
-    from matchenv.rendering.canvas import Window
+    from matchenv.rendering.window import Window
 
 Floats = NDArray[np.float64]
 
@@ -49,8 +49,11 @@ MOST_OTHERS = 100
 # Opacity of the area of a belief that stands out, and strengths of the other players' outlines.
 FILL, OUTLINE_STRENGTH, OFFLINE_STRENGTH = 0.3, 0.6, 0.25
 
-# One of many beliefs covers so much at most; six tenths of them together leave so much uncovered.
-MOST_FOR_ONE, SHARE_LEFT = 0.13, 0.4
+# Opacity of the area of one of many beliefs, and of all of them together, at most.
+MOST_FOR_ONE, MOST_FOR_ALL = 0.13, 1.5
+
+# Colours of the players who stand out, the most important first.
+STRONG = ("player", "opponent")
 
 # Rows of the table of a text.
 SHOWN_ROWS = 20
@@ -58,11 +61,6 @@ SHOWN_ROWS = 20
 State = TypeVar("State", bound=tuple[Any, ...])
 Limits = tuple[float, float]
 Players = tuple[Floats, Floats, Floats | None]
-# Indices of players and the colours in which they stand out, the most important last.
-Strong = Sequence[tuple[int, str]]
-# The colour of a square, a name beside it, and the widest text that the name may become, so that
-# the entries after it stay where they are.
-Entry = tuple[str, str, str]
 # Values and their format by heading.
 Columns = Mapping[str, tuple[Sequence[Any] | NDArray[Any], str]]
 
@@ -86,15 +84,15 @@ class Chart:
     curves: Sequence[Curve]  # the last on top
     titles: Sequence[tuple[str, str]] = ()  # above, one after another, each in a colour
     unit: str = ""  # of the axis, in the singular; empty for a skill axis, without numbers upright
-    level: tuple[float, str] | None = None  # a value with a dashed line, and its name
     # True skills marked below the axis, with colours and strengths. Full strength stands out
-    marks: Sequence[tuple[float, str, float]] = ()
+    marks: Sequence[tuple[Floats, str, float]] = ()
 
 
 class Scene(NamedTuple):
     """Content of one picture."""
 
-    legend: Sequence[Entry]  # below the title; the mark of true skills is added to it
+    strong: Sequence[str]  # names below the title, in the colours of ``STRONG``
+    others: str  # name of the others, after these
     beliefs: Chart  # above the skill axis
     tiles: Sequence[tuple[str, str]]  # labels and texts of large numbers
     charts: tuple[Chart, Chart]  # the left and the right one
@@ -194,7 +192,8 @@ class Renderer(ABC, Generic[State]):
         widths = [max(map(len, column)) for column in columns]
         lines = [
             scene.progress,
-            *(name for _, name, _ in scene.legend),
+            *scene.strong,
+            scene.others,
             ", ".join(f"{label} {text}" for label, text in scene.tiles),
             *("  ".join(map(str.rjust, line, widths)) for line in zip(*columns, strict=True)),
         ]
@@ -210,17 +209,17 @@ class Renderer(ABC, Generic[State]):
         return self._picture(state, range(min(MOST_IN_GRID, self.count)))
 
     def _picture(self, state: State, rows: Sequence[int]) -> Pixels:
-        from matchenv.rendering.picture import sheet, sheet_width
+        from matchenv.rendering.picture import sheet
 
         alone = self.count == 1
         titles = [self.simulator.env_id if alone else f"environment {row}" for row in rows]
         scenes = [self.titled(state, *each) for each in zip(rows, titles, strict=True)]
-        return sheet(scenes, sheet_width(len(rows), SINGLE_WIDTH if alone else SHARED_WIDTH), SHAPE)
+        return sheet(scenes, SINGLE_WIDTH if alone else SHARED_WIDTH, SHAPE)
 
     def show(self, state: State) -> None:
         """Show the current pictures in the window, for a frame's time, in human mode."""
         if self.render_mode == "human":
-            from matchenv.rendering.canvas import Window
+            from matchenv.rendering.window import Window
 
             self._window = self._window or Window(self.simulator.env_id)
             self._window.show(self.grid(state), RENDER_FPS)
@@ -233,7 +232,10 @@ class Renderer(ABC, Generic[State]):
 
 
 def belief_chart(
-    players: Players, strong: Strong, limits: Limits, online: NDArray[np.bool_] | None = None
+    players: Players,
+    strong: Sequence[int],
+    limits: Limits,
+    online: NDArray[np.bool_] | None = None,
 ) -> Chart:
     """Return a density for each belief on the skill axis, and marks for the true skills.
 
@@ -242,7 +244,7 @@ def belief_chart(
 
     Args:
         players: means, deviations, and true skills where they are shown.
-        strong: players that stand out.
+        strong: indices of players that stand out, the most important first.
         limits: ends of the axis.
         online: shape (n,), who is not pale; None for all.
     """
@@ -250,33 +252,33 @@ def belief_chart(
     span = limits[1] - limits[0]
     sigma = np.maximum(sigma, LEAST_SIGMA * span)
     peaks = TYPICAL_SIGMA * span / (TYPICAL_SIGMA * span + sigma)
-    here = np.ones(mu.size, dtype=np.bool_) if online is None else online.copy()
-    away = ~here
-    for player, _ in strong:
-        here[player] = away[player] = False
+    others = np.setdiff1d(np.arange(mu.size), strong)
+    here = others if online is None else others[online[others]]
+    away = np.setdiff1d(others, here)
 
-    def drawn(shown: NDArray[np.bool_], colour: str, style: Any, strength: float) -> list[Curve]:
-        found = np.flatnonzero(shown)
+    def drawn(found: Sequence[int], colour: str, style: Any, strength: float) -> list[Curve]:
         return [
             Curve(mu[k] + sigma[k] * OUTLINE, peaks[k] * BELL, colour, style, strength)
-            for k in found[:: math.ceil(found.size / MOST_OTHERS) or 1].tolist()
+            for k in found[:: math.ceil(len(found) / MOST_OTHERS) or 1]
         ]
 
-    several = 0.6 * max(1, min(MOST_OTHERS, int(here.sum())))
+    several = max(1, min(MOST_OTHERS, here.size))
     curves = [
-        *drawn(away, "others", "thin", OFFLINE_STRENGTH),
-        *drawn(here, "others", "area", min(MOST_FOR_ONE, 1.0 - SHARE_LEFT ** (1.0 / several))),
-        *drawn(here, "others", "thin", OUTLINE_STRENGTH),
+        *drawn(away.tolist(), "others", "thin", OFFLINE_STRENGTH),
+        *drawn(here.tolist(), "others", "area", min(MOST_FOR_ONE, MOST_FOR_ALL / several)),
+        *drawn(here.tolist(), "others", "thin", OUTLINE_STRENGTH),
     ]
-    for player, colour in strong:
-        one = np.arange(mu.size) == player
-        curves += [*drawn(one, colour, "area", FILL), *drawn(one, colour, "line", 1.0)]
-    marks = []
-    if true_skill is not None:
-        strength = min(0.9, max(0.25, 90.0 / max(1, mu.size)))
-        for shown, share in ((here, strength), (away, OFFLINE_STRENGTH * strength)):
-            marks += [(each, "others", share) for each in true_skill[shown].tolist()]
-        marks += [(float(true_skill[player]), colour, 1.0) for player, colour in strong]
+    standing_out = list(zip(strong, STRONG, strict=False))[::-1]
+    for player, colour in standing_out:
+        curves += [*drawn([player], colour, "area", FILL), *drawn([player], colour, "line", 1.0)]
+    if true_skill is None:
+        return Chart(limits, (0.0, 1.0), curves)
+    strength = min(0.9, max(0.25, 90.0 / max(1, mu.size)))
+    marks = [
+        (true_skill[here], "others", strength),
+        (true_skill[away], "others", OFFLINE_STRENGTH * strength),
+        *((true_skill[[player]], colour, 1.0) for player, colour in standing_out),
+    ]
     return Chart(limits, (0.0, 1.0), curves, marks=marks)
 
 

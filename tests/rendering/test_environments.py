@@ -200,7 +200,7 @@ def test_without_pygame_there_are_texts_and_the_remedy_is_named(
 
 
 def test_a_window_names_the_keys_that_are_pressed() -> None:
-    from matchenv.rendering.canvas import Window
+    from matchenv.rendering.window import Window
 
     window, picture = Window("caption"), np.zeros((20, 30, 3), dtype=np.uint8)
     assert window.show(picture, 1000) == []

@@ -15,9 +15,16 @@ from pygame import Rect
 from matchenv import MatchmakingEnv, MatchmakingQueueEnv
 from matchenv.envs.core.rendering import Pixels
 from matchenv.envs.ranking import RankingEnv
-from matchenv.rendering.canvas import THEMES, Canvas, line_height
 from matchenv.rendering.one_player import moving_mean
-from matchenv.rendering.picture import LEAST_HEIGHT, LEAST_WIDTH, draw_chart, sheet
+from matchenv.rendering.picture import (
+    LEAST_HEIGHT,
+    LEAST_WIDTH,
+    THEMES,
+    Canvas,
+    draw_chart,
+    line_height,
+    sheet,
+)
 from matchenv.rendering.scene import Chart, Curve, belief_chart, number_text, over_time
 
 SIZES = [(800, 600), (480, 360), (LEAST_WIDTH, LEAST_HEIGHT)]
@@ -55,9 +62,8 @@ def beliefs(
 ) -> Chart:
     """Beliefs of player 0 at -3, opponent 1 at 3, and another one at 0."""
     truth = None if true_skill is None else np.array(true_skill)
-    strong = [(1, "opponent"), (0, "player")]
     return belief_chart(
-        (np.array([-3.0, 3.0, 0.0]), np.array(sigma), truth), strong, limits, online
+        (np.array([-3.0, 3.0, 0.0]), np.array(sigma), truth), [0, 1], limits, online
     )
 
 
@@ -102,9 +108,8 @@ def test_beliefs_of_those_who_play_have_their_colours(theme: str) -> None:
 
 def test_true_skills_are_marked_where_they_are() -> None:
     chart = beliefs(true_skill=[-4.0, 5.0, 1.0])
-    assert [(value, colour) for value, colour, _ in chart.marks] == [
-        (1.0, "others"), (5.0, "opponent"), (-4.0, "player"),
-    ]  # fmt: skip
+    marked = [(value, colour) for values, colour, _ in chart.marks for value in values]
+    assert marked == [(1.0, "others"), (5.0, "opponent"), (-4.0, "player")]
     assert not beliefs().marks
     picture = drawn(chart)
     axis = int(np.argmax((picture[:, BOX.x + 5 : BOX.right - 5] != 255).any(axis=2).sum(axis=1)))
@@ -131,11 +136,10 @@ def test_a_chart_is_drawn_where_its_numbers_say(monkeypatch: pytest.MonkeyPatch)
     texts: list[Any] = []
     monkeypatch.setattr(Canvas, "text", lambda self, *given: texts.append(given) or 0)
     rising = over_time(np.linspace(0.0, 10.0, 5000), "player")
-    chart = Chart((0.0, 5000.0), (0.0, 10.0), [rising], unit="game", level=(6.0, "level"))
+    chart = Chart((0.0, 5000.0), (0.0, 10.0), [rising], unit="game")
     picture = drawn(chart)
-    # Numbers end at the level, above which stands its name.
     upright = {text: y for x, y, text, *_ in texts if x < BOX.x + 20 and y < BOX.bottom - 20}
-    assert list(upright) == ["0", "2", "4", "6"]
+    assert list(upright) == ["0", "2", "4", "6", "8", "10"]
     assert "5,000 games" in [text for _, _, text, *_ in texts]
     found = np.argwhere(near(picture, "light", "player"))
     slope = np.polyfit(found[:, 1], found[:, 0], 1)[0]
@@ -160,7 +164,7 @@ def test_a_chart_is_drawn_where_its_numbers_say(monkeypatch: pytest.MonkeyPatch)
 )
 def test_extreme_beliefs_are_drawn_without_a_warning(mu: Any, sigma: Any, limits: Any) -> None:
     places = np.array(mu)
-    chart = belief_chart((places, np.array(sigma), places), [(0, "player")], limits)
+    chart = belief_chart((places, np.array(sigma), places), [0], limits)
     assert near(drawn(chart), "light", "player").any()
 
 
@@ -228,10 +232,11 @@ def test_the_numbers_are_those_of_the_episode(shown: bool) -> None:
     q, true = noted[name][1:], "true " * shown
     last, outcome = noted["action"][-1] + 1, {1: "won", 0: "draw", -1: "lost"}[noted["outcome"][-1]]
     assert found.scene.progress == "game 3 of 40"
-    assert [name for _, name, _ in found.scene.legend] == [
-        *(f"{name}   μ {number_text(known.mu[k], 2)}  σ {known.sigma[k]:.2f}"
-          for name, k in (("player 0", 0), (f"opponent {last}", last))), "others (1)",
-    ]  # fmt: skip
+    assert found.scene.strong == [
+        f"{name}   μ {number_text(known.mu[k], 2)}  σ {known.sigma[k]:.2f}"
+        for name, k in (("player 0", 0), (f"opponent {last}", last))
+    ]
+    assert found.scene.others == "others (1)"
     assert list(found.scene.tiles) == [
         ("last game", outcome),
         ("win ratio", f"{100 * noted['outcome'][1:].count(1) / 3:.0f} %"),
@@ -240,7 +245,7 @@ def test_the_numbers_are_those_of_the_episode(shown: bool) -> None:
         ("games left", "37"),
     ]
     each, total = (chart.curves[-1] for chart in found.scene.charts)
-    np.testing.assert_allclose(found.scene.charts[0].curves[0].y, q)
+    np.testing.assert_allclose(found.scene.charts[0].curves[1].y, q)
     np.testing.assert_allclose(each.y, moving_mean(np.array(q), 2))
     np.testing.assert_allclose(total.y, np.cumsum(q))
     label, compared = found.renderer.total(0)
@@ -272,11 +277,11 @@ def test_a_queue_shows_its_numbers_and_players() -> None:
     shown = queue(60)
     waiting, facts = shown.env.waiting_players(), shown.facts
     focal, nearest = waiting.focal, waiting.filled[0]
-    for (_, entry, _), name, k in zip(
-        shown.scene.legend, ("asked", "nearest"), (focal, nearest), strict=False
+    for entry, name, k in zip(
+        shown.scene.strong, ("asked", "nearest"), (focal, nearest), strict=True
     ):
         assert entry.startswith(f"{name}: player {waiting.player[k]}, {waiting.waited[k]} tick")
-    assert shown.scene.legend[2][1] == f"others ({waiting.mu.size - 2})"
+    assert shown.scene.others == f"others ({waiting.mu.size - 2})"
     assert [text for _, text in shown.scene.tiles] == [
         str(waiting.mu.size), str(waiting.playing), str(facts["matched_players"]),
         str(facts["abandoned"]), f"{facts['mean_wait']:.2f}",
