@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -61,11 +60,7 @@ FAMILIES = (
 )
 
 # What learning could gain: the family that has it, and the family to compare with.
-LESSONS = {
-    "if all skills were known": ("oracle", "matching"),
-    "if the matching of all also counted what games teach": ("kg_matching", "matching"),
-    "if one choice at a time also counted what games teach": ("kg both=true", "drawchance"),
-}
+LESSONS = (("oracle", "matching"), ("kg_matching", "matching"), ("kg both=true", "drawchance"))
 
 FAILED = (
     "the fit does not forecast games better than a constant, as where games were matched on skill: "
@@ -118,36 +113,32 @@ def differences_of(
     Returns:
         ``contests``, each policy that knows no true skills minus the present one; ``who_pays``, the
         same of ours by group of players; and ``learning``, as in ``LESSONS``. Of each ``policy``,
-        ``than``, ``group``, ``question``; the differences in the true ``reward`` of a run (NaN of a
-        part of the players), the same as a ``share``, in mean true match ``quality``, mean minutes
-        of ``wait`` and the share of visits that ``left`` without a game; and their ``verdicts`` by
-        name, where ahead is better for the players.
+        ``than`` and ``group``; the differences in the true ``reward`` of a run (NaN of a part of
+        the players), in mean true match ``quality``, mean minutes of ``wait`` and the share of
+        visits that ``left`` without a game; and their ``verdicts`` by name, where ahead is better
+        for the players.
     """
     against, everyone = found.against, GROUPS[0]
     others = [each for each in found.policies if each != against]
     # The first of a family counts.
     first = {family_of(each): each for each in reversed(others)}
     asked = {
-        "contests": [(each, against, everyone, "") for each in others
-                     if family_of(each) != "oracle"],
-        "who_pays": [(ours, against, group, "") for group in GROUPS if ours != against],
-        "learning": [(first[family], first[other], everyone, question)
-                     for question, (family, other) in LESSONS.items()
+        "contests": [(each, against, everyone) for each in others if family_of(each) != "oracle"],
+        "who_pays": [(ours, against, group) for group in GROUPS if ours != against],
+        "learning": [(first[family], first[other], everyone) for family, other in LESSONS
                      if family in first and other in first],
     }  # fmt: skip
 
-    def difference(policy: str, than: str, group: str, question: str) -> Record:
-        total, whole = (found.values(MEASURE, 0, each) for each in (policy, than))
-        reward = paired_difference(total, whole) if group == everyone else UNKNOWN
+    def difference(policy: str, than: str, group: str) -> Record:
+        pair, reward = (policy, than), UNKNOWN
+        if group == everyone:
+            reward = paired_difference(*(found.values(MEASURE, 0, each) for each in pair))
         quality, wait, left = (
-            paired_difference(*(group_values(found.rows, measure, 0, each, group)
-                                for each in (policy, than)))
-            for measure in (QUALITY, "wait", "left")
-        )  # fmt: skip
-        share = reward.mean / whole.mean() if whole.mean() > 0.0 else math.nan
-        who = {"policy": policy, "than": than, "group": group, "question": question}
-        return Record(who, reward=reward, share=share, quality=quality, wait=wait.times(minutes),
-                      left=left)  # fmt: skip
+            paired_difference(*(group_values(found.rows, name, 0, each, group) for each in pair))
+            for name in (QUALITY, "wait", "left")
+        )
+        return Record(policy=policy, than=than, group=group, reward=reward, quality=quality,
+                      wait=wait.times(minutes), left=left)  # fmt: skip
 
     said = {}
     for kind, questions in asked.items():
@@ -317,13 +308,13 @@ def _files(found: Judgement) -> dict[str, bytes]:
         "judge.html": judge_page(found).encode(),
         "judge.json": json_bytes(found, checked=True),
     }
-    for name, rows in tables.items():
-        said = [{f"{key}_verdict": word for key, word in row.get("verdicts", {}).items()}
-                for row in rows]  # fmt: skip
-        columns = [columns_of(Record(row, verdicts=words))
-                   for row, words in zip(rows, said, strict=True)]  # fmt: skip
-        files |= {name: records_csv(columns)} if columns else {}
-    return files
+    written = {name: [_columns(row) for row in rows] for name, rows in tables.items() if rows}
+    return files | {name: records_csv(rows) for name, rows in written.items()}
+
+
+def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
+    words = {f"{name}_verdict": word for name, word in row.get("verdicts", {}).items()}
+    return columns_of({**row, "verdicts": words})
 
 
 def _checked(parameters: Mapping[str, float]) -> dict[str, float]:

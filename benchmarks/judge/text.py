@@ -14,13 +14,6 @@ TITLES = dict(
     zip(GROUPS, ("all", "newcomers", "others", *(f"{k} tenth" for k in PLACES)), strict=True)
 )
 
-# What the score of favourites says of the matcher, by the verdict.
-FAVOURITES = {
-    "ahead": "favourites do better than expected",
-    "behind": "favourites do worse than expected: the matcher may know more than the log",
-    "undecided": "no measurable difference",
-}
-
 
 def _measured(heading: str, name: str, digits: int, factor: float = 1.0) -> tuple[Column, Column]:
     """Return the columns of a difference and of its verdict."""
@@ -30,11 +23,6 @@ def _measured(heading: str, name: str, digits: int, factor: float = 1.0) -> tupl
         return f"{value.times(factor):+.{digits}f}" if value.known else ""
 
     return Column(heading, cell), Column("verdict", f"{{verdicts[{name}]}}")
-
-
-def _share(row: Record) -> str:
-    share = number(row.share)
-    return f"{100.0 * share:+.1f} %" if share == share else ""
 
 
 PLAYERS, POLICY = Column("players", lambda row: TITLES[row.group]), Column("policy", "{policy}")
@@ -52,14 +40,7 @@ CHANGES = (
     *_measured("wait, minutes", "wait", 2),
     *_measured("left, %", "left", 2, 100.0),
 )
-GAINS = (
-    Column("question", "{question}"),
-    POLICY,
-    Column("compared with", "{than}"),
-    Column("share", _share),
-    *REWARD,
-    *CHANGES[:2],
-)
+GAINS = (POLICY, Column("compared with", "{than}"), *REWARD, *CHANGES[:2])
 
 Tables = dict[str, tuple[Sequence[Column], Sequence[Record], str]]
 
@@ -86,16 +67,15 @@ def tables_of(found: Record) -> Tables:
             f"{favourites_text(found.evenness.favourites)}",
         ),
         f"Matchers at this load, {found.runs} runs of {found.environment['horizon']} ticks of "
-        f"{60.0 * minutes:.0f} s": (
-            standings, found.standings, f"{load_text(found.load)}. {likeness_text(found)}",
-        ),
+        f"{60.0 * minutes:.0f} s": (standings, found.standings, load_text(found.load)),
         f"Minus {known}{against}, on the same arrivals and luck": (
             (POLICY, *REWARD, *CHANGES), found.contests, "",
         ),
         f"Who pays, if {found.ours} were to take its place": (
             (PLAYERS, *CHANGES), found.who_pays, "",
         ),
-        "How much would learning have gained?": (GAINS, found.learning, ""),
+        "How much would learning have gained? The oracle knows all skills; kg also counts what "
+        "games teach": (GAINS, found.learning, ""),
     }  # fmt: skip
     return {title: table for title, table in tables.items() if table[1]}
 
@@ -123,33 +103,34 @@ def conclusion(found: Record) -> str:
             "no better than a constant. So there are no verdicts; the numbers below are those of "
             "the fitted model. Fit games that were not matched on skill, and give that fit."
         )
-    evenness, ours, against = found.evenness, found.ours, found.against
-    groups = evenness.groups
+    groups, ours = found.evenness.groups, found.ours
     said = [
         f"The games had a match quality of {groups[0].hindsight.mean:.3f}, sides that meet "
-        f"at random one of {number(evenness.strangers):.3f}."
+        f"at random one of {number(found.evenness.strangers):.3f}."
     ]
-    for verdict, words in ((BEHIND, "Less"), (AHEAD, "More")):
-        names = [TITLES[each.group] for each in groups if each.verdict == verdict]
-        if names:
-            said.append(f"{words} even than the average are the games of: {', '.join(names)}.")
     for each in found.contests:
-        quality, wait, words = each.quality, each.wait, each.verdicts
+        words = each.verdicts
         if each.policy == ours and words["quality"] and words["wait"]:  # both were measured
             said.append(
-                f"At this load {ours} in place of {against} changes the quality by "
-                f"{quality.mean:+.3f} ({words['quality']}) and the wait by "
-                f"{wait.mean:+.2f} minutes ({words['wait']})."
+                f"At this load {ours} in place of {found.against} changes the quality by "
+                f"{each.quality.mean:+.3f} ({words['quality']}) and the wait by "
+                f"{each.wait.mean:+.2f} minutes ({words['wait']})."
             )
-    losers = [TITLES[each.group] for each in found.who_pays if BEHIND in each.verdicts.values()]
-    if losers:
-        said.append(f"It would be worse in some way for: {', '.join(losers)}.")
+    for words, rows in (
+        ("Less even than the average are the games of",
+         [each for each in groups if each.verdict == BEHIND]),
+        ("More even than the average are the games of",
+         [each for each in groups if each.verdict == AHEAD]),
+        ("It would be worse in some way for",
+         [each for each in found.who_pays if BEHIND in each.verdicts.values()]),
+    ):  # fmt: skip
+        if rows:
+            said.append(f"{words}: {', '.join(TITLES[each.group] for each in rows)}.")
     said += [
-        f"Knowing all skills would change the true reward by {_share(each)} "
-        f"({each.verdicts['reward']})."
-        for each in found.learning[:1]
-        if _share(each)
-    ]
+        f"Knowing all skills would change the true reward by {gain.reward:+.1f} "
+        f"({gain.verdicts['reward']})."
+        for gain in found.learning[:1] if gain.verdicts["reward"]
+    ]  # fmt: skip
     return " ".join(said)
 
 
@@ -157,21 +138,12 @@ def favourites_text(favourites: Record) -> str:
     """Return what favourites were expected to score, and what they did."""
     if not favourites.pairs:
         return "no game had a favourite"
+    knows_more = favourites.verdict == BEHIND
     return (
         f"favourites: expected to score {100.0 * favourites.stated.mean:.1f} %, scored "
         f"{100.0 * favourites.scored.mean:.1f} %, "
-        f"{favourites.difference.times(100.0):+.1f} points: "
-        f"{FAVOURITES[favourites.verdict]}"
-    )
-
-
-def likeness_text(found: Record) -> str:
-    """Return how the simulated games compare with those of the log, which nothing was fitted to."""
-    games = found.evenness.groups[0].believed.mean
-    (here,) = (each for each in found.standings if each.policy == found.against)
-    return (
-        f"Believed quality of the games: {games:.3f} in the log, "
-        f"{here.match_quality.mean:.3f} here by {found.against}"
+        f"{favourites.difference.times(100.0):+.1f} points"
+        f"{': the matcher may know more than the log' if knows_more else ''}"
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,22 +10,18 @@ import pandas as pd
 from matchenv.benchmarks.compare.comparison import columns as standing_columns
 from matchenv.benchmarks.limits.optimum import OPTIMUM
 from matchenv.benchmarks.report.page import (
-    HIDDEN_AT_FIRST,
     Block,
     Section,
-    add_level,
-    add_line,
     new_figure,
     pivot,
     points,
     table_of,
     texts_of,
 )
-from matchenv.benchmarks.study.claims import OURS
-from matchenv.benchmarks.study.figures import GAMES_TOGETHER, GOALS, LABELS, binned
+from matchenv.benchmarks.study.figures import LABELS
 from matchenv.benchmarks.study.settings import DRAW
 from matchenv.envs import part_of
-from matchenv.evaluation.estimates import Curve, Estimate, Record, quantile_of, recorded
+from matchenv.evaluation.estimates import Estimate, Record, recorded
 from matchenv.evaluation.protocols import HIGH_END, LOW_END, Protocol, Shown
 from matchenv.evaluation.rollout import ALL
 from matchenv.evaluation.tables import Column
@@ -34,8 +29,6 @@ from matchenv.runtime.files import number, read_json
 
 DIFFERENCES = ("difference", "belief_difference")
 AHEAD = "Above the dotted line a policy is ahead of {}. Names in grey are hidden."
-# Axes of the quality of games against the wait for them.
-FRONT = ("mean wait, in ticks", "true match quality")
 # Titles of the study's measures, without TeX, and its settings that stand elsewhere on the page.
 TITLES = {name: label.replace(r"$\mu_0$", "mu_0") for name, label in LABELS.items()}
 LISTS = ("policies", "cells", "format", "command")
@@ -64,6 +57,14 @@ def read_standings(folder: Path) -> tuple[Record, list[Record]]:
     return found, [Record(each, title=titles[tuple(each.cell.items())]) for each in found.standings]
 
 
+def front_of(policies: pd.DataFrame, note: str) -> Block:
+    """Return the curves of ``quality`` against ``wait`` by ``name``."""
+    lines = ((name, each["wait"], each["quality"])
+             for name, each in policies.groupby("name", sort=False))  # fmt: skip
+    figure = new_figure("mean wait, in ticks", "true match quality", lines, "lines+markers")
+    return Block("Quality against waiting", figure, note)
+
+
 def compare_section(folder: Path) -> Section:
     """Return the section of ``matchenv compare``."""
     found, standings = read_standings(folder)
@@ -77,22 +78,15 @@ def compare_section(folder: Path) -> Section:
     differences = [
         (each.policy, each.title, each.difference) for each in standings if each.policy != against
     ]
-    totals = [(each.policy, each.title, each[kind.measure]) for each in standings]
     what = f"{judged} minus that of {against}"
-    less = points(what, differences, level=(0.0, against), hidden=HIDDEN_AT_FIRST)
-    blocks = [
-        Block(f"Difference to {against}", less, AHEAD.format(against)),
-        Block(judged.capitalize(), points(f"{judged} of an episode", totals),
-              "Intervals are unpaired here, and so much wider."),
-    ]  # fmt: skip
+    less = points(what, differences, level=(0.0, against))
+    blocks = [Block(f"Difference to {against}", less, AHEAD.format(against))]
     if {"wait", "true_match_quality"} <= standings[0].keys():
-        pairs: dict[str, list[tuple[float, float]]] = {}
-        for each in sorted(standings, key=lambda standing: standing.policy):
-            pair = each.wait.mean, each.true_match_quality.mean
-            pairs.setdefault(each.policy, []).append(pair)
-        lines = ((policy, *zip(*mine, strict=True)) for policy, mine in pairs.items())
-        front = new_figure(*FRONT, lines, "lines+markers")
-        blocks.append(Block("Quality against waiting", front, "A policy's points are the loads."))
+        loads = pd.DataFrame([
+            {"name": each.policy, "wait": each.wait.mean, "quality": each.true_match_quality.mean}
+            for each in standings
+        ])  # fmt: skip
+        blocks.append(front_of(loads, "A policy's points are the loads."))
     columns = (Column("cell", "{title}"), *standing_columns(against, kind, known))
     return Section(
         title=f"compare: {folder.name}",
@@ -131,12 +125,8 @@ def tune_section(folder: Path) -> Section:
     if (folder / "front.csv").is_file():
         table = pd.read_csv(folder / "front.csv")
         table = table[table["best"]].sort_values("wait")
-        lines = (
-            (f"{family}, {load}", line["wait"], line["quality"])
-            for (load, family), line in table.groupby(["load", "family"], sort=False)
-        )
-        front = new_figure(*FRONT, lines, "lines+markers")
-        blocks.append(Block("Quality against waiting", front, "The best of each family and load."))
+        table["name"] = table["family"] + ", " + table["load"]
+        blocks.append(front_of(table, "The best of each family and load."))
     chosen = [(family, cell, policy) for cell, found in best.items()
               for family, policy in found.items()]  # fmt: skip
     return Section(
@@ -218,15 +208,21 @@ def study_section(folder: Path) -> Section:
         rows_of(folder / name).assign(cell=lambda rows: rows["cell"].map(study_cell))
         for name in ("windows.csv", "paired.csv")
     )
-    draws, games = settings["prior_draws"], settings["horizon"]
+    draws, games, first = (
+        settings["prior_draws"],
+        settings["horizon"],
+        next(iter(settings.policies)),
+    )
     priors = "one prior" if draws == 1 else f"each of {draws} priors"
     paired = paired[paired["measure"] == DRAW]
     paired["verdict"] = [each.verdict for each in paired["difference"]]
-    ours = paired[(paired["games"] == ALL) & (paired["policy"] == OURS)]
-    totals = [
-        (f"{OURS} minus {row.other}", row.cell, row.difference.times(float(games)))
-        for row in ours.itertuples()
-    ] or [("", study_cell(cell), "") for cell in settings["cells"]]
+    levels = means[(means["games"] == ALL) & (means["measure"] == DRAW)]
+    totals = [(row.policy, row.cell, row.mean.times(float(games))) for row in levels.itertuples()]
+    less = paired[(paired["games"] == ALL) & (paired["other"] == first)]
+    differences = [
+        (f"{row.policy} minus {first}", row.cell, row.difference.times(float(games)))
+        for row in less.itertuples()
+    ]
     claims = [
         {"claim": claim["text"], "verdict": claim["verdict"],
          "numbers, above 0 for the claim": "; ".join(
@@ -239,48 +235,19 @@ def study_section(folder: Path) -> Section:
         title=f"study: {folder.name}",
         lead=(
             f"The simulation study of Ryzhov, Tariq and Powell (2011): {settings['episodes']:,} "
-            f"sets of true skills with {priors}, "
-            f"{games:,} games each, every policy on the same games."
+            f"sets of true skills with {priors}, {games:,} games each, every policy on the same "
+            "games. Its folder has the curves of all measures."
         ),
         settings={name: value for name, value in settings.items() if name not in LISTS},
         versions=verdict["versions"],
         blocks=[
-            *_study_curves(folder, settings),
-            pivot("True q of an episode", "cell", totals, 1),
+            Block("True q of an episode", points("true q of an episode", totals)),
+            pivot("True q of an episode", "cell", differences or totals, 1),
             Block("The paper's claims", pd.DataFrame(claims)),
             Block("Means of a game", texts_of(means, 4)),
             Block(f"Paired differences of policies, {TITLES[DRAW]} of a game", texts_of(paired, 4)),
         ],
     )
-
-
-def _study_curves(folder: Path, settings: Mapping[str, Any]) -> Iterator[Block]:
-    """Yield the curves of each measure, with a menu of the cells."""
-    units = settings["episodes"] if settings["prior_draws"] == 1 else settings["prior_draws"]
-    cells = settings["cells"]
-    files = {cell: pd.read_csv(folder / "curves" / f"{cell}.csv") for cell in cells}
-    for measure, title in TITLES.items():
-        figure = new_figure("game", title, hovermode="x unified")
-        cell_of_trace: list[str] = []
-        for cell, file in files.items():
-            for policy in settings["policies"]:
-                mean, error = (file[f"{policy} {measure} {what}"].to_numpy()
-                               for what in ("mean", "standard error"))  # fmt: skip
-                curve = Curve(mean, error, quantile_of(units) * error)
-                game, middle, half = binned(curve, GAMES_TOGETHER)
-                add_line(figure, policy, game, middle, middle - half, middle + half,
-                         visible=cell == cells[0])  # fmt: skip
-            cell_of_trace += [cell] * (len(figure.data) - len(cell_of_trace))
-        if measure in GOALS:
-            add_level(figure, GOALS[measure])
-        buttons = [
-            {"label": study_cell(cell), "method": "restyle",
-             "args": [{"visible": [each == cell for each in cell_of_trace]}]}
-            for cell in cells
-        ]  # fmt: skip
-        menu = {"buttons": buttons, "x": 0.0, "xanchor": "left", "y": 1.12, "yanchor": "bottom"}
-        figure.update_layout(updatemenus=[menu])
-        yield Block(title, figure, f"Means of {GAMES_TOGETHER} games, with 95 % bands.")
 
 
 def study_cell(cell: str) -> str:

@@ -9,7 +9,6 @@ from matchenv.benchmarks.report.comparisons import json_of
 from matchenv.benchmarks.report.page import (
     Block,
     Section,
-    add_level,
     new_figure,
     page_text,
     points,
@@ -37,15 +36,12 @@ def _section(found: Record, name: str) -> Section:
         for each in evenness.groups
     ]
     strangers = (number(evenness.strangers), "sides that meet at random")
-    front = new_figure("difference in mean wait, in minutes", "difference in true match quality")
-    for each in found.contests:
-        front.add_scatter(
-            name=each.policy, x=[each.wait.mean], y=[each.quality.mean], mode="markers",
-            marker={"size": 9}, error_x={"type": "data", "array": [each.wait.half_width]},
-            error_y={"type": "data", "array": [each.quality.half_width]},
-        )  # fmt: skip
-    add_level(front, 0.0, against)
-    add_level(front, 0.0, axis="x")
+    front = new_figure(
+        "difference in mean wait, in minutes", "difference in true match quality",
+        [(against, [0.0], [0.0]),
+         *((each.policy, [each.wait.mean], [each.quality.mean]) for each in found.contests)],
+        "markers",
+    )  # fmt: skip
     payers = points(
         "difference in true match quality",
         [(ours, TITLES[each.group], each.quality) for each in found.who_pays],

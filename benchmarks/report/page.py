@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -68,8 +67,7 @@ class Block(NamedTuple):
     note: str = ""
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """One folder of results."""
 
     title: str  # the command that made it, and its name
@@ -140,16 +138,16 @@ def points(
     *,
     x: str = "",
     level: tuple[float, str] | None = None,
-    hidden: Sequence[str] = (),
 ) -> go.Figure:
     """Return points with their intervals, side by side in each category.
+
+    Of ``HIDDEN_AT_FIRST`` only the legend is shown.
 
     Args:
         y: title of the axis.
         estimates: the points.
         x: title of the categories.
         level: a line across, and its name.
-        hidden: names that only the legend shows at first.
     """
     figure = new_figure(x, y, scattermode="group", scattergap=0.4)
     found: dict[str, dict[str, Estimate]] = {}
@@ -163,7 +161,7 @@ def points(
             error_y={"symmetric": False, "array": [each.high - each.mean for each in several],
                      "arrayminus": [each.mean - each.low for each in several]},
             hovertemplate="%{x}<br>%{y:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}]",
-            visible="legendonly" if name in hidden else True,
+            visible="legendonly" if name in HIDDEN_AT_FIRST else True,
         )  # fmt: skip
     if level is not None:
         add_level(figure, *level)
@@ -196,13 +194,10 @@ def add_line(
     figure.add_scatter(x=along, y=np.asarray(y, dtype=float), legendgroup=name, **plain | trace)
 
 
-def add_level(
-    figure: go.Figure, value: float, label: str = "", axis: str = "y", side: str = "right"
-) -> None:
-    """Draw a line across the figure, with its name at one end."""
-    draw = figure.add_hline if axis == "y" else figure.add_vline
-    draw(value, line={"color": GREY, "width": 1, "dash": "dot"}, annotation_text=label,
-         annotation_position=f"top {side}")  # fmt: skip
+def add_level(figure: go.Figure, value: float, label: str) -> None:
+    """Draw a line across the figure, with its name at its end."""
+    figure.add_hline(value, line={"color": GREY, "width": 1, "dash": "dot"}, annotation_text=label,
+                     annotation_position="top right")  # fmt: skip
 
 
 def page_text(sections: Sequence[Section], title: str = "Results of matchenv") -> str:
@@ -277,7 +272,7 @@ def _section(section: Section, name: str) -> str:
 
 
 def latex_summary(sections: Sequence[Section]) -> str:
-    r"""Return a text for ``\input`` in a paper's appendix."""
+    r"""Return a text for ``\input`` in a paper's appendix: the first table of each section."""
     lines = [
         r"% Written by matchenv report --latex. It needs \usepackage{booktabs}.",
         r"\section*{Match-making under uncertain skill: matchenv}",
@@ -287,9 +282,7 @@ def latex_summary(sections: Sequence[Section]) -> str:
         lines.append(rf"\paragraph{{{escaped(section.title)}}} {escaped(section.lead)}")
         seeds = {name: each for name, each in section.settings.items() if name.startswith("seed")}
         about = {**seeds, **(section.versions or {})}
-        if about:
-            listed = ", ".join(f"{name} {value}" for name, value in about.items())
-            lines.append(escaped(f"({listed}.)"))
+        lines.append(escaped(", ".join(f"{name} {value}" for name, value in about.items())))
         label = re.sub(r"[^\w-]+", "-", section.title)
         tables = (each for each in section.blocks if isinstance(each.content, pd.DataFrame))
         lines.append(latex_table(next(tables), label))
@@ -312,19 +305,16 @@ def latex_table(block: Block, label: str = "results") -> str:
         if len(groups[-1]) > 1 and sum(widths[each] for each in groups[-1]) + width > LINE:
             groups.append([0])
         groups[-1].append(place)
-    parts = [
+    tables = [
         texts[group].to_latex(
             index=False, escape=False, header=[headings[each] for each in group],
             column_format=f"@{{}}l{'r' * (len(group) - 1)}@{{}}",
         )
         for group in groups
     ]  # fmt: skip
-    lines = [
-        r"\begin{table}[htbp]\centering\footnotesize",
-        rf"\caption{{{escaped(block.title)}}}\label{{tab:{label}}}",
-        "\\\\[4pt]\n".join(parts) + r"\end{table}",
-    ]
-    return "\n".join(lines)
+    caption = rf"\caption{{{escaped(block.title)}}}\label{{tab:{label}}}"
+    return (f"\\begin{{table}}[htbp]\\centering\\footnotesize\n{caption}\n"
+            + "\\\\[4pt]\n".join(tables) + r"\end{table}")  # fmt: skip
 
 
 def escaped(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Trainings on the page: learning curves over their seeds, beside KG and DrawChance."""
+"""Trainings on the page: learning curves over their seeds, beside baselines."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from matchenv.benchmarks.report.comparisons import read_standings
 from matchenv.benchmarks.report.page import (
     Block,
     Section,
-    add_level,
     add_line,
     new_figure,
     pivot,
@@ -27,17 +26,9 @@ from matchenv.benchmarks.report.page import (
 
 Floats = NDArray[np.float64]
 
-# Numbers of an evaluation, and the titles of their axes.
-MINUS_KG, TRUE_Q, RETURN = "true_q_less_kg", "true_draw_density", "mean_return"
-TITLES = {
-    MINUS_KG: "true q of an episode minus KG's",
-    TRUE_Q: "true q of an episode",
-    RETURN: "return of an episode",
-}
-# Policies on the same games, and the difference to them in an evaluation.
-RIVAL_KEYS = {"KG": MINUS_KG, "DrawChance": "true_q_less_drawchance"}
-# Where the axis of learning curves begins.
-BELOW_DRAWCHANCE = 10.0
+RETURN = "mean_return"
+# The axis of learning curves begins so far below the baselines: random weights would flatten it.
+BELOW_BASELINES = 10.0
 # With fewer seeds a band of the middle half would hold next to nothing.
 LEAST_FOR_QUARTILES = 4
 
@@ -53,8 +44,8 @@ class Run(NamedTuple):
 def title_of(measure: str) -> str:
     """Return the title of a number of an evaluation."""
     of, less, rival = measure.rpartition("less_")
-    name = f"{of or 'reward'} minus {rival}'s" if less else measure
-    return TITLES.get(measure, name.replace("_", " "))
+    name = f"{of or 'reward_'}minus_{rival}'s" if less else measure
+    return name.replace("_", " ")
 
 
 def runs_in(path: Path) -> list[Path]:
@@ -74,7 +65,7 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
         try:
             found = pd.DataFrame(folder.read_evaluations())
             found = found.set_index("timesteps").astype(float)
-            if not found["episodes"].size or found[RETURN].isna().any():
+            if found.empty or found[RETURN].isna().any():
                 raise ValueError("it holds no evaluation")
         except (ValueError, TypeError, KeyError) as error:
             raise ValueError(f"{folder.evaluations_file} is damaged: {error}") from None
@@ -134,18 +125,20 @@ def middle_of(curves: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
 
 
 def levels_of(runs: Sequence[Run], measure: str) -> dict[str, float]:
-    """Return KG and DrawChance in the first evaluation, on the same games, if they have a level.
+    """Return where the baselines lie in the first evaluations; none but for what counts.
 
     Args:
         runs: at least one, evaluated on the same games.
         measure: a number of their evaluations.
     """
+    problem = PROBLEMS[runs[0].config.environment]
     first = pd.DataFrame([run.evaluations.iloc[0] for run in runs])
-    if measure not in (MINUS_KG, TRUE_Q) or not {TRUE_Q, *RIVAL_KEYS.values()} <= {*first}:
-        return {}
-    totals = {name: float((first[TRUE_Q] - first[key]).mean()) for name, key in RIVAL_KEYS.items()}
-    zero = totals["KG"] if measure == MINUS_KG else 0.0
-    return {name: total - zero for name, total in totals.items()}
+    rivals = problem.rivals if measure == problem.goal else ()
+    differences = {rival: f"{problem.difference}_{rival}" for rival in rivals}
+    return {
+        rival: float((first[measure] - first[name]).mean())
+        for rival, name in differences.items() if name in first
+    }  # fmt: skip
 
 
 def training_sections(folders: Sequence[Path]) -> list[Section]:
@@ -159,13 +152,10 @@ def _section(runs: list[Run]) -> Section:
     first = runs[0].config
     problem = PROBLEMS[first.environment]
     last = pd.DataFrame([run.evaluations.iloc[-1] for run in runs])
-    measures = [
-        name for name in dict.fromkeys((MINUS_KG, TRUE_Q, problem.goal, RETURN)) if name in last
-    ]
     numbers = {
         title_of(name): [format(each, "+.2f" if "less" in name else ".2f") for each in last[name]]
-        for name in measures
-    }
+        for name in dict.fromkeys((problem.goal, *problem.means, RETURN)) if name in last
+    }  # fmt: skip
     cells = pd.DataFrame({
         "run": [run.path.name for run in runs],
         "algorithm": [run.config.algorithm for run in runs],
@@ -173,12 +163,12 @@ def _section(runs: list[Run]) -> Section:
         "games learned from": [f"{each:,}" for each in last.index],
         **numbers,
     })  # fmt: skip
-    blocks = [_chart(runs, name) for name in measures]
-    compared = {run.path.name: RunFolder(run.path).comparison for run in runs}
+    charts = dict.fromkeys((problem.goal, RETURN))
+    blocks = [_chart(runs, name) for name in charts if name in last]
     ends = [
-        (name, each.title, each.difference)
-        for name, folder in compared.items() if (folder / "comparison.json").is_file()
-        for _, standings in [read_standings(folder)]
+        (run.path.name, each.title, each.difference)
+        for run in runs if (RunFolder(run.path).comparison / "comparison.json").is_file()
+        for _, standings in [read_standings(RunFolder(run.path).comparison)]
         for each in standings if each.policy == standings[0].policy
     ]  # fmt: skip
     if ends:
@@ -188,8 +178,8 @@ def _section(runs: list[Run]) -> Section:
         title=f"train: {', '.join(run.path.name for run in runs)}",
         lead=(
             f"{'1 run' if len(runs) == 1 else f'{len(runs)} runs'} in {first.environment}, "
-            f"evaluated on held-out episodes that {' and '.join(problem.rivals)} play too"
-            f"{'; q is the draw density, summed over an episode' if TRUE_Q in last else ''}."
+            f"evaluated on held-out episodes that {' and '.join(problem.rivals)} play too. "
+            "Numbers are sums over an episode."
         ),
         settings={
             "seeds": ", ".join(str(run.config.seed) for run in runs),
@@ -211,14 +201,12 @@ def _chart(runs: Sequence[Run], measure: str) -> Block:
             held = "middle half" if seeds >= LEAST_FOR_QUARTILES else "all"
             bands.append(f"{label}: {held} of {seeds} seeds")
         add_line(figure, label, curves.index, *middle_of(curves))
-    levels = levels_of(runs, measure)
-    for place, label in enumerate(sorted(levels, key=lambda name: -levels[name])):
-        # Neighbours are named at different ends: they may lie close together.
-        add_level(figure, levels[label], label, side=("right", "left")[place % 2])
+    ends, levels = [0, max(run.evaluations.index[-1] for run in runs)], levels_of(runs, measure)
+    for rival, level in levels.items():
+        add_line(figure, rival, ends, [level, level], line_dash="dot")
     if levels:
-        # Random weights lie so far below that they would flatten all that matters.
-        best = max(*levels.values(), *(float(np.max(each.y)) for each in figure.data))
-        low = levels["DrawChance"] - BELOW_DRAWCHANCE
+        low = min(levels.values()) - BELOW_BASELINES
+        best = max(float(np.max(each.y)) for each in figure.data)
         figure.update_yaxes(range=[low, best + 0.05 * (best - low)])
     note = f"Interquartile means; bands: {'; '.join(sorted(bands))}" if bands else ""
     return Block(f"Learning curves: {title_of(measure)}", figure, note)

@@ -49,8 +49,10 @@ Rule = Callable[[Floats, Floats], int]
 class Pool:
     """Players by name, their ratings, and decisions about who meets whom.
 
-    All methods may be called from several threads. A call that raises has changed nothing.
-    Without ``open`` the pool is in memory alone.
+    All methods may be called from several threads. They raise ``UnknownPlayerError`` for a name
+    that the pool does not have, and ``ValueError``, of which it is one, for other bad arguments
+    and a pool that was closed. A call that raises has changed nothing. Without ``open`` the pool
+    is in memory alone.
 
     Args:
         rule: who is proposed: a one-player policy with ``act``, for example
@@ -116,11 +118,7 @@ class Pool:
         self._storage.close()
 
     def backup(self) -> bytes:
-        """Return the content of a file with everything up to now, which ``open`` reads.
-
-        Raises:
-            ValueError: if the pool was closed.
-        """
+        """Return the content of a file with everything up to now, which ``open`` reads."""
         return self._storage.copy()
 
     def __enter__(self) -> Self:
@@ -139,7 +137,7 @@ class Pool:
         return name in self._storage.players
 
     def __getitem__(self, name: str) -> Rating:
-        """Return the current belief about a player; errors as ``player``."""
+        """Return the current belief about a player."""
         player = self.player(name)
         return Rating(player.mu, player.sigma)
 
@@ -149,31 +147,20 @@ class Pool:
         return self._storage.games
 
     def player(self, name: str) -> Player:
-        """Return all about a player, with the current deviation.
-
-        Raises:
-            UnknownPlayerError: if there is none of that name.
-        """
+        """Return all about a player, with the current deviation."""
         with self._storage.lock:
             found = self._record(name)
         return found._replace(sigma=float(self._current(found.sigma, found.seen, self._now())))
 
     def expose(self, player: str) -> float:
-        """Return mu - k sigma with k = mu_0 / sigma_0 of a newcomer, who has 0.
-
-        Raises:
-            UnknownPlayerError: if there is none of that name.
-        """
+        """Return mu - k sigma with k = mu_0 / sigma_0 of a newcomer, who has 0."""
         return self._system.expose(self[player])
 
     def standings(self, limit: int | None = None) -> list[RankedPlayer]:
         """Return the players, the highest ``expose`` first; equal ones by name.
 
         Args:
-            limit: number of players, from the first; None for all.
-
-        Raises:
-            ValueError: for a limit below 1.
+            limit: number of players, from the first, >= 1; None for all.
         """
         most = None if limit is None else as_integer("limit", limit, 1)
         with self._storage.lock:
@@ -216,11 +203,7 @@ class Pool:
             self._storage.write({each.name: self._newcomer(each, now) for each in given})
 
     def remove(self, name: str) -> None:
-        """Remove a player, and with the player all blocks.
-
-        Raises:
-            UnknownPlayerError: if there is none of that name.
-        """
+        """Remove a player, and with the player all blocks."""
         with self._storage.lock:
             changed: dict[str, Player | None] = {self._record(name).name: None}
             for each in self._storage.players.values():
@@ -235,12 +218,7 @@ class Pool:
         The time since a player's last game counts before the first of the games.
 
         Args:
-            games: a ``Game``, or a list of them.
-
-        Raises:
-            UnknownPlayerError: for a name that the pool does not have.
-            ValueError: for bad games, for example a player against itself or a NaN among the
-                ranks; the message says which one of several.
+            games: a ``Game``, or a list of at least one; a message names the bad one of several.
         """
         several = games if isinstance(games, Iterable) else ()
         listed: list[Any] = [games] if isinstance(games, Game) else list(several)
@@ -258,16 +236,11 @@ class Pool:
             self._storage.write(changed, games=len(listed))
 
     def block(self, one: str, other: str) -> None:
-        """Keep two players from meeting.
-
-        Raises:
-            UnknownPlayerError: for a name that the pool does not have.
-            ValueError: for a player and itself.
-        """
+        """Keep two players from meeting."""
         self._set_blocked(one, other, True)
 
     def unblock(self, one: str, other: str) -> None:
-        """Let two players meet again; arguments and errors as ``block``."""
+        """Let two players meet again."""
         self._set_blocked(one, other, False)
 
     def propose(self, player: str, k: int = 1, among: Iterable[str] | None = None) -> list[Meeting]:
@@ -283,10 +256,6 @@ class Pool:
 
         Returns:
             At most k opponents, fewer where no more may be chosen.
-
-        Raises:
-            UnknownPlayerError: for a name that the pool does not have.
-            ValueError: for k below 1, or a list that holds the player or a name twice.
         """
         most, found = as_integer("k", k, 1), list[Meeting]()
         with self._storage.lock:
@@ -321,10 +290,6 @@ class Pool:
 
         Returns:
             The pairs; who is in none of them waits on.
-
-        Raises:
-            UnknownPlayerError: for a name that the pool does not have.
-            ValueError: for a name that comes twice, or a bad number.
         """
         from matchenv.baselines.queue.matching import best_pairs
         from matchenv.belief import GameConstants
@@ -366,13 +331,8 @@ class Pool:
             sides: number of teams, >= 2.
             together: parties, who stay in one team.
 
-        Returns:
-            The teams and their match quality.
-
         Raises:
-            UnknownPlayerError: for a name that the pool does not have.
-            ValueError: for fewer players than sides, a name that comes twice, a party whose
-                members are not among the players, or parties that fit in no teams.
+            ValueError: also for parties that fit in no teams.
         """
         names = as_names("players", players, 2)
         count = as_integer("sides", sides, 2, len(names))

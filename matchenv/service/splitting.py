@@ -1,8 +1,6 @@
 """The fairest teams: all splits of few players, exchanges for many.
 
-A split is the side of each unit, a party or a player alone. ``units`` has for each of them the sums
-over its players of the means, of the performances' variances and of their noise beta^2, shape
-(3, units).
+A split is the side of each unit: a party, or a player alone.
 """
 
 from __future__ import annotations
@@ -20,12 +18,9 @@ from matchenv.trueskill.sides import log_quality_of_sides
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-# Up to so many players all splits are tried; above, so many at random, with a fixed seed.
-MOST_EXACT, TRIED, SEED = 12, 1000, 0
-# Splits that are improved by exchanges.
-STARTS = 20
-# Exchanges that gain less are rounding.
-PRECISION = 1e-12
+# Up to so many players all splits are tried; above, so many at random, with a fixed seed, of which
+# the best ``STARTS`` are improved by exchanges. Those that gain less than PRECISION are rounding.
+MOST_EXACT, TRIED, SEED, STARTS, PRECISION = 12, 1000, 0, 20, 1e-12
 
 
 def fairest_teams(
@@ -44,48 +39,38 @@ def fairest_teams(
     """
     groups = sorted(groups, key=len, reverse=True)  # players alone fill what parties leave
     size = np.array([len(group) for group in groups])
-    mean = [sum(rated[each].mu for each in group) for group in groups]
-    variance = [sum(rated[each].sigma ** 2 + beta**2 for each in group) for group in groups]
-    units = np.array([mean, variance, size * beta**2])
-    found = splits_of(size, sides)
-    if len(found) == 0:
-        raise ValueError(f"together must fit in {sides} teams of {len(rated)} players")
-    # Few players have no better split than the best of all.
-    starts = STARTS if len(rated) > MOST_EXACT else 1
-    best = np.argsort([-log_quality(split, units, sides) for split in found])[:starts]
-    tried = [improved(found[each], size, units, sides) for each in best]
-    split = max(tried, key=lambda split: float(log_quality(split, units, sides)))
-    teams: list[list[str]] = [[] for _ in range(sides)]
-    for group, side in zip(groups, split.tolist(), strict=True):
-        teams[side] += group
-    return Split(
-        teams, team_match_quality([[rated[each] for each in team] for team in teams], beta)
-    )
-
-
-def splits_of(size: Integers, sides: int) -> Integers:
-    """Return splits that fill the sides, shape (splits, units): all, or some at random.
-
-    Of sides that are still empty and equally large only the first is tried.
-
-    Args:
-        size: players in each unit, in descending order.
-        sides: number of sides.
-    """
-    rng, count = np.random.default_rng(SEED), int(size.sum())
-    room = count // sides + (np.arange(sides) < count % sides)
+    # Of each unit, sums of the means, of the performances' variances and of their noise.
+    units = np.array([
+        [sum(rated[each].mu for each in group) for group in groups],
+        [sum(rated[each].sigma ** 2 + beta**2 for each in group) for group in groups],
+        size * beta**2,
+    ])  # fmt: skip
+    rng, (least, rest) = np.random.default_rng(SEED), divmod(len(rated), sides)
+    room = least + (np.arange(sides) < rest)
     splits, left = np.empty((1, 0), dtype=np.int64), room[None]
     for players in size.tolist():
+        # Of sides that are still empty and equally large only the first is tried.
         is_empty = left == room
         is_twin = np.zeros(left.shape, dtype=np.bool_)
         is_twin[:, 1:] = is_empty[:, 1:] & is_empty[:, :-1] & (room[1:] == room[:-1])
         split, side = np.nonzero((left >= players) & ~is_twin)
-        if count > MOST_EXACT and split.size > TRIED:
+        if len(rated) > MOST_EXACT and split.size > TRIED:
             kept = rng.choice(split.size, TRIED, replace=False)
             split, side = split[kept], side[kept]
         splits, left = np.column_stack((splits[split], side)), left[split]
         left[np.arange(len(side)), side] -= players
-    return splits
+    if len(splits) == 0:
+        raise ValueError(f"together must fit in {sides} teams of {len(rated)} players")
+    # Few players have no better split than the best of all.
+    starts = STARTS if len(rated) > MOST_EXACT else 1
+    best = np.argsort([-log_quality(split, units, sides) for split in splits])[:starts]
+    improved = [exchange(splits[each], size, units, sides) for each in best]
+    teams: list[list[str]] = [[] for _ in range(sides)]
+    for group, side in zip(groups, splits[best[np.argmax(improved)]].tolist(), strict=True):
+        teams[side] += group
+    return Split(
+        teams, team_match_quality([[rated[each] for each in team] for team in teams], beta)
+    )
 
 
 @compiled
@@ -98,8 +83,8 @@ def log_quality(split: Integers, units: Floats, sides: int) -> float:
 
 
 @compiled(nogil=True)
-def improved(split: Integers, size: Integers, units: Floats, sides: int) -> Integers:
-    """Exchange units of equal size between sides, in place, until no exchange helps."""
+def exchange(split: Integers, size: Integers, units: Floats, sides: int) -> float:
+    """Exchange units of equal size, in place, until none helps; return the log quality."""
     quality, is_better = log_quality(split, units, sides), True
     while is_better:
         is_better = False
@@ -112,4 +97,4 @@ def improved(split: Integers, size: Integers, units: Floats, sides: int) -> Inte
                         quality, is_better = found, True
                     else:
                         split[i], split[j] = split[j], split[i]
-    return split
+    return quality

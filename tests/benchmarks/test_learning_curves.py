@@ -14,7 +14,6 @@ from matchenv.agents.run_config import RunConfig, RunFolder, configured
 from matchenv.baselines import DrawChance, KnowledgeGradient
 from matchenv.benchmarks.report import sections_of
 from matchenv.benchmarks.report.training import (
-    TITLES,
     curves_of,
     levels_of,
     middle_of,
@@ -44,20 +43,6 @@ def write_run(
     return config
 
 
-def test_a_run_of_another_environment_is_shown_by_what_it_is_judged_by(tmp_path):
-    config = configured("ppo", environment="Ranking-v0", evaluation_episodes=EPISODES)
-    numbers = {"mean_return": 80.0, "less_kg": -1.5, "less_information": 0.5}
-    RunFolder.create(tmp_path / "ranker", config).write_evaluations(
-        0, [{"timesteps": 0, "episodes": EPISODES, **numbers}]
-    )
-    (section,) = sections_of([tmp_path])
-    assert "Ranking-v0" in section.lead
-    *charts, last = section.blocks
-    titles = [each.content.layout.yaxis.title.text for each in charts]
-    assert titles == ["reward minus kg's", "return of an episode"]
-    assert last.content["reward minus kg's"].tolist() == ["-1.50"]
-
-
 def test_runs_that_differ_in_their_seed_alone_share_a_curve(tmp_path):
     for seed in range(5):
         write_run(tmp_path / f"seed{seed}", seed, [0.0, float(seed), 10.0 * seed])
@@ -71,15 +56,12 @@ def test_runs_that_differ_in_their_seed_alone_share_a_curve(tmp_path):
     ):
         found = middle_of(curves.iloc[:, :seeds])
         assert tuple(each.tolist() for each in found) == expected
-
-
-def test_another_training_has_its_own_curve(tmp_path):
-    for name in ("a", "b"):
-        config = write_run(tmp_path / name, 0, [0.0, 1.0])
+    # Another training has a curve of its own.
+    config = runs[4].config
     other = replace(config, hyperparameters={**config.hyperparameters, "gamma": 0.5})
-    (tmp_path / "b" / "config.yml").write_text(other.to_text())
+    (tmp_path / "seed4" / "config.yml").write_text(other.to_text())
     labels = curves_of(read_runs(runs_in(tmp_path)), "mean_return")
-    assert list(labels) == [f"ppo ({tmp_path / name})" for name in "ab"]
+    assert list(labels) == [f"ppo ({tmp_path / name})" for name in ("seed0", "seed4")]
 
 
 def test_runs_evaluated_at_other_times_are_read_in_between(tmp_path):
@@ -91,40 +73,50 @@ def test_runs_evaluated_at_other_times_are_read_in_between(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("rival", "policy"), [("KG", KnowledgeGradient()), ("DrawChance", DrawChance())]
+    ("rival", "policy"), [("kg", KnowledgeGradient()), ("drawchance", DrawChance())]
 )
-def test_a_run_that_plays_like_a_rival_lies_on_its_line(tmp_path, rival, policy):
+def test_a_run_that_plays_like_a_baseline_lies_on_its_line(tmp_path, rival, policy):
     write_run(tmp_path, 7, [0.0])
     games = ONE_PLAYER, GAMES, EPISODES, 7
     rivals = {each: played(each, *games) for each in ("kg", "drawchance")}
     result = evaluate(policy, *games, rivals)
     RunFolder(tmp_path).write_evaluations(7, [{"timesteps": 0, **result}])
     runs = read_runs(runs_in(tmp_path))
-    for measure in ("true_q_less_kg", "true_draw_density"):
-        (curves,) = curves_of(runs, measure).values()
-        level = levels_of(runs, measure)[rival]
-        assert level == pytest.approx(curves.iloc[0, 0], abs=1e-12)
+    (curves,) = curves_of(runs, "true_q_less_kg").values()
+    assert levels_of(runs, "true_q_less_kg")[rival] == pytest.approx(curves.iloc[0, 0], abs=1e-12)
 
 
-def test_the_page_shows_every_measure(tmp_path):
+def test_the_page_shows_what_counts_and_the_return(tmp_path):
     for seed in range(2):
         write_run(tmp_path / f"seed{seed}", seed, [0.0, 5.0 + seed])
     (section,) = sections_of([tmp_path])
-    charts = dict(zip(TITLES, section.blocks, strict=False))
-    for measure, chart in charts.items():
-        layout = chart.content.layout
-        assert layout.yaxis.title.text == TITLES[measure]
-        levels = {each.text: each for each in layout.annotations}
-        assert sorted(levels) == ([] if measure == "mean_return" else ["DrawChance", "KG"])
-        if levels:  # what lies far below is not shown at first, and neighbours' names stand apart
-            assert layout.yaxis.range[0] == levels["DrawChance"].y - 10.0
-            assert levels["KG"].xanchor != levels["DrawChance"].xanchor
-        band, mean = chart.content.data
-        assert mean.name == band.legendgroup == "ppo"
-        less = 2.0 if measure == "true_q_less_kg" else 0.0
-        assert mean.y.tolist() == [0.0 - less, 5.5 - less]
-        assert band.y.tolist() == [0.0 - less, 6.0 - less, 5.0 - less, 0.0 - less]
+    less, returned, last = section.blocks
+    assert last.content["true q minus kg's"].tolist() == ["+3.00", "+4.00"]
+    for chart, title, shift in ((less, "true q minus kg's", 2.0), (returned, "mean return", 0.0)):
+        assert chart.content.layout.yaxis.title.text == title
         assert "all of 2 seeds" in chart.note
+        band, mean, *levels = chart.content.data
+        assert mean.name == band.legendgroup == "ppo"
+        assert mean.y.tolist() == [0.0 - shift, 5.5 - shift]
+        assert band.y.tolist() == [0.0 - shift, 6.0 - shift, 5.0 - shift, 0.0 - shift]
+        named = {each.name: each.y.tolist() for each in levels}
+        assert named == ({"kg": [0.0, 0.0], "drawchance": [-3.0, -3.0]} if shift else {})
+    assert less.content.layout.yaxis.range[0] == -13.0  # what lies far below is not shown at first
+
+
+def test_another_environment_is_shown_by_what_it_is_judged_by(tmp_path):
+    config = configured("ppo", environment="Ranking-v0", evaluation_episodes=EPISODES)
+    numbers = {"mean_return": 80.0, "less_kg": -1.5, "less_information": 0.5}
+    RunFolder.create(tmp_path / "ranker", config).write_evaluations(
+        0, [{"timesteps": 0, "episodes": EPISODES, **numbers}]
+    )
+    (section,) = sections_of([tmp_path])
+    assert "Ranking-v0" in section.lead
+    *charts, last = section.blocks
+    titles = [each.content.layout.yaxis.title.text for each in charts]
+    assert titles == ["reward minus kg's", "mean return"]
+    assert last.content["reward minus kg's"].tolist() == ["-1.50"]
+    assert [each.name for each in charts[0].content.data][1:] == ["ppo", "kg", "information"]
 
 
 def test_code_of_a_run_is_imported_with_permission_alone(tmp_path, capsys, monkeypatch):

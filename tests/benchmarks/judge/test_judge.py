@@ -89,7 +89,6 @@ def test_the_comparison_is_that_of_the_queue(found: Judgement) -> None:
     for gain in found.learning:
         mine, other = (rows.values("true_reward", 0, name) for name in (gain.policy, "matching"))
         assert gain.reward.mean == pytest.approx((mine - other).mean())
-        assert gain.share == pytest.approx((mine - other).mean() / other.mean())
     assert [gain.policy for gain in found.learning] == ["oracle", "kg_matching"]
     assert found.learning[0].quality.mean > 0.0
 
@@ -119,8 +118,8 @@ def test_a_failed_fit_has_no_verdicts() -> None:
 def test_a_short_horizon_gives_a_result(log: MatchLog, horizon: int) -> None:
     settings = replace(SMALL, episodes=2, horizon=horizon, arrival_rate=0.05)
     found = judged(log, settings, policies=["matching", "oracle"])
-    assert all(word not in found.text for word in ("inf", "Traceback"))
-    assert math.isnan(found.learning[0].share) == (found.standings[1].true_reward.mean <= 0)
+    assert not re.search(r"\binf\b", found.text)
+    assert [gain.policy for gain in found.learning] == ["oracle"]
 
 
 def test_ours_are_tuned_at_this_load(log: MatchLog, monkeypatch: pytest.MonkeyPatch) -> None:
