@@ -46,7 +46,7 @@ from matchenv.envs.one_player.settings import as_texts
 from matchenv.evaluation import seeds
 from matchenv.evaluation.registry import ONE_PLAYER
 from matchenv.runtime.checks import as_choice, as_integer
-from matchenv.runtime.files import checksum, json_bytes, read_json, write_bytes, write_text
+from matchenv.runtime.files import checksum, json_bytes, read_json, write_bytes
 from matchenv.runtime.provenance import versions
 
 PACKAGES = ("gymnasium", "sb3-contrib", "scipy", "stable-baselines3", "torch")
@@ -370,7 +370,7 @@ class RunFolder:
         folder.check_new(config)
         path.mkdir(parents=True, exist_ok=True)
         if not folder.config_file.exists():
-            write_text(folder.config_file, config.to_text())
+            write_bytes(folder.config_file, config.to_text().encode())
         return cls.open(path)
 
     @classmethod
@@ -406,7 +406,7 @@ class RunFolder:
         config = self.read_config()
         total = as_integer("timesteps", timesteps, 1)
         longer = replace(config, hyperparameters={**config.hyperparameters, "n_timesteps": total})
-        write_text(self.config_file, longer.to_text())
+        write_bytes(self.config_file, longer.to_text().encode())
 
     def write_evaluations(self, seed: int, evaluations: list[dict[str, Any]]) -> None:
         """Write the evaluations, with the environment seed of their first episode."""

@@ -30,7 +30,7 @@ from matchenv.agents.policy_file import as_device
 from matchenv.agents.run_config import ABOUT_THE_RUN, ENV_KWARGS, RunConfig, RunFolder
 from matchenv.agents.training import Recorder, start_training
 from matchenv.runtime.checks import as_integer
-from matchenv.runtime.files import folder_lock, records_csv, write_bytes, write_text
+from matchenv.runtime.files import folder_lock, records_csv, write_bytes
 
 SPACES = "search_spaces.yml"
 # All trials play as many games.
@@ -159,7 +159,7 @@ def _play(
 
 def _write_results(study: optuna.Study, out: Path, config: RunConfig) -> None:
     section = {**config.hyperparameters, **study.best_params, ENV_KWARGS: config.env_kwargs}
-    write_text(out / BEST, yaml_text({config.environment: section}))
+    write_bytes(out / BEST, yaml_text({config.environment: section}).encode())
     records, goal = [], PROBLEMS[config.environment].goal
     for number, trial in enumerate(study.trials):
         games, value = max(trial.intermediate_values.items(), default=(0, None))

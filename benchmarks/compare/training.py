@@ -14,7 +14,7 @@ from matchenv.benchmarks.compare.comparison import DEFAULT_EPISODES, Comparison,
 from matchenv.evaluation.estimates import paired_difference
 from matchenv.evaluation.protocols import ONE_PLAYER
 from matchenv.evaluation.tables import Column, text_table
-from matchenv.runtime.files import write_text
+from matchenv.runtime.files import write_bytes
 from matchenv.runtime.jobs import RunOptions
 
 
@@ -54,7 +54,7 @@ def compare_runs(
     if len(runs) == 1:
         return found, ""
     summary = summary_over(found, runs, problem.rivals)
-    write_text(out / "summary.txt", f"{summary}\n")
+    write_bytes(out / "summary.txt", f"{summary}\n".encode())
     return found, summary
 
 

@@ -54,31 +54,22 @@ def text_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:
     A table wider than ``WIDTH`` continues below itself, with its leading columns again: the first,
     or the first two where only both tell the rows apart. They are aligned to the left.
     """
-    room = _room.get()
     lines = table_cells(columns, rows)
-    widths = [
-        max(column.width, *(len(line[place]) for line in lines))
-        for place, column in enumerate(columns)
-    ]
     firsts, pairs = ({tuple(line[:count]) for line in lines} for count in (1, 2))
-    leading = [0, 1] if len(firsts) < len(pairs) == len(lines) else [0]
-    parts = [[*leading]]
-    for place in range(len(leading), len(columns)):
-        wide = sum(widths[each] + 2 for each in (*parts[-1], place)) - 2
-        if wide > room and parts[-1] != leading:
-            parts.append([*leading])
-        parts[-1].append(place)
-    found: list[str] = []
-    for part in parts:
-        found += [""] if found else []
-        for line in lines:
-            cells = [
-                line[place].ljust(widths[place]) if place in leading
-                else line[place].rjust(widths[place])
-                for place in part
-            ]  # fmt: skip
-            found.append("  ".join(cells))
-    return found
+    leading = 2 if len(firsts) < len(pairs) == len(lines) else 1
+    padded: list[list[str]] = []
+    for place, (column, cells) in enumerate(zip(columns, zip(*lines, strict=True), strict=True)):
+        width = max(column.width, *map(len, cells))
+        align = str.ljust if place < leading else str.rjust
+        padded.append([align(cell, width) for cell in cells])
+    parts = [padded[:leading]]
+    for cells in padded[leading:]:
+        wide = sum(len(each[0]) + 2 for each in (*parts[-1], cells)) - 2
+        if wide > _room.get() and len(parts[-1]) > leading:
+            parts.append(padded[:leading])
+        parts[-1].append(cells)
+    found = ["\n".join(map("  ".join, zip(*part, strict=True))) for part in parts]
+    return "\n\n".join(found).split("\n")
 
 
 def markdown_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:

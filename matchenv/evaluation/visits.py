@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -136,22 +137,10 @@ def group_values(rows: EpisodeTable, measure: str, cell: int, policy: str, group
 
 
 def long_wait(rows: EpisodeTable, cell: int, policy: str, group: str = GROUPS[0]) -> float:
-    """Return the ticks that 95 % of all visits of all runs did not exceed."""
-    waits = rows.totals["waits"][cell, rows.policies.index(policy), 0]
-    return wait_percentile(waits[GROUPS.index(group)], 0.95)
-
-
-def wait_percentile(waits: Floats, share: float) -> float:
-    """Return the least number of ticks that a share of the visits did not exceed; NaN for none.
-
-    Args:
-        waits: visits by ticks waited, shape (LONGEST_WAIT + 1,).
-        share: in (0, 1].
-    """
-    total = float(waits.sum())
-    if total == 0.0:
-        return float("nan")
-    return float(np.searchsorted(np.cumsum(waits), share * total))
+    """Return the ticks that 95 % of all visits of all runs did not exceed; NaN without visits."""
+    waits = rows.totals["waits"][cell, rows.policies.index(policy), 0, GROUPS.index(group)]
+    visits = np.cumsum(waits)
+    return float(np.searchsorted(visits, 0.95 * visits[-1])) if visits[-1] > 0.0 else math.nan
 
 
 def skill_quantiles(population: Population, shares: Floats) -> Floats:

@@ -10,7 +10,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from multiprocessing import parent_process
 from typing import Any
 
@@ -19,6 +19,10 @@ from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
 
 NOTICE = "matchenv: compiling, once after an installation or a change; this takes some seconds"
+NO_CACHE = (
+    "matchenv finds no folder to keep compiled code in, so every process compiles again, which "
+    "takes some seconds; set NUMBA_CACHE_DIR to a folder that can be written"
+)
 
 
 def compiled(
@@ -51,17 +55,8 @@ def compiled(
     except RuntimeError as error:
         if "cache" not in str(error):
             raise
-        _warn_of_no_cache()
+        warnings.warn(NO_CACHE, stacklevel=1)  # Python shows it once, since it is one line
         return njit(**options)(function)
-
-
-@cache
-def _warn_of_no_cache() -> None:
-    warnings.warn(
-        "matchenv finds no folder to keep compiled code in, so every process compiles again, "
-        "which takes some seconds; set NUMBA_CACHE_DIR to a folder that can be written",
-        stacklevel=3,
-    )
 
 
 class _Notice(event.Listener):

@@ -61,11 +61,6 @@ def write_bytes(path: Path, content: bytes) -> None:
     write_together([(path, content)])
 
 
-def write_text(path: Path, content: str) -> None:
-    """Write a UTF-8 text in one step, as ``write_together``."""
-    write_bytes(path, content.encode("utf-8"))
-
-
 def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
     """Write several files: all of them or, where one cannot be written, none.
 

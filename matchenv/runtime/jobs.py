@@ -30,7 +30,7 @@ from matchenv.runtime.files import (
     write_bytes,
     write_together,
 )
-from matchenv.runtime.parallel import Workers, as_engine
+from matchenv.runtime.parallel import Engine
 from matchenv.runtime.provenance import provenance
 
 # Raised when the arrays of finished jobs mean something else than before.
@@ -76,12 +76,17 @@ class RunOptions:
 
     out: str | Path | None = None
     replace_out: bool = False
-    workers: Workers = None
+    workers: int | Engine | None = None
     quiet: bool = False
     report: Callable[[Any], object] | None = None
 
     def __post_init__(self) -> None:
-        as_engine(self.workers)  # refuses a bad number
+        assert self.engine  # refuses a bad number
+
+    @property
+    def engine(self) -> Engine:
+        """Where jobs are done."""
+        return self.workers if isinstance(self.workers, Engine) else Engine(workers=self.workers)
 
     @contextmanager
     def store(self, settings: Mapping[str, Any]) -> Iterator[Store]:
@@ -155,7 +160,7 @@ class Store(NamedTuple):
         missing = [job for job in jobs if job.name not in known]
         total, left = (sum(job.count for job in each) for each in (jobs, missing))
         with (
-            closing(as_engine(self.run.workers).results(methodcaller("call"), missing)) as found,
+            closing(self.run.engine.results(methodcaller("call"), missing)) as found,
             tqdm(total=total, initial=total - left, unit="episode", disable=self.run.quiet) as bar,
         ):
             for number, arrays in found:

@@ -8,7 +8,7 @@ import sys
 import sysconfig
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -193,23 +193,18 @@ def spec_of(kind: str, given: Any) -> str:
     """
     if isinstance(given, str):
         return given
-    made = type(given)
-    why = f"{made.__qualname__} is no dataclass of a module's top level"
-    if is_dataclass(made) and (
-        getattr(sys.modules.get(made.__module__), made.__qualname__, None) is made
-    ):
-        values = [(each, getattr(given, each.name)) for each in fields(made) if each.init]
-        options = ",".join(
+    with suppress(AttributeError, TypeError, ValueError):
+        values = [(each, getattr(given, each.name)) for each in fields(given) if each.init]
+        changed = (
             f"{each.name}={str(value).lower() if isinstance(value, bool) else value}"
             for each, value in values
             if value is not each.default
         )
-        text = f"{made.__module__}:{made.__qualname__}" + (f":{options}" if options else "")
-        with suppress(TypeError, ValueError):
-            if made(**parsed_options(kind, text, options)) == given:
-                return text
-        why = "one of its fields cannot be written as key=value"
+        text = f"{type(given).__module__}:{type(given).__qualname__}:{','.join(changed)}"
+        if object_from_spec(kind, text, {}, ()) == given:
+            return text.rstrip(":")
     raise ValueError(
-        f"{kind} must be a name, module:Class:key=value, or a dataclass that can be written so, "
-        f"since it stands in the files of results; got {given!r}, but {why}"
+        f"{kind} must be a name, module:Class:key=value, or a dataclass of a module's top level "
+        "whose fields can be written as key=value, since it stands in the files of results; "
+        f"got {given!r}"
     )

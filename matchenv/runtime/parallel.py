@@ -23,7 +23,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
 from multiprocessing import resource_tracker
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.provenance import provenance
@@ -91,19 +91,6 @@ class Engine:
         if self.name == LOCAL:
             return _on_this_machine(work, jobs, self.workers or _cores())
         return _on_a_cluster(work, jobs, self.name.partition(":")[2] or None, self.workers)
-
-
-# An argument of functions: processes of this machine (None: one for each core), or an engine.
-Workers: TypeAlias = int | Engine | None
-
-
-def as_engine(workers: Workers) -> Engine:
-    """Return the engine for an engine or a number of processes.
-
-    Raises:
-        ValueError: for a bad number.
-    """
-    return workers if isinstance(workers, Engine) else Engine(workers=workers)
 
 
 def _cores() -> int:

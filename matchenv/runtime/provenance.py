@@ -34,10 +34,6 @@ def versions(*packages: str) -> dict[str, str]:
 @cache
 def code_digest() -> str:
     """Return a digest of the package's code, as it was when it was first asked for."""
-    return digest_of(_code_files())[:16]
-
-
-def _code_files() -> list[Path]:
     files: dict[str, Path] = {}
     for room in ROOMS:
         spec = find_spec(room)
@@ -47,7 +43,7 @@ def _code_files() -> list[Path]:
                 name = "/".join((*room.split(".")[1:], *file.relative_to(place).parts))
                 if not set(name.split("/")[:-1]) & set(NO_NUMBERS):
                     files[name] = file
-    return [files[name] for name in sorted(files)]
+    return digest_of(files[name] for name in sorted(files))[:16]
 
 
 def digest_of(files: Iterable[Path]) -> str:

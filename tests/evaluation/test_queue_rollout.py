@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,9 +24,9 @@ from matchenv.evaluation.visits import (
     MEANS,
     SUMS,
     Visits,
+    long_wait,
     mean_of,
     skill_quantiles,
-    wait_percentile,
 )
 from matchenv.runtime.random import drawn_key
 
@@ -106,6 +107,11 @@ def chosen(visits: dict[str, Any], rows: Any) -> dict[str, Any]:
     return {name: column[rows] for name, column in visits.items()}
 
 
+def waits_of(waits: Any) -> Any:
+    """A table of one cell and one policy."""
+    return SimpleNamespace(totals={"waits": waits[None, None, None]}, policies=("own",))
+
+
 def test_visits_are_summed_by_group() -> None:
     settings = replace(SETTINGS, horizon=400)
     visits = by_hand(Second(), settings, 8)[1]
@@ -126,7 +132,7 @@ def test_visits_are_summed_by_group() -> None:
         assert tally.waits[place].sum() == mine["waited"].size
         if mine["waited"].size:
             expected = np.percentile(mine["waited"], 95, method="inverted_cdf")
-            assert wait_percentile(tally.waits[place], 0.95) == expected
+            assert long_wait(waits_of(tally.waits), 0, "own", GROUPS[place]) == expected
     for k, games in enumerate(ERROR_GAMES):
         rows = newcomer & (visits["games_played"] == games)
         error = ((visits["mu"] - visits["true_skill"])[rows] ** 2).sum()
@@ -140,7 +146,7 @@ def test_means_of_groups_and_of_nobody() -> None:
         {"left": 0.25, "wait": 2.5, "match_quality": 0.5, "true_match_quality": 0.4}
     )
     assert all(np.isnan(values[1]) for values in found.values())
-    assert np.isnan(wait_percentile(np.zeros(5), 0.5))
+    assert np.isnan(long_wait(waits_of(np.zeros((1, 5))), 0, "own"))
 
 
 def test_quantiles_of_populations() -> None:

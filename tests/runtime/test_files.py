@@ -28,7 +28,7 @@ from matchenv.runtime.files import (
     read_json,
     read_npz,
     records_csv,
-    write_text,
+    write_bytes,
     write_together,
 )
 
@@ -41,7 +41,7 @@ def test_the_mode_of_an_older_file_is_kept(tmp_path: Path, mode: int | None) -> 
         path.write_text("old")
         path.chmod(mode)
         usual.chmod(mode)
-    write_text(path, "new")
+    write_bytes(path, b"new")
     assert path.read_text() == "new"
     assert path.stat().st_mode == usual.stat().st_mode
 
@@ -51,16 +51,16 @@ def test_links_special_files_and_long_names(tmp_path: Path) -> None:
     real, link = tmp_path / "far" / "real", tmp_path / "link"
     link.symlink_to(real)
     for content in ("made through the link", "written again"):
-        write_text(link, content)
+        write_bytes(link, content.encode())
         assert link.is_symlink()
         assert real.read_text() == content
     for name in ("x" * 255, "é" * 127):
-        write_text(tmp_path / name, name)
+        write_bytes(tmp_path / name, name.encode())
         assert (tmp_path / name).read_text() == name
-    write_text(Path(os.devnull), "nobody reads it")
+    write_bytes(Path(os.devnull), b"nobody reads it")
     assert not Path(os.devnull).is_file()
     with pytest.raises(IsADirectoryError):
-        write_text(tmp_path / "far", "a folder is none")
+        write_bytes(tmp_path / "far", b"a folder is none")
     with pytest.raises(ValueError, match=r"must differ, got .*real twice"):
         write_together([(real, b"one"), (link.parent / "far" / ".." / "far" / "real", b"two")])
     assert len(list(tmp_path.rglob("*"))) == 5
@@ -110,7 +110,7 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     for folder in (tmp_path, below):
         for name in (left, *others):
             (folder / name).write_text("half of a longer file")
-    write_text(tmp_path / "new", "whole")
+    write_bytes(tmp_path / "new", b"whole")
     assert sorted(os.listdir(tmp_path)) == sorted(["below", "new", *others])
     with folder_lock(tmp_path):
         assert sorted(os.listdir(below)) == sorted(others)

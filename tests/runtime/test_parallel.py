@@ -18,7 +18,8 @@ import pytest
 
 from matchenv.cli import run_command
 from matchenv.runtime import parallel
-from matchenv.runtime.parallel import Engine, as_engine
+from matchenv.runtime.jobs import RunOptions
+from matchenv.runtime.parallel import Engine
 
 ROOT = Path(__file__).resolve().parents[2]
 TWO = Engine("local", 2)
@@ -106,7 +107,7 @@ def test_workers_end_with_a_parent_that_was_killed(tmp_path: Path) -> None:
 
 
 def test_numbers_are_processes_of_this_machine() -> None:
-    assert [as_engine(each) for each in (None, 2, TWO)] == [Engine(), TWO, TWO]
+    assert [RunOptions(workers=each).engine for each in (None, 2, TWO)] == [Engine(), TWO, TWO]
     for name in ("", "dask", "local:2", "ray:", "Ray", ":auto", "rays"):
         with pytest.raises(ValueError, match="engine must be local, ray or ray:ADDRESS, got"):
             Engine(name)
