@@ -92,15 +92,9 @@ def test_what_no_text_can_say_is_refused_and_says_why() -> None:
     changed = WithArray()
     object.__setattr__(changed, "hidden", 2.0)
     # The text "7" would come back as a number.
-    for prior in (
-        WithArray(np.zeros(3)),
-        WithArray("a,b"),
-        WithArray("7"),
-        changed,
-        DrawnPrior.of(InformativePrior(), np.random.default_rng(1), 3),
-        Plain(),
-    ):
-        with pytest.raises(ValueError, match="must be .* can be written as key=value.*; got"):
+    for prior in (WithArray(np.zeros(3)), WithArray("a,b"), WithArray("7"), changed, Plain(),
+                  DrawnPrior.of(InformativePrior(), np.random.default_rng(1), 3)):  # fmt: skip
+        with pytest.raises(ValueError, match=r"must be .* can be written as key=value.*; got"):
             spec_of("prior", prior)
 
 
