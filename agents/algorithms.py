@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import Any
 
+from matchenv.runtime.checks import as_choice
+
 # The library's own policy, and the shared network.
 PLAIN, SHARED = "MlpPolicy", "SharedPolicy"
 
@@ -39,16 +41,8 @@ class Algorithm:
         return {PLAIN: self.load_class().policy_aliases[PLAIN], SHARED: shared}
 
     def policy_class(self, policy: str) -> Any:
-        """Return the class of the policy network of this name; imports torch.
-
-        Raises:
-            ValueError: for an unknown name.
-        """
-        found = self.policies
-        if policy not in found:
-            known = ", ".join(map(repr, found))
-            raise ValueError(f"policy must be one of {known} for {self.name}, got {policy!r}")
-        return found[policy]
+        """Return the class of the policy network of this name; imports torch."""
+        return self.policies[as_choice("policy", policy, self.policies)]
 
     def arguments(self) -> set[str]:
         """Return the names of the hyperparameters that the constructor takes."""
@@ -75,22 +69,11 @@ ALGORITHMS: dict[str, Algorithm] = {
     )
 }
 
-# On the shared network, which reads masks in observations, MaskablePPO is PPO.
-ALIASES = {"maskable_ppo": "ppo"}
-CONTINUOUS = ("crossq", "ddpg", "sac", "td3", "tqc")
-
 
 def algorithm_by_name(name: Any) -> Algorithm:
     """Return the algorithm of this name.
 
     Raises:
-        ValueError: for an unknown name, or one that does not fit this environment; the
-            message lists those that do.
+        ValueError: for an unknown name; the message lists the known ones.
     """
-    key = ALIASES.get(name, name) if isinstance(name, str) else ""
-    if key in ALGORITHMS:
-        return ALGORITHMS[key]
-    why = "is not known"
-    if name in CONTINUOUS:
-        why = "needs continuous actions, and an opponent is a discrete choice"
-    raise ValueError(f"algo must be one of {', '.join(ALGORITHMS)}; {name!r} {why}")
+    return ALGORITHMS[as_choice("algo", name, ALGORITHMS)]

@@ -13,17 +13,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from matchenv.agents.algorithms import ALGORITHMS, SHARED, Algorithm
 from matchenv.belief import DEFAULT_BELIEF
-from matchenv.envs import ENVIRONMENTS, part_of, simulator_of
-from matchenv.envs.core.settings import Options
+from matchenv.envs import ENVIRONMENTS, part_of
 from matchenv.envs.one_player.settings import RANKS, Settings
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.estimates import estimate, paired_difference
 from matchenv.evaluation.protocols import LOADS
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, RANKING, policy_named
 from matchenv.evaluation.rollout import REWARD, Sums, rollout
-from matchenv.runtime.checks import as_choice, as_integer
+from matchenv.runtime.checks import as_choice
 from matchenv.runtime.files import Arrays
 from matchenv.runtime.object_spec import is_object_spec
 
@@ -179,37 +177,6 @@ def settings_without_code(environment: str, env_kwargs: Mapping[str, Any]) -> An
     return settings_of(environment, known)[0]
 
 
-def check_trainable(algorithm: Algorithm, environment: str, settings: Options, policy: str) -> None:
-    """Check that a policy network sees masks, and its algorithm heeds them, where there are some.
-
-    Raises:
-        ValueError: if not; it names the algorithms that do.
-    """
-    if algorithm.masks and policy == SHARED:
-        return
-    simulator = simulator_of(settings)
-    if simulator.masks(simulator.new_state(1)) is not None:
-        known = ", ".join(name for name, each in ALGORITHMS.items() if each.masks)
-        raise ValueError(
-            f"algo must be one of {known}, and policy {SHARED}, where "
-            f"{settings.text_for(settings)} of {environment} does not allow every action at all "
-            f"times, got {algorithm.name} with {policy}"
-        )
-
-
-def comparison_of(environment: str, env_kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of the comparison that judges a training.
-
-    Reward and belief are left out: a comparison reports all rewards, and each policy reads its own
-    belief.
-    """
-    others = dict(env_kwargs)
-    for name in ("reward", "belief"):
-        others.pop(name, None)
-    cells = PROBLEMS[environment].cells(others, settings_of(environment, env_kwargs)[0])
-    return {"env": environment, "cells": cells, "env_kwargs": others}
-
-
 def played(
     policy: Any, environment: str, env_kwargs: Mapping[str, Any], episodes: int, seed: int
 ) -> list[Arrays]:
@@ -221,12 +188,8 @@ def played(
         env_kwargs: keyword arguments of the environment; lists as ``MatchmakingVecEnv``.
         episodes: of each combination, >= 2; episode i has the environment seed ``seed + i``.
         seed: of the first episode, >= 0.
-
-    Raises:
-        ValueError: for a bad argument.
     """
-    first = as_integer("seed", seed, 0)
-    seeds = range(first, first + as_integer("episodes", episodes, 2))
+    seeds = range(seed, seed + episodes)
     found, summary = [], PROBLEMS[environment].summary
     for settings in settings_of(environment, env_kwargs):
         if isinstance(policy, str) and hasattr(settings, "belief"):

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
+from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
@@ -29,7 +30,6 @@ from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QUEUE_NUMBERS, QueueSettings
 from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, RANKING
-from matchenv.runtime.checks import as_integer, as_positive_number
 
 # Observations that are read at a time: so many stay in the processor's cache.
 AT_ONCE = 1024
@@ -81,24 +81,21 @@ class Reader(BaseFeaturesExtractor):
         context_size: K, numbers of the state.
         hidden_numbers: numbers of a row that scores with a hidden layer read; none for all.
         linear_numbers: those that linear scores read.
+        given: settings of the environment that are arguments of the constructor.
     """
 
     row_size: ClassVar[int]
     context_size: ClassVar[int]
     hidden_numbers: ClassVar[tuple[int, ...]] = ()
     linear_numbers: ClassVar[tuple[int, ...]] = ()
+    given: ClassVar[tuple[str, ...]] = ("beta", "horizon")
 
     def __init__(self, observation_space: spaces.Box, num_actions: int) -> None:
         super().__init__(observation_space, (self.row_size + 1) * num_actions + self.context_size)
         self.num_actions = num_actions
 
-    @classmethod
     @abstractmethod
-    def arguments(cls, settings: Any) -> dict[str, Any]:
-        """Return the constructor's further arguments for an environment."""
-
-    @abstractmethod
-    def numbers(self, observations: torch.Tensor) -> Apart:
+    def read(self, observations: torch.Tensor) -> Apart:
         """Return rows, what is allowed and context of observations, shape (n, size)."""
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
@@ -106,7 +103,7 @@ class Reader(BaseFeaturesExtractor):
         flat = observations.new_empty(len(observations), self.features_dim)
         for first in range(0, len(flat), AT_ONCE):
             place = flat[first : first + AT_ONCE]
-            rows, allowed, context = self.numbers(observations[first : first + AT_ONCE])
+            rows, allowed, context = self.read(observations[first : first + AT_ONCE])
             torch.cat((*rows, allowed, torch.stack(tuple(context), dim=1)), dim=1, out=place)
         return flat
 
@@ -138,11 +135,11 @@ class OpponentReader(Reader):
 
     Args:
         observation_space: the box of the environment's observation, of any belief.
-        beta: standard deviation of one performance around skill, as in the environment.
-        horizon: games in an episode, as in the environment.
+        beta: standard deviation of one performance around skill.
+        horizon: games in an episode.
 
     Raises:
-        ValueError: for a space of another environment, or a bad number.
+        ValueError: for a space of another environment.
     """
 
     row_size: ClassVar[int] = 8
@@ -153,10 +150,7 @@ class OpponentReader(Reader):
     widenings: ClassVar[tuple[float, float, float]] = (6.0, 4.0, 16.0)
 
     def __init__(
-        self,
-        observation_space: spaces.Box,
-        beta: float = PAPER_BETA,
-        horizon: int = 500,
+        self, observation_space: spaces.Box, beta: float = PAPER_BETA, horizon: int = 500
     ) -> None:
         # Only the means have no lower bound.
         num_opponents = int(np.isneginf(observation_space.low).sum()) - 1
@@ -164,15 +158,9 @@ class OpponentReader(Reader):
         super().__init__(observation_space, num_opponents)
         self.masked = shows_mask(observation_space, num_opponents)
         self.belief = settings.belief_type
-        self.beta = as_positive_number("beta", beta)
-        self.horizon = as_integer("horizon", horizon, 1)
+        self.beta, self.horizon = beta, horizon
 
-    @classmethod
-    def arguments(cls, settings: Any) -> dict[str, Any]:
-        """Return horizon and beta."""
-        return {name: getattr(settings, name) for name in ("horizon", "beta")}
-
-    def numbers(self, observations: torch.Tensor) -> Apart:
+    def read(self, observations: torch.Tensor) -> Apart:
         """Return rows, what is allowed and context, as the class says."""
         unit = 0.5 / self.beta**2
         players = self.num_actions + 1
@@ -241,6 +229,7 @@ class CandidateReader(Reader):
 
     row_size: ClassVar[int] = 6
     context_size: ClassVar[int] = 7
+    given = ("population.mean", "population.deviation", "beta", "game_length")
     # The rule: a newly joined player waits for a game of this quality, with each tick for less.
     first_quality: ClassVar[float] = 0.47
     less_per_tick: ClassVar[float] = 0.02
@@ -257,16 +246,7 @@ class CandidateReader(Reader):
         self.mean, self.deviation, self.beta = mean, deviation, beta
         self.game_length = game_length
 
-    @classmethod
-    def arguments(cls, settings: Any) -> dict[str, Any]:
-        """Return the population's mean and deviation, the length of a game, and beta."""
-        of = settings.population
-        return {
-            "mean": of.mean, "deviation": of.deviation, "game_length": settings.game_length,
-            "beta": settings.beta,
-        }  # fmt: skip
-
-    def numbers(self, observations: torch.Tensor) -> Apart:
+    def read(self, observations: torch.Tensor) -> Apart:
         """Return rows, what is allowed and context, as the class says."""
         places = observations[:, : 4 * self.num_actions].view(-1, 4, self.num_actions)
         mu, sigma, waited, present = places.unbind(dim=1)
@@ -323,6 +303,7 @@ class PairReader(Reader):
 
     row_size: ClassVar[int] = 8
     context_size: ClassVar[int] = 5
+    given = ("num_items", "beta", "horizon", "cut")
     # The first score is so many times as steep.
     sharpness: ClassVar[float] = 3.0
     # Below the score of every pair that counts.
@@ -347,12 +328,7 @@ class PairReader(Reader):
         self.register_buffer("first", torch.from_numpy(first), persistent=False)
         self.register_buffer("second", torch.from_numpy(second), persistent=False)
 
-    @classmethod
-    def arguments(cls, settings: Any) -> dict[str, Any]:
-        """Return items, beta, horizon and cut."""
-        return {name: getattr(settings, name) for name in ("num_items", "beta", "horizon", "cut")}
-
-    def numbers(self, observations: torch.Tensor) -> Apart:
+    def read(self, observations: torch.Tensor) -> Apart:
         """Return rows, what is allowed and context, as the class says."""
         items, pairs = self.num_items, self.num_actions
         unit = 0.5 / self.beta**2
@@ -418,7 +394,9 @@ def reader_of(settings: Options) -> dict[str, Any]:
     kind = READERS[env_id_of(settings)]
     return {
         "features_extractor_class": kind,
-        "features_extractor_kwargs": kind.arguments(settings),
+        "features_extractor_kwargs": {
+            name.rpartition(".")[2]: attrgetter(name)(settings) for name in kind.given
+        },
     }
 
 
@@ -432,22 +410,20 @@ def guessed_settings(num_actions: int, fits: Callable[[spaces.Box], bool]) -> Op
     Raises:
         ValueError: if there are none.
     """
-    for settings in _known_settings(num_actions):
+    items = (1 + math.isqrt(1 + 8 * num_actions)) // 2
+    kinds: list[tuple[Callable[..., Options], dict[str, Any]]] = [
+        *((Settings, {"num_opponents": num_actions, "belief": belief, "availability": share})
+          for belief in BELIEFS for share in (1.0, 0.5)),
+        (QueueSettings, {"capacity": num_actions}),
+        *((RankingSettings, {"num_items": items, "max_games_per_pair": most})
+          for most in (None, LONGEST_HORIZON)),
+    ]  # fmt: skip
+    for kind, options in kinds:
+        settings = kind(**options)
         observations, actions = spaces_of(settings)
         if actions.n == num_actions and fits(observations):
             return settings
     raise ValueError(f"observations with {num_actions} actions are those of another environment")
-
-
-def _known_settings(num_actions: int) -> Iterator[Options]:
-    """Yield settings with so many actions, one for each shape of the observation."""
-    for belief in BELIEFS:
-        yield Settings(num_opponents=num_actions, belief=belief)
-        yield Settings(num_opponents=num_actions, belief=belief, availability=0.5)
-    yield QueueSettings(capacity=num_actions)
-    items = (1 + math.isqrt(1 + 8 * num_actions)) // 2
-    yield RankingSettings(num_items=items)
-    yield RankingSettings(num_items=items, max_games_per_pair=LONGEST_HORIZON)
 
 
 def spaces_of(settings: Options) -> tuple[spaces.Box, spaces.Discrete]:

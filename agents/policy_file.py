@@ -23,14 +23,14 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from safetensors import safe_open
 from safetensors.numpy import save
 from stable_baselines3.common.policies import BasePolicy
-from stable_baselines3.common.utils import get_device
+from stable_baselines3.common.utils import ConstantSchedule, get_device
 
-from matchenv.agents.algorithms import ALGORITHMS, algorithm_by_name
+from matchenv.agents.algorithms import ALGORITHMS, SHARED, algorithm_by_name
 from matchenv.agents.config_file import CLOSED, Whole, built
 from matchenv.agents.environments import settings_without_code
 from matchenv.agents.learned_names import SHIPPED, learned_file
 from matchenv.agents.network import READERS, guessed_settings, reader_of, spaces_of
-from matchenv.agents.sb3_policies import ACTIVATIONS, new_policy
+from matchenv.agents.sb3_policies import ACTIVATIONS, least_weights, resolved_policy_kwargs
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.envs import env_id_of
 from matchenv.envs.core.settings import Options
@@ -241,17 +241,28 @@ class PolicyDescription:
         Raises:
             ValueError: for an unknown name, a bad value, or weights of another network.
         """
-        algorithm, settings = algorithm_by_name(self.algorithm), self.settings()
-        if weights is None:
-            return new_policy(algorithm, self.policy, self.policy_kwargs, settings)
-        size = sum(each.numel() for each in weights.values())
+        settings = self.settings()
+        kind = algorithm_by_name(self.algorithm).policy_class(self.policy)
+        kwargs = resolved_policy_kwargs(self.policy, self.policy_kwargs, settings)
+        observations, actions = spaces_of(settings)
+        if weights is not None:
+            # Before a network of any size takes memory.
+            needed = least_weights(kwargs, 1 if self.policy == SHARED else int(actions.n))
+            held = sum(each.numel() for each in weights.values())
+            if needed > held:
+                raise ValueError(
+                    f"its description needs {needed:,} weights at least, and it holds {held:,}"
+                )
         # Weights are drawn before they are replaced; that must not change anybody's numbers.
-        with torch.random.fork_rng(devices=[]):
-            made = new_policy(algorithm, self.policy, self.policy_kwargs, settings, size)
-        try:
-            made.load_state_dict(weights)
-        except RuntimeError as error:
-            raise ValueError(str(error).partition("\n")[0]) from None
+        with torch.random.fork_rng(devices=[], enabled=weights is not None):
+            made: BasePolicy = kind(
+                observations, actions, lr_schedule=ConstantSchedule(0.0), **kwargs
+            )
+        if weights is not None:
+            try:
+                made.load_state_dict(weights)
+            except RuntimeError as error:
+                raise ValueError(str(error).partition("\n")[0]) from None
         return made
 
 

@@ -15,10 +15,10 @@ from dataclasses import asdict, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, StrictBool, create_model
+from pydantic import BaseModel, BeforeValidator, Field, StrictBool, create_model
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from matchenv.agents.algorithms import Algorithm, algorithm_by_name
+from matchenv.agents.algorithms import ALGORITHMS, SHARED, Algorithm, algorithm_by_name
 from matchenv.agents.config_file import (
     CLOSED,
     MOST,
@@ -34,14 +34,9 @@ from matchenv.agents.config_file import (
     read_yaml,
     yaml_text,
 )
-from matchenv.agents.environments import (
-    check_trainable,
-    comparison_of,
-    settings_of,
-    settings_without_code,
-)
+from matchenv.agents.environments import PROBLEMS, settings_of, settings_without_code
 from matchenv.agents.learned_names import CONFIG, POLICY_FILE
-from matchenv.envs import ENVIRONMENTS
+from matchenv.envs import ENVIRONMENTS, simulator_of
 from matchenv.envs.one_player.settings import as_texts
 from matchenv.evaluation import seeds
 from matchenv.evaluation.registry import ONE_PLAYER
@@ -86,12 +81,6 @@ def _rate(value: Any) -> Any:
             number = linear_start(value)
     if isinstance(number, bool) or not isinstance(number, int | float) or not 0 <= number < MOST:
         raise ValueError(f"a rate must be a number >= 0 or lin_NUMBER, got {value!r}")
-    return value
-
-
-def _discrete(value: bool) -> bool:
-    if value:
-        raise ValueError("use_sde must be false: an opponent is a discrete choice")
     return value
 
 
@@ -144,7 +133,7 @@ HYPERPARAMETERS: dict[str, Any] = {
     **dict.fromkeys(("normalize_advantage", "use_rms_prop", "optimize_memory_usage"), Switch),
     **dict.fromkeys(("learning_rate", "clip_range"), Rate),
     "clip_range_vf": Rate | None,
-    "use_sde": Annotated[Switch, AfterValidator(_discrete)],
+    "use_sde": Literal[False],  # an opponent is a discrete choice
     "teacher": str,
 }  # fmt: skip
 
@@ -218,7 +207,15 @@ class RunConfig:
         object.__setattr__(self, "env_kwargs", as_texts(self.env_kwargs))
         # A file that is read must not choose what is imported.
         settings = settings_without_code(self.environment, self.env_kwargs)
-        check_trainable(algorithm, self.environment, settings, checked["policy"])
+        simulator, policy = simulator_of(settings), checked["policy"]
+        sees_masks = algorithm.masks and policy == SHARED
+        if not sees_masks and simulator.masks(simulator.new_state(1)) is not None:
+            known = ", ".join(name for name, each in ALGORITHMS.items() if each.masks)
+            raise ValueError(
+                f"algo must be one of {known}, and policy {SHARED}, where "
+                f"{settings.text_for(settings)} of {self.environment} does not allow every action "
+                f"at all times, got {algorithm.name} with {policy}"
+            )
 
     @property
     def timesteps(self) -> int:
@@ -231,8 +228,16 @@ class RunConfig:
         return int(self.hyperparameters["n_envs"])
 
     def comparison(self) -> dict[str, Any]:
-        """Return the arguments of the comparison that judges this run."""
-        return comparison_of(self.environment, self.env_kwargs)
+        """Return the arguments of the comparison that judges this run.
+
+        Reward and belief are left out: a comparison reports all rewards, and each policy reads its
+        own belief.
+        """
+        others = {name: each for name, each in self.env_kwargs.items()
+                  if name not in ("reward", "belief")}  # fmt: skip
+        settings = settings_of(self.environment, self.env_kwargs)[0]
+        cells = PROBLEMS[self.environment].cells(others, settings)
+        return {"env": self.environment, "cells": cells, "env_kwargs": others}
 
     def known_algorithm(self) -> Algorithm:
         """Return the algorithm of that name."""

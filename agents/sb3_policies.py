@@ -7,21 +7,14 @@ from itertools import pairwise
 from typing import Any
 
 from gymnasium import spaces
-from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
+from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.type_aliases import Schedule
-from stable_baselines3.common.utils import ConstantSchedule
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import nn
 
-from matchenv.agents.algorithms import SHARED, Algorithm
+from matchenv.agents.algorithms import SHARED
 from matchenv.agents.config_file import built
-from matchenv.agents.network import (
-    ActionValues,
-    OpponentReader,
-    SharedNetwork,
-    reader_of,
-    spaces_of,
-)
+from matchenv.agents.network import ActionValues, OpponentReader, SharedNetwork, reader_of
 from matchenv.agents.run_config import PolicyKwargs
 from matchenv.envs.core.settings import Options
 
@@ -131,43 +124,7 @@ def resolved_policy_kwargs(
     return kwargs
 
 
-def new_policy(
-    algorithm: Algorithm,
-    policy: str,
-    plain_kwargs: Mapping[str, Any],
-    settings: Options,
-    most_weights: float = float("inf"),
-) -> BasePolicy:
-    """Return a policy network with fresh weights.
-
-    Args:
-        algorithm: whose policy it is.
-        policy: one of the algorithm's policy names.
-        plain_kwargs: as ``resolved_policy_kwargs``.
-        settings: of the environment that it is for.
-        most_weights: that it may have; checked before it takes any memory.
-
-    Raises:
-        ValueError: for an unknown name or a bad value.
-    """
-    policy_class = algorithm.policy_class(policy)
-    kwargs = resolved_policy_kwargs(policy, plain_kwargs, settings)
-    needed = _least_weights(kwargs, 1 if policy == SHARED else int(spaces_of(settings)[1].n))
-    if needed > most_weights:
-        raise ValueError(
-            f"its description needs {needed:,} weights at least, and it holds {most_weights:,}"
-        )
-    made: BasePolicy
-    try:
-        made = policy_class(*spaces_of(settings), lr_schedule=ConstantSchedule(0.0), **kwargs)
-    except TypeError as error:
-        raise ValueError(
-            f"policy_kwargs must fit {policy} of {algorithm.name}, got {plain_kwargs!r}: {error}"
-        ) from None
-    return made
-
-
-def _least_weights(kwargs: Mapping[str, Any], ends: int) -> int:
+def least_weights(kwargs: Mapping[str, Any], ends: int) -> int:
     """Return a lower bound of the weights of a network that reads and gives so many numbers."""
     layers = kwargs.get("net_arch", [1])
     heads = layers if isinstance(layers, dict) else {"pi": layers}

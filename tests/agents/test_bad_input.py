@@ -17,8 +17,8 @@ IN_QUEUE = {"environment": QUEUE}
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"algo": "sac"}, f"{', '.join(ALGORITHMS)}; 'sac' needs continuous actions"),
-        ({"algo": ["ppo"]}, "is not known"),
+        ({"algo": "sac"}, f"algo must be one of {str([*ALGORITHMS])[1:-1]}, got 'sac'"),
+        ({"algo": ["ppo"]}, "algo must be one of"),
         ({"timesteps": 0}, "n_timesteps"),
         ({"num_envs": 0}, "n_envs"),
         ({"num_envs": 2**21}, "n_envs"),
@@ -103,7 +103,7 @@ def space(message, pair):
         hyperparams("n_epochs must be greater than or equal to 1", "n_epochs=0"),
         hyperparams("n_steps must be less than or equal to", "n_steps=1e30"),
         hyperparams("normalize_advantage must be a valid boolean", "normalize_advantage=1"),
-        hyperparams("use_sde must be false", "use_sde=true"),
+        hyperparams("use_sde must be False", "use_sde=true"),
         hyperparams("max_grad_norm must be greater than 0", "max_grad_norm=0"),
         hyperparams("buffer_size must be greater than or equal to 1", "buffer_size=-1", "dqn"),
         hyperparams("train_freq must be a valid integer", "train_freq=[4, step]", "dqn"),

@@ -9,8 +9,7 @@ from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_suppo
 
 from matchenv import MatchmakingEnv, MatchmakingVectorEnv, Settings, agents
 from matchenv.agents.algorithms import ALGORITHMS
-from matchenv.agents.policy_file import LearnedPolicy
-from matchenv.agents.sb3_policies import new_policy
+from matchenv.agents.policy_file import LearnedPolicy, PolicyDescription
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.benchmarks.compare import run_comparison
 from matchenv.runtime.jobs import RunOptions
@@ -30,7 +29,8 @@ def some_masks(count: int, opponents: int, rng: np.random.Generator) -> Any:
 def policy_of(algo: str, belief: str = "factorised") -> LearnedPolicy:
     settings = Settings.checked(belief=belief, **STEADY)
     torch.manual_seed(0)
-    network = new_policy(ALGORITHMS[algo], "MlpPolicy", {"net_arch": [16]}, settings)
+    kwargs = {"net_arch": [16]}
+    network = PolicyDescription(algo, "MlpPolicy", kwargs, settings.changed()).network()
     return LearnedPolicy(algo, network, belief, settings)
 
 

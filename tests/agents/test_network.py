@@ -6,9 +6,8 @@ import torch
 
 from matchenv import MatchmakingVectorEnv
 from matchenv.agents.algorithms import ALGORITHMS
-from matchenv.agents.network import CandidateReader, OpponentReader, spaces_of
-from matchenv.agents.policy_file import LearnedPolicy
-from matchenv.agents.sb3_policies import new_policy
+from matchenv.agents.network import CandidateReader, OpponentReader, reader_of, spaces_of
+from matchenv.agents.policy_file import LearnedPolicy, PolicyDescription
 from matchenv.envs import simulator_of
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
@@ -34,7 +33,7 @@ def played(games=12, opponents=5, count=32, **options):
 
 
 def numbers(observation, settings, **changes):
-    kwargs = {**OpponentReader.arguments(settings), **changes}
+    kwargs = {**reader_of(settings)["features_extractor_kwargs"], **changes}
     reader = OpponentReader(simulator_of(settings).observation_space, **kwargs)
     flat = reader(torch.from_numpy(np.asarray(observation, dtype=np.float32)))
     return reader.split(flat)
@@ -51,8 +50,8 @@ def learned(algo="ppo", **options):
     """Return a policy of random weights, as if it had been trained with these settings."""
     settings = Settings.checked(**{"num_opponents": 5, "horizon": 40, **options})
     kwargs = {"net_arch": {"pi": [], "vf": [8]} if algo == LINEAR else [8]}
-    algorithm = ALGORITHMS["ppo" if algo == LINEAR else algo]
-    network = new_policy(algorithm, "SharedPolicy", kwargs, settings)
+    algo = "ppo" if algo == LINEAR else algo
+    network = PolicyDescription(algo, "SharedPolicy", kwargs, settings.changed()).network()
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for parameter in network.parameters():
@@ -142,8 +141,6 @@ def test_a_space_of_another_environment_is_refused():
     box = simulator_of(Settings.checked(num_opponents=3)).observation_space
     with pytest.raises(ValueError, match="another environment"):
         OpponentReader(type(box)(box.low[:-1], box.high[:-1], dtype=np.float32))
-    with pytest.raises(ValueError, match="beta must be"):
-        OpponentReader(box, beta=0.0)
 
 
 @pytest.mark.parametrize("belief", BELIEFS)
@@ -207,7 +204,7 @@ def test_nobody_is_chosen_who_is_offline(algo):
 
 def test_fresh_weights_prefer_the_higher_density_a_little():
     settings = Settings.checked(num_opponents=49, belief="full", horizon=40)
-    policy = new_policy(ALGORITHMS["ppo"], "SharedPolicy", {}, settings)
+    policy = PolicyDescription("ppo", "SharedPolicy", {}, settings.changed()).network()
     observation, _ = played(5, 49, belief="full")
     with torch.no_grad():
         chances = policy.get_distribution(torch.from_numpy(observation)).distribution.probs.numpy()

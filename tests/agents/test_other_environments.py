@@ -6,11 +6,9 @@ import pytest
 import torch
 
 from matchenv import agents
-from matchenv.agents.algorithms import ALGORITHMS
 from matchenv.agents.environments import PROBLEMS
-from matchenv.agents.network import PairReader, spaces_of
-from matchenv.agents.policy_file import LearnedPolicy
-from matchenv.agents.sb3_policies import new_policy
+from matchenv.agents.network import PairReader, reader_of, spaces_of
+from matchenv.agents.policy_file import LearnedPolicy, PolicyDescription
 from matchenv.baselines.ranking import RankingPolicy
 from matchenv.benchmarks.compare.training import compare_runs
 from matchenv.cli import run_command
@@ -76,7 +74,10 @@ def ranked(settings, count=16, games=20):
 def test_fresh_weights_for_pairs_choose_as_a_rule_does(goal):
     settings = RankingSettings(num_items=6, horizon=100, beta=0.5, **goal)
     torch.manual_seed(0)
-    network = new_policy(ALGORITHMS["ppo"], "SharedPolicy", {}, settings)
+    description = PolicyDescription(
+        "ppo", "SharedPolicy", {}, settings.changed(), environment=RANKING
+    )
+    network = description.network()
     observation = ranked(settings)
     policy = LearnedPolicy("fresh", network, "factorised", settings)
     rule = RankingPolicy("shrinkage").for_settings(settings)
@@ -88,7 +89,7 @@ def test_order_zero_unit_and_end_of_the_scale_do_not_matter_for_pairs():
     observation, i, j = ranked(settings), *settings.pairs.T
 
     def read(moved, beta=1.0):
-        arguments = {**PairReader.arguments(settings), "beta": beta}
+        arguments = {**reader_of(settings)["features_extractor_kwargs"], "beta": beta}
         reader = PairReader(spaces_of(settings)[0], **arguments)
         return reader.split(reader(torch.from_numpy(moved.astype(np.float32))))
 

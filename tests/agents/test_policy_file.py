@@ -18,7 +18,7 @@ from stable_baselines3 import A2C, DQN, PPO
 from matchenv import MatchmakingVectorEnv, agents
 from matchenv.agents.algorithms import ALGORITHMS
 from matchenv.agents.config_file import read_yaml
-from matchenv.agents.environments import ONE_PLAYER, settings_of
+from matchenv.agents.environments import ONE_PLAYER
 from matchenv.agents.learned_names import RLLIB_FILE
 from matchenv.agents.policy_file import (
     CHECKSUM,
@@ -27,7 +27,7 @@ from matchenv.agents.policy_file import (
     read_policy,
     save_policy,
 )
-from matchenv.agents.sb3_policies import SharedPolicy, new_policy
+from matchenv.agents.sb3_policies import SharedPolicy
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.registry import QUEUE, RANKING, files_of, policy_named
 from matchenv.runtime.files import checksum
@@ -46,8 +46,7 @@ def written(path, algo="ppo", env_kwargs=ENV, network_kwargs=None, config=None):
     values = read_yaml(f"{algo}.yml", config, ONE_PLAYER)
     kwargs = {**values.get("policy_kwargs", {}), **(network_kwargs or {})}
     description = PolicyDescription(algo, values["policy"], kwargs, env_kwargs)
-    (settings,) = settings_of(ONE_PLAYER, env_kwargs)
-    network = new_policy(ALGORITHMS[algo], values["policy"], kwargs, settings)
+    network = description.network()
     for parameter in network.parameters():
         torch.nn.init.normal_(parameter, std=0.2)
     save_policy(path, network, description)
