@@ -99,10 +99,10 @@ def claims_on(results: Sequence[CellResult]) -> list[Record]:
     for the claim above 0; and its ``verdict`` by those whose intervals leave out 0, with Holm's
     correction for all of the claim: ``undecided`` where there is none.
     """
-    found = {each.where: each for each in results if set(PAPER_POLICIES) <= set(each.policies)}
+    found = {each.where: each for each in results if set(PAPER_POLICIES) <= set(each.rows.policies)}
     if not found:
         return []
-    claims, num_players, units = [], results[0].num_players, results[0].units
+    claims, num_players, units = [], results[0].settings.game.num_players, results[0].units
     middle = middle_places(num_players)
     places = f"{', '.join(ordinal(place + 1) for place in middle)} of {num_players}"
     for prior, on_middle in ON_MIDDLE.items():

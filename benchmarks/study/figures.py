@@ -55,7 +55,7 @@ def figures_for(num_players: int) -> dict[str, tuple[str, list[Panel]]]:
 def pictures(results: Sequence[CellResult]) -> Iterator[tuple[str, bytes]]:
     """Yield every figure whose cells the study has, as PNG and as SVG: file name and bytes."""
     found = {result.where: result for result in results}
-    for name, (title, panels) in figures_for(results[0].num_players).items():
+    for name, (title, panels) in figures_for(results[0].settings.game.num_players).items():
         if panels and all((prior, place) in found for prior, place, _ in panels):
             with style("study", 8.0):
                 yield from files_of(f"figures/{name}", _figure(title, panels, found), 220)
@@ -86,7 +86,7 @@ def _figure(
         result = found[prior, place]
         if measure in GOALS:
             ax.axhline(GOALS[measure], color="0.6", linewidth=0.6)
-        for k, policy in enumerate(result.policies):
+        for k, policy in enumerate(result.rows.policies):
             colour, line, marker = LINES[k % len(LINES)]
             games, mean, half = binned(result.curve(policy, measure), GAMES_TOGETHER)
             ax.fill_between(games, mean - half, mean + half, color=colour, alpha=0.18, linewidth=0)

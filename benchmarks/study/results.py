@@ -38,25 +38,20 @@ from matchenv.runtime.provenance import versions
 
 Floats = NDArray[np.float64]
 
-NUMBERS = ("standard error", "low", "high", "least of a prior", "greatest of a prior",
-           "deviation over priors")  # fmt: skip
-
 
 @dataclass(frozen=True)
 class CellResult:
     """Results in one cell; measures are means over the games of a window.
 
     Attributes:
+        settings: of the study.
         rows: the episodes of the study.
         number: of the cell among its cells.
-        horizon: games in an episode.
-        num_players: M + 1.
     """
 
+    settings: StudySettings
     rows: EpisodeTable
     number: int
-    horizon: int
-    num_players: int
 
     @property
     def cell(self) -> Cell:
@@ -66,13 +61,8 @@ class CellResult:
     @property
     def where(self) -> tuple[str, int]:
         """Prior, and number of players before player 0."""
-        place = place_of_rank(self.cell.options["rank"], self.num_players - 1)
+        place = place_of_rank(self.cell.options["rank"], self.settings.num_opponents)
         return self.cell.labels["prior"], place
-
-    @property
-    def policies(self) -> tuple[str, ...]:
-        """Labels of the policies."""
-        return self.rows.policies
 
     @property
     def units(self) -> int:
@@ -83,7 +73,7 @@ class CellResult:
     def values(self, policy: str, measure: str, window: str) -> Floats:
         """Return the mean of a measure over a window in every episode, shape (draws, episodes)."""
         found = self.rows.values(measure, self.number, policy, window)
-        span = windows_of(self.horizon)[window]
+        span = windows_of(self.settings.horizon)[window]
         return found / (span.stop - span.start if OnePlayer.measures[measure] == SUM else 1)
 
     def paired(
@@ -98,14 +88,9 @@ class CellResult:
 
     def curve(self, policy: str, measure: str) -> Curve:
         """Return a measure at each game."""
-        place = (self.number, self.policies.index(policy))
+        place = (self.number, self.rows.policies.index(policy))
         sums = self.rows.totals["curves"][place][:, MEASURES.index(measure)]
         return curve_of_sums(sums, self.rows.seeds.shape[1])
-
-
-def results_of(rows: EpisodeTable, horizon: int, num_players: int) -> list[CellResult]:
-    """Return one result for each cell."""
-    return [CellResult(rows, number, horizon, num_players) for number in range(len(rows.cells))]
 
 
 # A cell and a policy in it.
@@ -127,26 +112,84 @@ class Study:
     @property
     def results(self) -> list[CellResult]:
         """One result for each cell."""
-        return results_of(self.rows, self.settings.horizon, self.settings.game.num_players)
+        return [CellResult(self.settings, self.rows, cell) for cell in range(len(self.rows.cells))]
 
     def summary(self, table: TableWriter = markdown_table) -> str:
-        """Return the true draw density of every policy in every cell, as Markdown by default."""
-        return summary_text(self.settings, self.results, table)
+        """Return the true draw density of every policy in every cell, as Markdown by default.
+
+        Sums over games, with the difference to the first policy of the list.
+        """
+        asked, first, draws = self.settings, self.rows.policies[0], self.settings.prior_draws
+        columns = [
+            Column("cell", lambda row: row[0].cell.title),
+            Column("policy", lambda row: row[1]),
+        ]
+        for window in (ALL, "first", "last"):
+            span = windows_of(asked.horizon)[window]
+            games = span.stop - span.start
+
+            def total(row: Row, window: str = window, games: int = games) -> str:
+                return f"{games * float(row[0].values(row[1], DRAW, window).mean()):.3f}"
+
+            def more(row: Row, window: str = window, games: int = games) -> str:
+                found = row[0].paired(row[1], first, DRAW, window).times(games)
+                return "" if row[1] == first else f"{found.mean:+.3f} +- {found.half_width:.3f}"
+
+            heading = window if window == ALL else f"{window} {games}"
+            columns += [Column(heading, total), Column(f"minus {first}", more)]
+        lines = [
+            "# True draw density, summed over games",
+            "",
+            f"{asked.episodes} episodes, {'1 prior' if draws == 1 else f'{draws} priors'}, "
+            f"{asked.horizon} games, {asked.num_opponents} opponents, seed {asked.seed}, "
+            f"{asked.belief} belief. Intervals are 95 %.",
+            "",
+            *table(columns, list(product(self.results, self.rows.policies))),
+        ]
+        return "\n".join(lines) + "\n"
+
+    def tables(self) -> dict[str, bytes]:
+        """Return CSV files by name: the curves of each cell, and windows of games.
+
+        ``windows.csv`` has the means of every policy, ``paired.csv`` the differences between any
+        two on the same episodes, each pair both ways round.
+        """
+        files, policies = {}, self.rows.policies
+        for result in self.results:
+            columns: dict[str, Floats] = {}
+            for policy, measure in product(policies, MEASURES):
+                curve = result.curve(policy, measure)
+                columns[f"{policy} {measure} mean"] = curve.mean
+                columns[f"{policy} {measure} standard error"] = curve.standard_error
+            rows = zip(range(self.settings.horizon), *columns.values(), strict=True)
+            files[f"curves/{result.cell.name}.csv"] = csv_bytes(["game", *columns], rows)
+        windows = list(product(MEASURES, windows_of(self.settings.horizon)))
+        numbers = ("standard error", "low", "high")
+        files["windows.csv"] = csv_bytes(["cell", "policy", "measure", "games", "mean", *numbers], [
+            [result.cell.name, policy, *where,
+             *vars(estimate_over_priors(result.values(policy, *where))).values()]
+            for result, policy, where in product(self.results, policies, windows)
+        ])  # fmt: skip
+        header = ["cell", "policy", "other", "measure", "games", "difference", *numbers]
+        files["paired.csv"] = csv_bytes(header, [
+            [result.cell.name, *pair, *where, *vars(result.paired(*pair, *where)).values()]
+            for result, pair, where in product(self.results, permutations(policies, 2), windows)
+        ])  # fmt: skip
+        return files
 
     def files(self) -> Iterator[tuple[str, bytes]]:
         """Yield names and bytes of all result files."""
         # Plotting is slow to load, and the workers need none of it.
         from matchenv.benchmarks.study.figures import pictures
 
-        results = self.results
-        claims = claims_on(results)
+        claims = claims_on(self.results)
         made_with = {"python": platform.python_version(), **versions("gymnasium", "scipy")}
         yield from self.rows.files().items()
-        yield from tables_of(results).items()
+        yield from self.tables().items()
         yield "summary.md", self.summary().encode()
         yield "verdict.md", verdict_text(claims).encode()
         yield "verdict.json", json_bytes({"versions": made_with, "claims": claims}, checked=True)
-        yield from pictures(results)
+        yield from pictures(self.results)
 
 
 def run_study(
@@ -170,78 +213,3 @@ def run_study(
         study = Study(settings, play(settings.plan(), store))
         store.finish(study, study.files())
     return study
-
-
-def tables_of(results: Sequence[CellResult]) -> dict[str, bytes]:
-    """Return the CSV files of a study by name: the curves of each cell, and windows of games.
-
-    ``windows.csv`` has the means of every policy, ``paired.csv`` the differences between any two on
-    the same episodes, each pair both ways round.
-    """
-    files = {}
-    for result in results:
-        columns: dict[str, Floats] = {}
-        for policy, measure in product(result.policies, MEASURES):
-            curve = result.curve(policy, measure)
-            columns[f"{policy} {measure} mean"] = curve.mean
-            columns[f"{policy} {measure} standard error"] = curve.standard_error
-        rows = zip(range(result.horizon), *columns.values(), strict=True)
-        files[f"curves/{result.cell.name}.csv"] = csv_bytes(["game", *columns], rows)
-    for name, labels, value in (
-        ("windows.csv", ["policy"], "mean"), ("paired.csv", ["policy", "other"], "difference"),
-    ):  # fmt: skip
-        header = ["cell", *labels, "measure", "games", value, *NUMBERS]
-        files[name] = csv_bytes(header, [
-            [result.cell.name, *policies, *where,
-             *_numbers([result.values(policy, *where) for policy in policies])]
-            for result in results
-            for policies in permutations(result.policies, len(labels))
-            for where in product(MEASURES, windows_of(result.horizon))
-        ])  # fmt: skip
-    return files
-
-
-def _numbers(values: Sequence[Floats]) -> list[float | None]:
-    """Return the mean of values of shape (draws, episodes), less others, and ``NUMBERS``."""
-    mine = values[0] if len(values) == 1 else values[0] - values[1]
-    priors = mine.mean(axis=1)
-    spread = float(priors.std(ddof=1)) if priors.size > 1 else None
-    found = vars(estimate_over_priors(mine)).values()
-    return [*found, float(priors.min()), float(priors.max()), spread]
-
-
-def summary_text(
-    settings: StudySettings, results: Sequence[CellResult], table: TableWriter = markdown_table
-) -> str:
-    """Return the true draw density of every policy in every cell, as Markdown or as a text table.
-
-    Sums over games, with the difference to the first policy of the list.
-    """
-    first, draws = results[0].policies[0], settings.prior_draws
-    columns = [
-        Column("cell", lambda row: row[0].cell.title),
-        Column("policy", lambda row: row[1]),
-    ]
-    for window in (ALL, "first", "last"):
-        span = windows_of(settings.horizon)[window]
-        games = span.stop - span.start
-
-        def total(row: Row, window: str = window, games: int = games) -> str:
-            return f"{games * float(row[0].values(row[1], DRAW, window).mean()):.3f}"
-
-        def more(row: Row, window: str = window, games: int = games) -> str:
-            found = row[0].paired(row[1], first, DRAW, window).times(games)
-            return "" if row[1] == first else f"{found.mean:+.3f} +- {found.half_width:.3f}"
-
-        heading = window if window == ALL else f"{window} {games}"
-        columns += [Column(heading, total), Column(f"minus {first}", more)]
-    lines = [
-        "# True draw density, summed over games",
-        "",
-        f"{settings.episodes} episodes, {'1 prior' if draws == 1 else f'{draws} priors'}, "
-        f"{settings.horizon} games, {settings.num_opponents} opponents, seed {settings.seed}, "
-        f"{settings.belief} belief. Intervals are 95 %.",
-        "",
-        *table(columns, list(product(results, results[0].policies))),
-    ]
-    return "\n".join(lines) + "\n"

@@ -155,7 +155,7 @@ def test_several_draws_of_the_prior_count_as_so_many_values() -> None:
     result = run_study(["pe", "random"], episodes=6, horizon=12, num_opponents=5, prior_draws=5,
                        ranks=["top"], run=ONE_WORKER).results[0]  # fmt: skip
     ours, theirs = (
-        result.values(each, "win_ratio", "all").mean(axis=1) for each in result.policies
+        result.values(each, "win_ratio", "all").mean(axis=1) for each in ("pe", "random")
     )
     found = result.paired("pe", "random", "win_ratio", "all")
     assert found.standard_error == pytest.approx(stats.sem(ours - theirs))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 from functools import cache
+from itertools import product
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from matchenv.benchmarks.study.claims import (
     MIXED,
@@ -17,7 +19,7 @@ from matchenv.benchmarks.study.claims import (
     verdict_text,
 )
 from matchenv.benchmarks.study.figures import binned, figures_for, pictures
-from matchenv.benchmarks.study.results import CellResult, results_of, summary_text, tables_of
+from matchenv.benchmarks.study.results import Study
 from matchenv.benchmarks.study.settings import MEASURES, StudySettings, paper_places, windows_of
 from matchenv.envs.one_player.simulator import OnePlayer
 from matchenv.evaluation.episode_table import EpisodeTable
@@ -30,8 +32,8 @@ GAMES, EPISODES = 300, 40
 CELLS = cells_of(paper_places(50), ["informative", "equal"], 49)
 
 
-def table_of(games: np.ndarray, policies: tuple[str, ...]) -> EpisodeTable:
-    """A table of invented games, shape (C, P, R, E, 4, N)."""
+def study_of(games: np.ndarray, policies: tuple[str, ...]) -> Study:
+    """A study of 50 players in invented games, shape (C, P, R, E, 4, N)."""
     columns = {
         column_of(measure, window): (
             games[..., m, span].sum(axis=-1) if OnePlayer.measures[measure] == "sum"
@@ -42,11 +44,13 @@ def table_of(games: np.ndarray, policies: tuple[str, ...]) -> EpisodeTable:
     }  # fmt: skip
     curves = np.stack([games.sum(axis=3), (games**2).sum(axis=3)], axis=-1)
     seeds = np.zeros(games.shape[2:4], dtype=np.uint64)
-    return EpisodeTable(CELLS[: len(games)], policies, seeds, columns, {"curves": curves})
+    rows = EpisodeTable(CELLS[: len(games)], policies, seeds, columns, {"curves": curves})
+    sizes = {"prior_draws": games.shape[2], "episodes": games.shape[3], "horizon": games.shape[-1]}
+    return Study(StudySettings(policies, **sizes), rows)
 
 
 @cache
-def invented(shape: str, priors: int = 1, cells: int = len(CELLS)) -> list[CellResult]:
+def invented(shape: str, priors: int = 1, cells: int = len(CELLS)) -> Study:
     """Games as the paper tells them (``"paper"``), the opposite, or all alike."""
     rng = np.random.default_rng(0)
     sign = {"paper": 1.0, "opposite": -1.0, "alike": 0.0}[shape]
@@ -59,11 +63,11 @@ def invented(shape: str, priors: int = 1, cells: int = len(CELLS)) -> list[CellR
         made[:, p, ..., 1, :] += 1.0 - (0.2 * sign if policy == "kg" else 0.0)
         made[:, p, ..., 2, :] += 1.0 - ours
         made[:, p, ..., 3, :] += 0.6 - ours
-    return results_of(table_of(made.astype(np.float64), POLICIES), GAMES, 50)
+    return study_of(made.astype(np.float64), POLICIES)
 
 
-def verdicts(results: list[CellResult]) -> dict[str, str]:
-    return {claim.text: claim.verdict for claim in claims_on(results)}
+def verdicts(study: Study) -> dict[str, str]:
+    return {claim.text: claim.verdict for claim in claims_on(study.results)}
 
 
 def test_claims_are_supported_or_refused_as_a_study_tells() -> None:
@@ -88,38 +92,36 @@ def test_equal_policies_decide_nothing() -> None:
 
 def test_claims_need_the_papers_policies() -> None:
     games = np.ones((1, 2, 1, 3, 4, 5)) * np.array([1.0, 0.0])[:, None, None, None, None]
-    assert claims_on(results_of(table_of(games, ("pe", "kg")), 5, 50)) == []
+    assert claims_on(study_of(games, ("pe", "kg")).results) == []
     assert "lacks" in verdict_text([])
 
 
-def csv_of(results: list[CellResult], name: str) -> list[dict[str, str]]:
-    return list(csv.DictReader(tables_of(results)[name].decode().splitlines()))
-
-
-def test_curves_are_means_and_errors_at_each_game() -> None:
-    results = invented("paper", cells=1)
-    rows = csv_of(results, "curves/informative_top.csv")
+def test_curves_and_windows_are_means_and_errors() -> None:
+    study = invented("paper", cells=1)
+    (result,), tables = study.results, study.tables()
+    rows, windows, paired = (
+        list(csv.DictReader(tables[name].decode().splitlines()))
+        for name in ("curves/informative_top.csv", "windows.csv", "paired.csv")
+    )
     assert [int(row["game"]) for row in rows] == list(range(GAMES))
-    for policy in POLICIES:
-        for measure in MEASURES:
-            curve = results[0].curve(policy, measure)
-            for name, values in (("mean", curve.mean), ("standard error", curve.standard_error)):
-                read = [float(row[f"{policy} {measure} {name}"]) for row in rows]
-                np.testing.assert_array_equal(read, values)
-
-
-def test_the_spread_over_priors_is_reported() -> None:
-    one, four = invented("paper", cells=1), invented("paper", priors=4, cells=1)
-    for name in ("windows.csv", "paired.csv"):
-        single, several = csv_of(one, name)[0], csv_of(four, name)[0]
-        assert single["deviation over priors"] == ""
-        assert float(several["deviation over priors"]) > 0.0
-        assert float(several["least of a prior"]) < float(several["greatest of a prior"])
+    assert (len(windows), len(paired)) == (3 * 4 * 4, 6 * 4 * 4)
+    for policy, measure in product(POLICIES, MEASURES):
+        curve = result.curve(policy, measure)
+        for name, values in (("mean", curve.mean), ("standard error", curve.standard_error)):
+            read = [float(row[f"{policy} {measure} {name}"]) for row in rows]
+            np.testing.assert_array_equal(read, values)
+    for row in windows:
+        values = result.values(row["policy"], row["measure"], row["games"])[0]
+        assert float(row["mean"]) == pytest.approx(values.mean())
+        assert float(row["standard error"]) == pytest.approx(stats.sem(values))
+    for row in paired:
+        ours, theirs = (result.values(row[name], row["measure"], row["games"])[0]
+                        for name in ("policy", "other"))  # fmt: skip
+        assert float(row["difference"]) == pytest.approx((ours - theirs).mean())
 
 
 def test_the_summary_gives_totals_and_paired_differences() -> None:
-    settings = StudySettings(episodes=EPISODES, horizon=GAMES, ranks=["top"])
-    text = summary_text(settings, invented("paper", cells=1))
+    text = invented("paper", cells=1).summary()
     line = next(line for line in text.splitlines() if "| kg |" in line)
     assert "40 episodes, 1 prior, 300 games" in text
     total = 300 * 0.15 - 100 * 0.02 + 200 * 0.03
@@ -139,7 +141,7 @@ def test_figures_have_the_papers_cells() -> None:
 
 
 def test_pictures_are_those_whose_cells_there_are_the_same_each_time() -> None:
-    results = invented("paper")
+    results = invented("paper").results
     middle = dict(pictures(results[1:4]))
     assert middle == dict(pictures(results[1:4]))
     assert set(middle) == {"figures/figure_2.png", "figures/figure_2.svg"}
