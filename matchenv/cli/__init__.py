@@ -115,7 +115,6 @@ def _run(arguments: Sequence[str], stopping: Stopping | None) -> int:
         given = parser.given(words)
         if stopping is not None:
             stopping.note = lambda: given.note()
-        given.check_existing()
         with suppress(StopIteration):  # the end of the command
             parser.steps.send(given)
     except SystemExit:  # from --help

@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from matchenv.cli import options as shared
-from matchenv.cli.parser import Command, Existing, Given, Parser
+from matchenv.cli.parser import Command, Given, Parser
+from matchenv.evaluation.registry import expanded
 from matchenv.runtime.checks import as_integer, as_share
 
 
@@ -145,7 +146,7 @@ def declare_judge(add: Parser) -> Command:
     shared.log(add)
     shared.group(add, "policies", "policy")
     add.option("--fitted", "folder of matchenv fit, in place of a fit: of this log, or of games of "
-               "the same players that were not matched on skill", None, Existing)  # fmt: skip
+               "the same players that were not matched on skill", None, Path)  # fmt: skip
     add.group("matcher, load and runs")
     add.fields_of(JudgeSettings)
     shared.group(add, "results and work", *shared.RESULTS)
@@ -159,7 +160,7 @@ def declare_judge(add: Parser) -> Command:
     found = judge(
         read.log,
         given.made(JudgeSettings),
-        policies=shared.named_policies(given),
+        policies=expanded(given.policy),
         parameters=None if given.fitted is None else fitted_parameters(given.fitted),
         name=read.file_name,
         run=shared.run_options(given),

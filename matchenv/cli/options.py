@@ -162,11 +162,6 @@ def run_options(given: Given, report: Callable[[Any], object] | None = None) -> 
     return RunOptions(given.out, workers=engine, quiet=given.quiet, report=report)
 
 
-def named_policies(given: Given) -> list[str]:
-    """Return the texts of the policies, braces expanded."""
-    return expanded(given.policy)
-
-
 def reading(given: Given) -> Reading:
     """Read the log of a command; what was left out is said even when quiet."""
     from matchenv.logs.reading import ReadingSettings, read_log, reading_text

@@ -37,23 +37,17 @@ GOES_ON = "what is finished is kept: the same command goes on from here"
 Command = Generator[None, "Given", None]
 
 
-class Existing:
-    """Type of an option whose value is a file or folder that must be there."""
-
-
 class Given(argparse.Namespace):
     """Values of a command's options, by name with underscores.
 
     Attributes:
         command: name of the command.
         said: names of the options that were given, even with their defaults.
-        existing: names of the options whose files or folders must be there.
         note: tells what the user should know when the command is stopped.
     """
 
     command: str
     said: frozenset[str]
-    existing: Sequence[str] = ()
     note: Callable[[], str] = staticmethod(lambda: "nothing was written")
 
     def made(self, kind: Any) -> Any:
@@ -72,14 +66,6 @@ class Given(argparse.Namespace):
     def told(self, *names: str) -> dict[str, Any]:
         """Return those of the options that were given."""
         return self.chosen(name for name in names if name in self.said)
-
-    def check_existing(self) -> None:
-        """Raise ``ValueError`` for a file or folder that is missing."""
-        for name in self.existing:
-            value = getattr(self, name)
-            for path in value if isinstance(value, tuple) else (value,):
-                if path is not None and not path.exists():
-                    raise ValueError(f"{name} is missing: there is no {str(path)!r}")
 
     def needs(self, *extras: str) -> None:
         """Check that extras of the package are installed, before any work begins.
@@ -106,18 +92,16 @@ class Given(argparse.Namespace):
         if idle:
             raise ValueError(f"{why}, got {', '.join(map(option_of, idle))}")
 
-    def say(self, text: str | Callable[[], str], end: str = "\n") -> None:
+    def say(self, text: str | Callable[[], str]) -> None:
         """Print a result, unless ``--quiet`` was given.
 
         Args:
             text: the result; a function returns it with tables as wide as the terminal.
-            end: of the last line.
         """
         if not self.quiet:
-            if not isinstance(text, str):
-                with as_wide_as_the_terminal():
-                    text = text()
-            show(text, end=end, flush=True)
+            with as_wide_as_the_terminal():
+                said = text if isinstance(text, str) else text()
+            show(said.rstrip("\n"), flush=True)
 
     def say_where(self, text: str | None = None, folder: Path | None = None) -> None:
         """Say where the results are, on the error stream, so that a pipe gets the table alone.
@@ -144,10 +128,11 @@ class Parser(argparse.ArgumentParser):
         super().__init__(
             prog=f"matchenv {name}", usage="%(prog)s [OPTIONS]", add_help=False, allow_abbrev=False,
             description=inspect.cleandoc(text or ""), argument_default=argparse.SUPPRESS,
-            formatter_class=partial(Help, max_help_position=EXPLANATION, width=WIDTH),
+            formatter_class=partial(
+                argparse.RawDescriptionHelpFormatter, max_help_position=EXPLANATION, width=WIDTH
+            ),
         )  # fmt: skip
         self.command, self.defaults = name, dict[str, Any]()
-        self.existing = list[str]()
         self.steps: Command
         self._group: Any = self
 
@@ -177,7 +162,7 @@ class Parser(argparse.ArgumentParser):
         if kind is bool:
             more["action"] = "store_true"
         elif isinstance(kind, tuple):
-            more["choices"] = kind
+            more["type"], more["metavar"] = partial(_one_of, kind), f"{{{','.join(kind)}}}"
         else:
             more["type"], more["metavar"] = KINDS[kind]
         if many:
@@ -185,8 +170,6 @@ class Parser(argparse.ArgumentParser):
         if name == plain:
             more["metavar"] = name.upper()
             self.usage = f"%(prog)s {name.upper()} [OPTIONS]"
-        if kind is Existing:
-            self.existing.append(plain)
         self.defaults[plain] = default
         text += f" (default: {shown})" if shown and "(default" not in text else ""
         self._group.add_argument(name, help=f"{text}.", **more)
@@ -220,15 +203,14 @@ class Parser(argparse.ArgumentParser):
             ValueError: for unknown words and bad values.
             SystemExit: after the help was shown.
         """
-        plain = [_with_hyphens(word) for word in words]
-        found, rest = self.parse_known_args(plain, Given())
+        found, rest = self.parse_known_args(list(words), Given())
         if rest:
             self._refuse(rest[0])
         said = vars(found)
         for name, value in said.items():
             said[name] = tuple(value) if isinstance(value, list) else value
         found.said = frozenset(said)
-        found.command, found.existing = self.command, self.existing
+        found.command = self.command
         for name, value in self.defaults.items():
             said.setdefault(name, value)
         return found
@@ -249,20 +231,10 @@ class Parser(argparse.ArgumentParser):
             (r"^argument (\S+): ", r"\1 "),
             (r"^(\S+) invalid int value: ", r"\1 must be an integer, got "),
             (r"^(\S+) invalid float value: ", r"\1 must be a number, got "),
-            (r"^(\S+) invalid choice: (.*) \(choose from (.*)\)$", _must_be_one_of),
             (r"^the following arguments are required: (.*)$", r"\1 must be given"),
         ):
             message = re.sub(form, ours, message, flags=re.DOTALL)
         raise ValueError(f"{message} (see {self.prog} --help)")
-
-
-class Help(argparse.RawDescriptionHelpFormatter):
-    """The help, ``--policy NAME ...`` for an option of several values."""
-
-    def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
-        if action.nargs == "+":
-            return f"{action.metavar} ..."
-        return str(super()._format_args(action, default_metavar))
 
 
 def option_of(name: str) -> str:
@@ -270,10 +242,10 @@ def option_of(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _must_be_one_of(found: re.Match[str]) -> str:
-    """Return argparse's message of an invalid choice in our form; some versions quote the words."""
-    known = found[3].replace("'", "")
-    return f"{found[1]} must be one of {known}, got {found[2]}"
+def _one_of(known: Sequence[str], text: str) -> str:
+    if text not in known:
+        raise argparse.ArgumentTypeError(f"must be one of {', '.join(known)}, got {text!a}")
+    return text
 
 
 def _integer_or_text(text: str) -> int | str:
@@ -295,7 +267,7 @@ def _path(text: str) -> Path:
 # How a value of each type is read, and what the help calls it.
 KINDS: dict[Any, tuple[Callable[[str], Any], str]] = {
     int: (int, "N"), float: (float, "X"), str: (_text, "TEXT"), Path: (_path, "PATH"),
-    int | str: (_integer_or_text, "TEXT"), Existing: (_path, "PATH"),
+    int | str: (_integer_or_text, "TEXT"),
 }  # fmt: skip
 
 
@@ -305,11 +277,6 @@ def _shown(default: Any) -> str:
     if isinstance(default, tuple):
         return " ".join(map(_shown, default))
     return f"{default:.6g}" if isinstance(default, float) else str(default)
-
-
-def _with_hyphens(word: str) -> str:
-    name, equals, value = word.partition("=")
-    return name.replace("_", "-") + equals + value if name.startswith("--") else word
 
 
 def _fields(kind: Any) -> list[tuple[Any, Any]]:

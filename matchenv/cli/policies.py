@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from matchenv.cli import options as shared
-from matchenv.cli.parser import Command, Existing, Parser
+from matchenv.cli.parser import Command, Parser
 from matchenv.envs.one_player.settings import Settings
+from matchenv.evaluation.registry import expanded
 
 # Options of the games of a comparison, and those of the environment that a study has.
 GAMES = ("rank", "prior", "episodes", "seed")
@@ -41,7 +42,7 @@ def declare_compare(add: Parser) -> Command:
 
     given = yield
     comparison.run_comparison(
-        shared.named_policies(given) or None,
+        expanded(given.policy) or None,
         **shared.problem(given),
         **given.chosen(("against", "episodes", "seed")),
         run=shared.run_options(given, report=lambda found: given.say(found.table)),
@@ -69,12 +70,12 @@ def declare_tune(add: Parser) -> Command:
 
     given = yield
     found = run_tuning(
-        shared.named_policies(given) or None,
+        expanded(given.policy) or None,
         **shared.problem(given),
         **given.chosen(("measure", "episodes", "seed")),
         run=shared.run_options(given),
     )
-    given.say(found.text, end="")
+    given.say(found.text)
     given.say_where()
 
 
@@ -107,13 +108,13 @@ def declare_study(add: Parser) -> Command:
     from matchenv.evaluation.tables import text_table
 
     study = run_study(
-        shared.named_policies(given),
+        expanded(given.policy),
         ranks=given.rank or None,
         priors=given.prior,
         run=shared.run_options(given),
         **given.chosen(("belief", "episodes", "prior_draws", "seed", "equal_rank_by", *SIZES)),
     )
-    given.say(study.summary(text_table), end="")
+    given.say(partial(study.summary, text_table))
     given.say_where()
 
 
@@ -134,7 +135,7 @@ def declare_bench(add: Parser) -> Command:
     from matchenv.benchmarks.bench.benchmark import run_bench
 
     run = shared.run_options(given)
-    result = run_bench(shared.named_policies(given), method=given.method, run=run)
+    result = run_bench(expanded(given.policy), method=given.method, run=run)
     given.say(result.text)
 
 
@@ -175,7 +176,7 @@ def declare_limits(add: Parser) -> Command:
     # What was not given has the defaults of the function that is called.
     asked = {"run": shared.run_options(given), **given.told("episodes", "seed", "truths", "depth")}
     if "policy" in given.said:
-        asked["policies"] = shared.named_policies(given)
+        asked["policies"] = expanded(given.policy)
     options = given.told("num_opponents", "horizon", "beta", "belief", "draw_margin")
     if given.what == "optimum":
         options |= {name: _one(name, each) for name, each in given.told("rank").items()}
@@ -235,7 +236,7 @@ def declare_watch(add: Parser) -> Command:
         _one(name, values)
     _, settings, (cell,) = problem_of(**asked)
     stage = Stage(
-        shared.named_policies(given),
+        expanded(given.policy),
         replace(settings, **cell.options),
         show_true_skill=not given.hide_true_skill,
         **given.chosen(("seed", "episode", "width", "theme")),
@@ -260,7 +261,7 @@ def declare_report(add: Parser) -> Command:
         matchenv report results/compare runs/ppo-seed0 --out report.html
     """
     add.group("what is shown")
-    add.option("folders", "folders of results, or folders that hold such folders", (), Existing)
+    add.option("folders", "folders of results, or folders that hold such folders", (), Path)
     add.option("--allow-code", "import classes outside matchenv that folders of trainings name",
                False)  # fmt: skip
     add.group("results")

@@ -6,7 +6,7 @@ import atexit
 from pathlib import Path
 
 from matchenv.cli import options as shared
-from matchenv.cli.parser import Command, Existing, Parser
+from matchenv.cli.parser import Command, Parser
 from matchenv.service.players import PoolSettings
 
 # Settings of a pool by the names of fitted parameters.
@@ -43,7 +43,7 @@ def declare_serve(add: Parser) -> Command:
     add.group("a new file (an old one has its own)")
     add.option("--ratings", "ratings.csv of matchenv replay, whose players are added", None, Path)
     add.option("--fitted", "folder of matchenv fit, for beta, tau, draw probability and drift per "
-               "day", None, Existing)  # fmt: skip
+               "day", None, Path)  # fmt: skip
     add.fields_of(PoolSettings, SETTINGS)
 
     given = yield

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matchenv.cli import options as shared
-from matchenv.cli.parser import GOES_ON, Command, Existing, Given, Parser
+from matchenv.cli.parser import GOES_ON, Command, Given, Parser
 from matchenv.runtime.jobs import RunOptions
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def declare_train(add: Parser) -> Command:
     shared.declare(add, "seed")
     add.option("--seeds", "one training for each, side by side, with the spread at the end; "
                "instead of --seed", (), int)  # fmt: skip
-    add.option("--resume", "folder of a run to go on with, as it was configured", None, Existing)
+    add.option("--resume", "folder of a run to go on with, as it was configured", None, Path)
     add.option("--imitate", "policy to imitate, as in matchenv compare; instead of --algo")
     add.option("--start-from", "learned policy to start from: a name, a run or a file")
     add.option("--config", "YAML file of hyperparameters, or the name of one of the package's, for "

@@ -34,7 +34,7 @@ def test_help_reads_plainly_and_its_examples_work(
     assert printed.err == ""
     text = printed.out
     assert max(map(len, text.splitlines())) <= 80
-    for ugly in ("---", "--no-", ": None", "False", "``", "[TEXT", ". (default", "(default: )"):
+    for ugly in ("---", "--no-", ": None", "False", "``", ". (default", "(default: )"):
         assert ugly not in text, text
     # Every option is explained, in a group with a title.
     for action in parser_of(name)._actions:

@@ -12,7 +12,7 @@ import pytest
 
 from matchenv.benchmarks.compare import comparison
 from matchenv.cli import parser_of
-from matchenv.cli.options import named_policies
+from matchenv.evaluation.registry import expanded
 from matchenv.runtime.files import LOCK, folder_lock
 
 
@@ -23,6 +23,7 @@ from matchenv.runtime.files import LOCK, folder_lock
         ("trian", "perhaps you meant train"),
         ("compare --zebra 3", "unknown option --zebra (see matchenv compare --help)"),
         ("compare --episode 3", "perhaps you meant --episodes"),
+        ("compare --num_opponents 3", "perhaps you meant --num-opponents"),
         ("compare kg", "unexpected word 'kg'; perhaps you meant --policy kg"),
         ("warm-up now", "unexpected word 'now' (see"),
         ("compare --episodes many", "episodes must be an integer, got 'many'"),
@@ -58,15 +59,15 @@ from matchenv.runtime.files import LOCK, folder_lock
         ("replay no.csv --fair-share 0", "fair_share must"),
         ("replay no.csv --encoding \udcff", "encoding must be UTF-8, got '\\udcff'"),
         ("bench", "policies must be a list of at least one, got []"),
-        ("report runs/none", "folders is missing: there is no 'runs/none'"),
-        ("train --resume runs/none", "resume is missing: there is no 'runs/none'"),
-        ("judge no.csv --fitted none", "fitted is missing: there is no 'none'"),
+        ("report runs/none", "runs/none holds no results"),
+        ("train --resume runs/none", "runs/none holds no run"),
+        ("serve --pool a.db --fitted none", "fitted must be a folder of matchenv fit, got 'none'"),
         ("report . --latex a\x00", "latex must be a path, got 'a\\x00'"),
         ("train --hyperparams gamma:1", "key=value"),
         ("train --rank top --env-kwargs rank=top", "must not repeat other options"),
         ("train --env-kwargs rank=topp", "rank must be"),
         ("train --env-kwargs num_opponent=3", "num_opponent"),
-        ("train --resume . --seed 0 --num_envs=3", "--num-envs, --seed"),
+        ("train --resume . --seed 0 --num-envs=3", "--num-envs, --seed"),
         ("train --seed 1 --seeds 2", "seed must be left out where seeds is given"),
         ("train --space gamma=[1]", "these options must come with --tune, got --space"),
         ("limits nothing", "what must be one of bound, optimum, got 'nothing'"),
@@ -132,9 +133,9 @@ def test_exit_statuses(
     "words",
     [
         "--policy kg pe --num-opponents 3",
-        "--policy kg --num_opponents 3 --policy pe",
+        "--policy kg --num-opponents 3 --policy pe",
         "--policy=kg --policy=pe --num-opponents=3",
-        "--num_opponents=3 --policy=kg --policy pe",
+        "--num-opponents=3 --policy=kg --policy pe",
     ],
 )
 def test_values_of_a_list_are_kept_wherever_they_stand(words: str) -> None:
@@ -149,7 +150,7 @@ def test_lists_work_in_plain_sh(quote: str) -> None:
     several = f"--policy pe {quote}kg:multiplier={{3,5}},both=false{quote} --prior equal"
     done = subprocess.run(["sh", "-c", f"echo {several}"], capture_output=True, text=True)
     expected = ["pe", "kg:multiplier=3,both=false", "kg:multiplier=5,both=false"]
-    assert named_policies(parser_of("compare").given(done.stdout.split())) == expected
+    assert expanded(parser_of("compare").given(done.stdout.split()).policy) == expected
 
 
 @pytest.mark.parametrize(
