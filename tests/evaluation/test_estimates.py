@@ -41,20 +41,14 @@ def test_interval_is_that_of_scipy() -> None:
     assert not estimate(np.array([1.0, np.nan])).known
 
 
-@pytest.mark.parametrize("ratio", [False, True])
-def test_interval_covers_as_often_as_it_says(ratio: bool) -> None:
-    rng = np.random.default_rng(11)
-    tries = 1000
-    hits = 0
+def test_the_interval_of_a_ratio_covers_as_often_as_it_says() -> None:
+    """Within 1 % for the method's approximation, and 4.5 standard errors."""
+    rng, tries, hits = np.random.default_rng(11), 1000, 0
     for _ in range(tries):
-        if ratio:
-            below = rng.normal(4.0, 1.0, 100)
-            found = ratio_of_means(0.5 * below + rng.normal(1.0, 1.0, 100), below)
-            hits += found.low <= 0.75 <= found.high
-        else:
-            found = paired_difference(rng.normal(1.0, 2.0, 6), rng.normal(0.0, 1.0, 6))
-            hits += found.low <= 1.0 <= found.high
-    assert abs(hits / tries - 0.95) < 0.01 * ratio + 4.5 * math.sqrt(0.05 * 0.95 / tries)
+        below = rng.normal(4.0, 1.0, 100)
+        found = ratio_of_means(0.5 * below + rng.normal(1.0, 1.0, 100), below)
+        hits += found.low <= 0.75 <= found.high
+    assert abs(hits / tries - 0.95) < 0.01 + 4.5 * math.sqrt(0.05 * 0.95 / tries)
     assert not ratio_of_means(np.ones(3), np.zeros(3)).known
 
 
@@ -123,42 +117,23 @@ def test_luck_of_known_mean_is_taken_off() -> None:
 
 @given(st.integers(0, 10**6))
 def test_verdicts_are_holms_on_students_p_values(seed: int) -> None:
-    """From the least on, each against the level over those left, until one stands."""
+    """From the least on, each against the level over those left, until one stands.
+
+    What was not measured is no question, and one question is judged by its interval.
+    """
     rng = np.random.default_rng(seed)
-    values = rng.normal(size=(rng.integers(1, 8), 20)) + rng.normal(0.0, 0.7, size=(1, 1))
-    p_values = stats.ttest_1samp(values, 0.0, axis=1).pvalue
+    values = rng.normal(size=(rng.integers(0, 8), 20)) + rng.normal(0.0, 0.7, size=(1, 1))
+    p_values = [stats.ttest_1samp(each, 0.0).pvalue for each in values]
     expected = ["undecided"] * len(values)
     for step, place in enumerate(np.argsort(p_values)):
         if not p_values[place] * (len(values) - step) < 0.05:
             break
         expected[place] = "ahead" if values[place].mean() > 0.0 else "behind"
-    assert verdicts([estimate(each) for each in values], 20) == expected
+    found = [estimate(each) for each in values]
+    assert verdicts([UNKNOWN, *found], 20) == ["", *expected]
+    assert all(verdicts([each], 20) == [each.verdict] for each in found)
     same = [estimate(each) for each in (np.zeros(5), np.ones(5), -np.ones(5))]
     assert verdicts(same, 5) == ["undecided", "ahead", "behind"]
-
-
-def test_one_question_is_judged_by_its_interval_and_many_more_strictly() -> None:
-    rng = np.random.default_rng(1)
-    found = [estimate(rng.normal(shift, 1.0, 50)) for shift in np.linspace(-0.6, 0.6, 21)]
-    assert all(verdicts([each], 50) == [each.verdict] for each in found)
-    together = verdicts(found, 50)
-    for each, verdict in zip(found, together, strict=True):
-        assert verdict in (each.verdict, "undecided")
-    assert together.count("undecided") > [each.verdict for each in found].count("undecided")
-    assert verdicts([], 50) == []
-    assert verdicts([UNKNOWN, *found], 50) == ["", *together]
-
-
-def test_questions_without_a_difference_are_seldom_decided() -> None:
-    """In at most 5 % of all families of ten, within 4.5 standard errors."""
-    rng = np.random.default_rng(2)
-    tries = 400
-    wrong = sum(
-        set(verdicts([estimate(values) for values in rng.standard_normal((10, 20))], 20))
-        != {"undecided"}
-        for _ in range(tries)
-    )
-    assert wrong / tries < 0.05 + 4.5 * math.sqrt(0.05 * 0.95 / tries)
 
 
 @pytest.mark.parametrize("count", [20, 200])

@@ -73,43 +73,27 @@ def test_it_can_be_run_as_plain_python() -> None:
 
 FORKED = """
 import os, signal, threading
-from numba.core import event
+from numba.core.compiler_lock import global_compiler_lock
 from matchenv.runtime.compile import compiled
 
-def function_of(number):
-    loops = "".join(f"    for i in range({k}):\\n        total += x * i\\n" for k in range(20))
-    names = {"__name__": "own"}
-    exec(f"def f(x):\\n    total = {number}.0\\n{loops}    return total\\n", names)
-    return compiled(names["f"])
+begun, goes_on = threading.Event(), threading.Event()
 
-functions = [function_of(number) for number in range(4)]
-begun = threading.Event()
-
-class Begun(event.Listener):
-    def on_start(self, happened):
+def compile_long():
+    with global_compiler_lock:
         begun.set()
-    def on_end(self, happened):
-        pass
+        goes_on.wait(1.0)
 
-def compile_many():
-    for function in functions[:3]:
-        function(1.0)
-
-event.register("numba:compile", Begun())
-thread = threading.Thread(target=compile_many)
-thread.start()
+threading.Thread(target=compile_long).start()
 begun.wait()
 child = os.fork()
 if child == 0:
     signal.alarm(30)
-    functions[3](1.0)
-    os._exit(0)
+    exec("def add(x): return x + 1.0", names := {"__name__": "own"})
+    os._exit(int(compiled(names["add"])(1.0)) - 2)
 assert os.waitpid(child, 0)[1] == 0, "the child waits for ever"
-thread.join()
 """
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_process_forked_while_a_thread_compiles_can_compile() -> None:
     done = subprocess.run(
