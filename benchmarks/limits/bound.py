@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from matchenv.benchmarks.bench.benchmark import TOLD, told_index
 from matchenv.benchmarks.compare.comparison import plan_of, problem_of
 from matchenv.benchmarks.limits.fair_charges import best_split, opponents_of, payments_of
-from matchenv.envs.one_player.priors import check_named
+from matchenv.envs.one_player.priors import PRIORS
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.one_player.simulator import OnePlayer, wins_ahead
 from matchenv.evaluation.episode_table import EpisodeTable, play
@@ -30,7 +30,7 @@ from matchenv.evaluation.registry import ONE_PLAYER, Candidate
 from matchenv.evaluation.rollout import Batch, Sums
 from matchenv.evaluation.seeds import spans_of
 from matchenv.evaluation.tables import Column, text_table
-from matchenv.runtime.checks import as_integer
+from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.runtime.files import Arrays, json_bytes, npz_bytes, records_csv
 from matchenv.runtime.jobs import Job, RunOptions
 from matchenv.runtime.provenance import versions
@@ -115,7 +115,8 @@ def run_bound(
     """
     run = run or RunOptions()
     as_integer("depth", depth, 1)
-    check_named("priors", priors, "for which the bound was derived")
+    for prior in priors:
+        as_choice("priors", prior, PRIORS)
     for name in env_kwargs or {}:
         if name not in ENVIRONMENT_OPTIONS:
             raise ValueError(f"env_kwargs may hold {', '.join(ENVIRONMENT_OPTIONS)}, got {name!r}")

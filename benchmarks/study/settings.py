@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
 from matchenv.belief import GameConstants, IndependentBelief, register
-from matchenv.envs.one_player.priors import PRIORS, DrawnPrior, check_named, prior_of
+from matchenv.envs.one_player.priors import PRIORS, DrawnPrior, prior_of
 from matchenv.envs.one_player.settings import RANKINGS, Settings
 from matchenv.evaluation.episode_table import Block, Cell, Plan
 from matchenv.evaluation.protocols import cells_of
@@ -133,7 +133,8 @@ class StudySettings:
     equal_rank_by: str = "true_skill"
 
     def __post_init__(self) -> None:
-        check_named("priors", self.priors, "which the paper studies")
+        for prior in self.priors:
+            as_choice("priors", prior, PRIORS)
         as_choice("equal_rank_by", self.equal_rank_by, known=RANKINGS)
         if any(cell.options["rank"] is None for cell in self.cells):
             raise ValueError(f"ranks must be places of player 0, got {self.ranks!r}")

@@ -262,24 +262,18 @@ def test_bad_actions_change_nothing(env_id: str, options: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize("seed", [5, [5, 6, 7], [5, None, 7], None])
 @every_environment
-def test_masked_resets_are_gymnasiums(env_id: str, options: dict[str, Any], seed: Any) -> None:
-    """The others stay as they are, and so do their generators, which the next episodes show."""
-    ours = gym.make_vec(env_id, num_envs=3, autoreset_mode=AutoresetMode.DISABLED, **options)
-    theirs = SyncVectorEnv(
-        [lambda: gym.make(env_id, **options)] * 3, autoreset_mode=AutoresetMode.DISABLED
-    )
-    mask, found = np.array([True, False, True]), []
+def test_seeds_of_a_reset_are_gymnasiums(env_id: str, options: dict[str, Any], seed: Any) -> None:
+    """Generators that get no seed go on, which the next episodes show."""
+    ours = gym.make_vec(env_id, num_envs=3, **options)
+    theirs = SyncVectorEnv([lambda: gym.make(env_id, **options)] * 3)
     for env in (ours, theirs):
         env.reset(seed=1)
-        found.append(env.reset(seed=seed, options={"reset_mask": mask.copy()}))
-    (observations, infos), (expected, expected_infos) = found
-    np.testing.assert_array_equal(observations, expected)
-    assert_same(infos, expected_infos, "masked reset")
-    assert not any(np.any(infos[n][~mask]) for n in infos if not n.startswith("_"))
-    np.testing.assert_array_equal(ours.reset()[0], theirs.reset()[0])
-    for bad in (np.zeros(3, bool), np.ones(2, bool), [1, 0, 0]):
-        with pytest.raises(ValueError, match="reset_mask"):
-            ours.reset(options={"reset_mask": bad})
+    for given in (seed, None):
+        (found, infos), (expected, expected_infos) = (
+            env.reset(seed=given) for env in (ours, theirs)
+        )
+        np.testing.assert_array_equal(found, expected)
+        assert_same(infos, expected_infos, "second reset")
 
 
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)
@@ -308,7 +302,7 @@ def test_options_of_a_reset_may_have_a_row_for_each_environment(env_id: str) -> 
 def test_bad_arguments_and_seeds_are_named(env_id: str) -> None:
     make = part_of(env_id, "vector_env")
     for name, value in (
-        ("num_envs", 0), ("autoreset_mode", "sometimes"), ("max_episode_steps", 0), ("copy", 1),
+        ("num_envs", 0), ("autoreset_mode", "Disabled"), ("max_episode_steps", 0), ("copy", 1),
         ("render_mode", "film"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=name):
@@ -366,22 +360,6 @@ def test_returned_arrays_are_the_callers_own(env_id: str, options: dict[str, Any
             np.testing.assert_array_equal(mine, theirs)
             mine[...] = 1
         returned[-1] = copy.deepcopy(returned[-1])
-
-
-@every_environment
-def test_disabled_autoreset_waits_for_a_reset(env_id: str, options: dict[str, Any]) -> None:
-    env = gym.make_vec(
-        env_id, num_envs=2, autoreset_mode="Disabled", max_episode_steps=1, **options
-    )
-    env.reset(seed=0)
-    actions = env.unwrapped.action_masks().argmax(axis=1)
-    _, _, terminated, truncated, _ = env.step(actions)
-    assert (terminated | truncated).all()
-    with pytest.raises(ResetNeeded, match=r"environments \[0, 1\] were played to their end"):
-        env.step(actions)
-    env.reset(options={"reset_mask": np.array([True, False])})
-    with pytest.raises(ResetNeeded, match=r"environments \[1\]"):
-        env.step(actions)
 
 
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)

@@ -37,9 +37,8 @@ def test_each_game_is_the_environments(name: str, belief: str) -> None:
     found = rollout(make, SETTINGS, SEEDS, summary=lambda: Sums(MEASURES, windows, curves=15))
     last = rollout(make, SETTINGS, SEEDS)["final_squared_error"]
     env = MatchmakingVectorEnv(
-        3, num_opponents=6, horizon=15, draw_margin=0.4, rank="middle", belief=belief,
-        autoreset_mode="Disabled",
-    )  # fmt: skip
+        3, num_opponents=6, horizon=15, draw_margin=0.4, rank="middle", belief=belief
+    )
     env.reset(seed=list(SEEDS))
     policy = make(SETTINGS, lambda: env.true_skill)
     values = np.empty((15, len(MEASURES), 3))

@@ -171,7 +171,7 @@ def test_bad_modes_and_early_pictures_are_refused(env_id: str, count: int | None
         with pytest.raises(gym.error.ResetNeeded):
             getattr(bare(env_id, count, render_mode="rgb_array"), name)()
     for mode in ("video", "", 3):
-        with pytest.raises(ValueError, match=r"render_mode must be None or 'human', 'rgb_array'"):
+        with pytest.raises(ValueError, match=r"render_mode must be one of 'human', 'rgb_array'"):
             bare(env_id, count, render_mode=mode)
     with pytest.raises(ValueError, match="render_true_skill must be True or False, got 1"):
         bare(env_id, count, render_true_skill=1)

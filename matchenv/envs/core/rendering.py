@@ -10,6 +10,7 @@ from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
 from matchenv.envs import part_of
+from matchenv.runtime.checks import as_choice
 
 if TYPE_CHECKING:
     from matchenv.rendering.scene import Renderer
@@ -51,9 +52,7 @@ def make_renderer(
         raise ValueError(f"render_true_skill must be True or False, got {render_true_skill!r}")
     if render_mode is None:
         return None
-    if render_mode not in RENDER_MODES:
-        listed = ", ".join(repr(mode) for mode in RENDER_MODES)
-        raise ValueError(f"render_mode must be None or {listed}, got {render_mode!r}")
+    as_choice("render_mode", render_mode, RENDER_MODES)
     if render_mode in PICTURE_MODES and find_spec("pygame") is None:
         raise MissingRenderPackage(
             f"render_mode={render_mode!r} needs pygame, which is missing: "

@@ -18,6 +18,8 @@ from matchenv.envs.core.simulator import plain, restored_array
 from matchenv.runtime.checks import as_actions, as_choice, as_integer
 from matchenv.runtime.random import drawn_key
 
+MODES = (AutoresetMode.NEXT_STEP.value, AutoresetMode.SAME_STEP.value)
+
 Infos = dict[str, Any]
 Stepped = tuple[NDArray[np.float32], NDArray[np.float64], Masks, Masks, Infos]
 
@@ -31,8 +33,8 @@ class NativeVectorEnv(
         num_envs: copies, >= 1.
         render_mode: as the single environment's.
         render_true_skill: as the single environment's.
-        autoreset_mode: ``AutoresetMode.NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``, as Gymnasium
-            defines them; also their values as text.
+        autoreset_mode: ``AutoresetMode.NEXT_STEP`` or ``SAME_STEP``, as Gymnasium defines them;
+            also their values as text.
         max_episode_steps: steps after which an episode is truncated, >= 1; None for never.
         copy: return new arrays of observations; False: views that the next step changes.
         options: as the single environment's.
@@ -68,8 +70,7 @@ class NativeVectorEnv(
             raise ValueError(f"copy must be True or False, got {copy!r}")
         self.max_episode_steps = max_episode_steps
         mode = getattr(autoreset_mode, "value", autoreset_mode)
-        known = [each.value for each in AutoresetMode]
-        self.autoreset_mode = AutoresetMode(as_choice("autoreset_mode", mode, known))
+        self.autoreset_mode = AutoresetMode(as_choice("autoreset_mode", mode, MODES))
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}  # type: ignore[misc]
         self.single_observation_space = self.simulator.observation_space
         self.single_action_space: spaces.Discrete = spaces.Discrete(self.simulator.num_actions)
@@ -78,10 +79,9 @@ class NativeVectorEnv(
         self.generators: list[np.random.Generator] = []
         self._copy = copy
         self._running = np.zeros(self.num_envs, dtype=np.bool_)
-        # Since the last reset; -1 before the first one.
-        self._steps = np.full(self.num_envs, -1)
+        self._all_run = False
+        self._steps = np.zeros(self.num_envs, dtype=np.int64)  # since the last reset
         self._everywhere = np.ones(self.num_envs, dtype=np.bool_)
-        self._set_phase()
 
     def reset(
         self,
@@ -89,14 +89,12 @@ class NativeVectorEnv(
         seed: int | list[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[NDArray[np.float32], Infos]:
-        """Start an episode in every environment, or in those of ``options["reset_mask"]``.
+        """Start an episode in every environment.
 
         Args:
             seed: an integer s seeds environment i with s + i; a list seeds each (None goes
-                on with that one's generator); None goes on with all. With a mask, seeds
-                of environments that are not reset have no effect.
-            options: as the single environment's, each array for all or with one row for each;
-                ``"reset_mask"``, shape (num_envs,), bool, names the environments to reset.
+                on with that one's generator); None goes on with all.
+            options: as the single environment's, each array for all or with one row for each.
 
         Returns:
             Observations, shape (num_envs, K), and the information that is there after a reset.
@@ -104,14 +102,11 @@ class NativeVectorEnv(
         Raises:
             ValueError: for bad seeds or options; nothing is changed then.
         """
-        options = dict(options) if isinstance(options, dict) else options
-        mask = _taken_reset_mask(options, self.num_envs)
         given = self.simulator.given(options, self.num_envs)
-        self.generators = _reseeded(self.generators, seed, mask)
-        self._begin_drawn(np.flatnonzero(mask), given)
-        self._set_phase()
+        self.generators = _reseeded(self.generators, seed, self.num_envs)
+        self._begin_drawn(np.arange(self.num_envs), given)
         self._show()
-        return self._observations(), self._infos(mask)
+        return self._observations(), self._infos(self._everywhere)
 
     def step(self, actions: NDArray[np.int64]) -> Stepped:
         """Carry out an action in every environment.
@@ -129,18 +124,11 @@ class NativeVectorEnv(
         Raises:
             ValueError: for actions of a wrong shape or type, out of range or refused; nothing is
                 changed then.
-            gymnasium.error.ResetNeeded: before the first reset, or with DISABLED where an
-                episode is over.
+            gymnasium.error.ResetNeeded: before the first reset.
         """
-        if not self._all_started:
-            raise ResetNeeded("Call reset() before step(): this environment was never reset.")
+        self._check_started("step")
         running = self._running
         chosen = as_actions(actions, self.num_envs, self.simulator.num_actions)
-        if not self._all_run and self.autoreset_mode == AutoresetMode.DISABLED:
-            raise ResetNeeded(
-                "Call reset(options={'reset_mask': ...}) before step(): environments "
-                f"{np.flatnonzero(~running).tolist()} were played to their end."
-            )
         rewards, terminated, truncated = self._carry_out(chosen, running)
         if self.max_episode_steps is not None:
             self._steps += running
@@ -175,7 +163,7 @@ class NativeVectorEnv(
         steps = restored_array("steps", state["steps"], self._steps)
         self._running = restored_array("running", state["running"], self._running)
         self._state, self._steps, self.generators = new, steps, generators
-        self._set_phase()
+        self._all_run = bool(self._running.all())
 
     def render(self) -> tuple[Frame, ...] | None:
         """Return one picture or text for each environment, as ``render_mode`` says.
@@ -187,7 +175,7 @@ class NativeVectorEnv(
         """
         if self._renderer is None or self.render_mode == "human":
             return None
-        self._check_started()
+        self._check_started("render")
         return tuple(self._renderer.frame(self._state, row) for row in range(self.num_envs))
 
     def render_grid(self) -> NDArray[np.uint8]:
@@ -201,7 +189,7 @@ class NativeVectorEnv(
                 "render_mode must be 'rgb_array' or 'human' for a grid of pictures, "
                 f"got {self.render_mode!r}"
             )
-        self._check_started()
+        self._check_started("render")
         return self._renderer.grid(self._state)
 
     def close_extras(self, **kwargs: Any) -> None:
@@ -217,6 +205,7 @@ class NativeVectorEnv(
         keys = np.array([drawn_key(self.generators[row]) for row in rows.tolist()], np.uint64)
         self._begin(rows, keys, given)
         self._running[rows] = True
+        self._all_run = bool(self._running.all())
         self._steps[rows] = 0
 
     def _begin_where_over(self, over: Masks) -> Infos:
@@ -233,18 +222,14 @@ class NativeVectorEnv(
             return final
         if self.autoreset_mode == AutoresetMode.SAME_STEP:
             rows = np.flatnonzero(over)
-            if rows.size > 0:
-                observations = np.full(self.num_envs, None, dtype=object)
-                observations[rows] = [*self.simulator.observe(self._state)[rows]]
-                infos = self._infos(over)
-                final = {"final_obs": observations, "final_info": infos}
-                final |= {"_final_obs": over, "_final_info": over}
+            observations = np.full(self.num_envs, None, dtype=object)
+            observations[rows] = [*self.simulator.observe(self._state)[rows]]
+            final = {"final_obs": observations, "final_info": self._infos(over)}
+            final |= {"_final_obs": over, "_final_info": over}
         else:
             rows = np.flatnonzero(~self._running)
             self._running = ~over
-        if rows.size > 0:
-            self._begin_drawn(rows)
-        self._set_phase()
+        self._begin_drawn(rows)
         return final
 
     def _infos(self, mask: Masks) -> Infos:
@@ -264,20 +249,15 @@ class NativeVectorEnv(
         observations = self.simulator.observe(self._state)
         return observations.copy() if self._copy else observations
 
-    def _set_phase(self) -> None:
-        self._all_run = bool(self._running.all())
-        self._all_started = bool((self._steps >= 0).all())
-
-    def _check_started(self) -> None:
-        if not self._all_started:
-            raise ResetNeeded("Call reset() before render().")
+    def _check_started(self, call: str) -> None:
+        if not self.generators:
+            raise ResetNeeded(f"Call reset() before {call}(): this environment was never reset.")
 
 
 def _reseeded(
-    generators: list[np.random.Generator], seed: Any, mask: Masks
+    generators: list[np.random.Generator], seed: Any, count: int
 ) -> list[np.random.Generator]:
     """Return the generators of all environments after a reset with these seeds."""
-    count = mask.size
     seeds: list[int | None] = [None] * count
     if isinstance(seed, list | tuple) or (isinstance(seed, np.ndarray) and seed.ndim):
         if len(seed) != count:
@@ -289,26 +269,6 @@ def _reseeded(
     elif seed is not None:
         seeds = [as_integer("seed", seed, 0) + i for i in range(count)]
     return [
-        generators[i]
-        if generators and (value is None or not mask[i])
-        else seeding.np_random(value if mask[i] else None)[0]
+        generators[i] if generators and value is None else seeding.np_random(value)[0]
         for i, value in enumerate(seeds)
     ]
-
-
-def _taken_reset_mask(options: Any, num_envs: int) -> Masks:
-    """Take ``"reset_mask"`` out of the options; without it all environments are reset.
-
-    Raises:
-        ValueError: for a mask of another shape or type, or one without any True.
-    """
-    mask = options.pop("reset_mask", None) if isinstance(options, dict) else None
-    if mask is None:
-        return np.ones(num_envs, dtype=np.bool_)
-    mask = np.asarray(mask)
-    if mask.shape != (num_envs,) or mask.dtype != np.bool_ or not mask.any():
-        raise ValueError(
-            f"options['reset_mask'] must be bool of shape ({num_envs},) with at least "
-            f"one True, got {mask!r}"
-        )
-    return mask

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -198,17 +197,20 @@ def instances_of(
         ValueError: for a prior of the user's that gives other shapes or bad numbers.
     """
     mean_normals, uniforms, skill_normals = numbers
-    shape = uniforms.shape
-    mu, sigma = prior.draw(mean_normals, uniforms)
-    _check_shapes(prior, "draw", shape, mu, sigma)
-    true_skill = prior.true_skill(mu, sigma, skill_normals)
-    _check_shapes(prior, "true_skill", shape, true_skill)
+    mu, sigma = _shaped(prior, "draw", uniforms, *prior.draw(mean_normals, uniforms))
+    (true_skill,) = _shaped(
+        prior, "true_skill", uniforms, prior.true_skill(mu, sigma, skill_normals)
+    )
     if place != ANY_RANK:
-        ranked = true_skill if by_skill else mu
-        chosen = np.argsort(-ranked, axis=1, kind="stable")[:, place]
-        mu, sigma, true_skill = (_swapped(each, chosen) for each in (mu, sigma, true_skill))
-    mu, sigma = prior.believed(mu, sigma)
-    _check_shapes(prior, "believed", shape, mu, sigma)
+        ranked, rows = true_skill if by_skill else mu, np.arange(len(mu))
+        order = np.tile(np.arange(mu.shape[1]), (len(mu), 1))
+        # Player 0 and the one at the place take each other's columns.
+        order[:, 0] = chosen = np.argsort(-ranked, axis=1, kind="stable")[:, place]
+        order[rows, chosen] = 0
+        mu, sigma, true_skill = (
+            np.take_along_axis(each, order, axis=1) for each in (mu, sigma, true_skill)
+        )
+    mu, sigma = _shaped(prior, "believed", uniforms, *prior.believed(mu, sigma))
     # A bad number of ``draw`` is still in a skill. The comparisons are False for NaN.
     good = (np.abs(mu) <= LARGEST_OBSERVED) & (np.abs(true_skill) <= LARGEST_OBSERVED)
     good &= (sigma >= 1.0 / LARGEST_OBSERVED) & (sigma <= LARGEST_OBSERVED)
@@ -220,16 +222,11 @@ def instances_of(
     return mu, sigma, true_skill
 
 
-def _swapped(values: Floats, chosen: NDArray[np.int64]) -> Floats:
-    """Return the rows with player 0 and the chosen one in each other's places."""
-    rows, swapped = np.arange(len(values)), values.copy()
-    swapped[rows, 0], swapped[rows, chosen] = values[rows, chosen], values[:, 0]
-    return swapped
-
-
-def _check_shapes(prior: Prior, method: str, shape: tuple[int, ...], *arrays: Floats) -> None:
-    for found in (array.shape for array in arrays if array.shape != shape):
-        raise ValueError(f"{prior!r}.{method} must give arrays of shape {shape}, got {found}")
+def _shaped(prior: Prior, method: str, like: Floats, *arrays: Floats) -> tuple[Floats, ...]:
+    """Return the arrays of a prior's method, once they have the shape of ``like``."""
+    for found in (array.shape for array in arrays if array.shape != like.shape):
+        raise ValueError(f"{prior!r}.{method} must give arrays of shape {like.shape}, got {found}")
+    return arrays
 
 
 # What the names stand for; ``equal_variance`` chooses among the second.
@@ -250,20 +247,3 @@ def prior_of(given: Any, equal_variance: str = EQUAL_VARIANCES[0]) -> Prior:
     named = {**PRIORS, "equal": EqualPrior(equal_variance)}
     prior: Prior = object_named("prior", given, named, Prior)
     return prior
-
-
-def check_named(name: str, given: Iterable[Any], why: str) -> None:
-    """Refuse priors without a name, where others make no sense.
-
-    Args:
-        name: of the argument.
-        given: its values.
-        why: what these have that others lack, for the message.
-
-    Raises:
-        ValueError: for another.
-    """
-    for prior in given:
-        if not isinstance(prior, str) or prior not in PRIORS:
-            names = ", ".join(repr(each) for each in PRIORS)
-            raise ValueError(f"{name} must be one of {names}, {why}, got {prior!r}")

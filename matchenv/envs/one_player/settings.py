@@ -246,18 +246,15 @@ def place_of_rank(rank: Any, num_opponents: int) -> int:
     Raises:
         ValueError: for an unknown name or a number outside [0, num_opponents].
     """
-    places = dict(
-        zip((None, *RANKS), (ANY_RANK, 0, num_opponents // 2, num_opponents), strict=True)
-    )
+    places = {None: ANY_RANK, "top": 0, "middle": num_opponents // 2, "bottom": num_opponents}
     if isinstance(rank, str | None) and rank in places:
         return places[rank]
     try:
         return as_integer("rank", rank, 0, num_opponents)
     except ValueError:
-        names = ", ".join(repr(name) for name in RANKS)
         raise ValueError(
-            f"rank must be None, {names} or an integer in [0, {num_opponents}], got {rank!r}; "
-            "commands have 'any' for None"
+            "rank must be None, 'top', 'middle', 'bottom' or an integer in "
+            f"[0, {num_opponents}], got {rank!r}; commands have 'any' for None"
         ) from None
 
 

@@ -328,7 +328,10 @@ def play_games(
     """Play one game in every running episode; nothing is believed here.
 
     Games are played in parts of PART, whose numbers stay in the cache; short loops without calls
-    are vectorised.
+    are vectorised. The luck of a game is that of its number, or with ``noise="opponent"`` that of
+    the opponent and how often they have met: then policies that meet the same opponents equally
+    often have the same luck with them (common random numbers, synchronised; Law, "Simulation
+    modeling and analysis", chapter 11).
 
     Args:
         all_history: a ``History``: true skills drift, games are counted, the share of games left
@@ -348,7 +351,9 @@ def play_games(
             if not games.running[b]:
                 continue
             j = games.opponents[b]
-            indices[k] = luck_index(state, params, b, j)
+            indices[k] = state.games[b]
+            if params.noise_by_opponent:
+                indices[k] = np.int64(state.met[b, j]) * state.met.shape[1] + j
             if params.tau > 0.0:
                 drift_0 = normal(state.key[b], DRIFT, state.games[b])
                 drift_j = normal(state.key[b], OPPONENT_DRIFT, indices[k])
@@ -357,7 +362,8 @@ def play_games(
             skill = state.players[b, 0, TRUE_SKILL]
             table[SKILL_GAP + k] = skill - state.players[b, j + 1, TRUE_SKILL]
             table[ERROR + k] = state.players[b, 0, MU] - skill
-        draw_luck(state.key, indices, table, first, size)
+        for k in range(size):
+            table[LUCK + k] = uniform(state.key[first + k], OUTCOME, indices[k])
         decide_games(table, size, params.beta, params.draw_margin)
         for k in range(size):
             b = first + k
@@ -385,13 +391,6 @@ def play_games(
 
 
 @compiled(refcounted=False)
-def draw_luck(key: Keys, indices: Integers, table: Floats, first: int, size: int) -> None:
-    """Draw the random numbers of the outcomes; a loop of its own, which is vectorised."""
-    for k in range(size):
-        table[LUCK + k] = uniform(key[first + k], OUTCOME, indices[k])
-
-
-@compiled(refcounted=False)
 def decide_games(table: Floats, size: int, beta: float, draw_margin: float) -> None:
     """Write the probability of winning and the draw density of true skills."""
     variance = total_variance(0.0, 0.0, beta)
@@ -409,20 +408,6 @@ def decide_games(table: Floats, size: int, beta: float, draw_margin: float) -> N
         for k in range(size):
             if abs(standardised_lead(table[SKILL_GAP + k], variance, 1, draw_margin)) >= TAIL_START:
                 table[WIN + k] = win_probability_of(table[SKILL_GAP + k], variance, draw_margin)
-
-
-@compiled(inline=True, refcounted=False)
-def luck_index(state: History, params: Params, row: int, opponent: int) -> int:
-    """Return the index of the random numbers of an episode's next game.
-
-    By the number of the game, or by the opponent (0 to M - 1) and how often they have met: then
-    policies that meet the same opponents equally often have the same luck with them (common
-    random numbers, synchronised; Law, "Simulation modeling and analysis", chapter 11).
-    """
-    if params.noise_by_opponent:
-        met = np.int64(state.met[row, opponent])
-        return met * state.met.shape[1] + opponent
-    return state.games[row]
 
 
 @compiled

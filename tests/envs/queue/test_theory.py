@@ -94,9 +94,7 @@ def test_littles_law(choose: Choose, patience: float) -> None:
 def test_without_games_the_queue_is_m_g_infinity() -> None:
     """Its length is Poisson with mean arrival rate x mean patience, and patience is geometric."""
     rate, patience, horizon, look = 1.5, 4.0, 10**4, 60
-    env = MatchmakingQueueVectorEnv(
-        900, arrival_rate=rate, patience=patience, horizon=horizon, autoreset_mode="Disabled"
-    )
+    env = MatchmakingQueueVectorEnv(900, arrival_rate=rate, patience=patience, horizon=horizon)
     env.reset(seed=1)
     env.keep_visits()
     lengths, ticks = np.full(900, -1), np.zeros(900)
