@@ -60,10 +60,6 @@ class RankingPolicy:
         policy.settings = settings
         return policy
 
-    def scores(self, view: RankingView, rng: Generator | None = None) -> Floats:
-        """Return a score of each pair, shape (B, P), the highest plays; arguments as ``act``."""
-        return RULES[self.name](view, self.settings, rng or self._rng)
-
     def act(
         self,
         view: RankingView,
@@ -83,7 +79,7 @@ class RankingPolicy:
         Raises:
             ValueError: for masks of another shape or without a True.
         """
-        scores = self.scores(view, rng)
+        scores = RULES[self.name](view, self.settings, rng or self._rng)
         if action_masks is not None:
             scores[~as_action_masks(action_masks, scores.shape)] = -math.inf
         actions: Integers = scores.argmax(axis=1)
@@ -106,17 +102,17 @@ class RankingPolicy:
             ValueError: for observations of another size, and for bad masks.
         """
         numbers = as_float_array("observation", observation)
-        size, pairs = self.settings.observation_size, self.settings.num_pairs
+        size, masks = self.settings.observation_size, action_masks
         if numbers.ndim not in (1, 2) or numbers.shape[-1] != size:
             raise ValueError(
                 f"observation must have shape ({size},) or (B, {size}), got {numbers.shape}"
             )
-        batch = numbers.reshape(-1, size)
-        if action_masks is not None:
-            action_masks = np.reshape(action_masks, (len(batch), -1))
-        elif self.settings.masks_change:
-            action_masks = batch[:, -pairs:]
-        actions = self.act(view_of(batch, self.settings), action_masks=action_masks)
+        if masks is None and self.settings.masks_change:
+            masks = numbers[..., -self.settings.num_pairs :]
+        actions = self.act(
+            view_of(np.atleast_2d(numbers), self.settings),
+            action_masks=None if masks is None else np.atleast_2d(masks),
+        )
         return actions.reshape(numbers.shape[:-1]), state
 
 
@@ -205,9 +201,9 @@ def by_formula(
     formula: int, view: RankingView, settings: RankingSettings, rng: Generator
 ) -> Floats:
     """Score pairs by a formula of ``pair_score``, which depends on the pair's difference alone."""
-    game = settings.noise, settings.cut
-    found: Floats = pair_scores(formula, view.mu, view.covariance, settings.pairs, game)
-    return found
+    game = settings.pairs, settings.noise, settings.cut
+    beliefs = zip(view.mu, view.covariance, strict=True)
+    return np.stack([pair_scores(formula, mu, covariance, *game) for mu, covariance in beliefs])
 
 
 # The score of each pair, shape (B, P), of a view, the settings and a generator.
@@ -234,27 +230,25 @@ def pair_scores(
     mu: Floats,
     covariance: Floats,
     pairs: Integers,
-    game: tuple[tuple[float, float], int],
+    noise: tuple[float, float],
+    cut: int,
 ) -> Floats:
-    """Return the score of each pair by a formula, shape (B, P); -1 for pairs that do not count.
+    """Return the score of each pair by a formula, shape (P,); -1 for pairs that do not count.
 
     Args:
         rule: one of the formulas.
-        mu: shape (B, n).
-        covariance: shape (B, n, n).
+        mu: shape (n,).
+        covariance: shape (n, n).
         pairs: shape (P, 2).
-        game: beta and the draw margin; the cut.
+        noise: beta and the draw margin.
+        cut: items above the border that counts, 0 for the whole order.
     """
-    noise, cut = game
-    scores = np.full((len(mu), len(pairs)), -1.0)
-    for row in range(len(mu)):
-        places = places_of(mu[row])
-        for p in range(len(pairs)):
-            i, j = pairs[p]
-            if rule == WIDEST or pair_counts(places[i], places[j], cut):
-                gap = mu[row, i] - mu[row, j]
-                spread = difference_variance(covariance[row], i, j)
-                scores[row, p] = pair_score(rule, gap, spread, noise)
+    scores, places = np.full(len(pairs), -1.0), places_of(mu)
+    for p in range(len(pairs)):
+        i, j = pairs[p]
+        if rule == WIDEST or pair_counts(places[i], places[j], cut):
+            spread = difference_variance(covariance, i, j)
+            scores[p] = pair_score(rule, mu[i] - mu[j], spread, noise)
     return scores
 
 

@@ -8,6 +8,7 @@ run goes on.
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.envs.ranking import GOALS, RankingSettings
-from matchenv.evaluation.estimates import Estimate, Record
+from matchenv.envs.ranking import GOALS, MEASURES, RankingSettings
+from matchenv.evaluation.estimates import Record
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import Batch, Decisions, steps
 from matchenv.evaluation.tables import Column, text_table
@@ -33,6 +34,7 @@ RULES = ("swiss", "thompson", "information", "shrinkage", "kg")
 GAMES_PER_ITEM = 40
 BINS = 400  # of the games; curves are averaged within them
 WINDOW = 10  # bins over which they are smoothed
+BLOCK = 50  # seeds that are played side by side
 BEYOND = 1.3  # a rule plays on by this factor after it has reached the goal
 RESAMPLES = 1000
 LEAST_GAMES = 20  # of an item whose fitted skill is used
@@ -62,13 +64,13 @@ def curves(
         batch = Batch(settings, seeds, {"true_skill": given})
         decisions = Decisions(policy_named(rule, settings), np.random.default_rng(seeds[0]))
         curve, last = np.zeros((len(seeds), BINS)), BINS
-        for game, _ in enumerate(steps(decisions, batch)):
-            place = game // games
-            curve[:, place] += sign / games * batch.simulator.facts(batch.state)[measure]
-            if (game + 1) % games == 0 and place + 1 >= WINDOW and last == BINS:
-                reached = curve[:, place + 1 - WINDOW : place + 1].mean() >= goal
-                last = min(BINS, int(BEYOND * (place + 1))) if reached else BINS
-            if game + 1 == last * games:
+        for game, _ in enumerate(steps(decisions, batch), start=1):
+            end = math.ceil(game / games)
+            curve[:, end - 1] += sign / games * batch.simulator.facts(batch.state)[measure]
+            if last == BINS and game == end * games and end >= WINDOW:
+                reached = curve[:, end - WINDOW : end].mean() >= goal
+                last = min(BINS, int(BEYOND * end)) if reached else BINS
+            if game == last * games:
                 break
         curve[:, last:] = curve[:, last - WINDOW : last].mean(axis=1, keepdims=True)
         goal = curve[:, -WINDOW:].mean() if rule == REFERENCE else goal
@@ -94,23 +96,21 @@ def study(
     settings: RankingSettings,
     rules: Sequence[str],
     seeds: int,
-    block: int,
     means: Floats | None = None,
     run: RunOptions | None = None,
 ) -> list[Record]:
     """Return the games that each rule needs.
 
-    Each has the ``rule``; its ``share`` of the games of random pairs with a 95 % interval, by
-    resampling the seeds of all rules together; and the interval of that share minus the one of
-    ``information``, as ``more``.
+    Each has the ``rule``; its ``share`` of the games of random pairs with a 95 % interval, ``low``
+    to ``high``, by resampling the seeds of all rules together; and the interval of that share minus
+    the one of ``information``, ``less`` to ``more``.
     """
-    run = run or RunOptions()
-    blocks = [range(seeds)[first : first + block] for first in range(0, seeds, block)]
+    blocks = [range(seeds)[first : first + BLOCK] for first in range(0, seeds, BLOCK)]
     jobs = [Job(f"seed{each[0]:05d}", len(each), partial(curves, settings, rules, means, each))
             for each in blocks]  # fmt: skip
-    asked = {**settings.description(), "rules": list(rules), "block": block,
+    asked = {**settings.description(), "rules": list(rules), "block": BLOCK,
              "means": None if means is None else means.tolist()}  # fmt: skip
-    with run.store(asked) as store:
+    with (run or RunOptions()).store(asked) as store:
         played = store.results(jobs)
     found = {rule: np.concatenate([each[rule] for each in played]) for rule in played[0]}
     # How often each resample has each seed; the first is the seeds themselves.
@@ -118,17 +118,13 @@ def study(
     weights[1:] = np.random.default_rng(0).multinomial(seeds, weights[0], size=RESAMPLES) / seeds
     goals = weights @ found[REFERENCE][:, -WINDOW:].mean(axis=1)
     shares = {rule: games_needed(weights @ found[rule], goals) for rule in rules}
-
-    def resampled(values: Floats) -> Estimate:
-        low, high = np.quantile(values[1:], [0.025, 0.975]).tolist()
-        return Estimate(float(values[0]), float(values[1:].std(ddof=1)), low, high)
-
     unknown = np.full(RESAMPLES + 1, np.nan)
-    return [
-        Record(rule=rule, share=resampled(shares[rule]),
-               more=resampled(shares[rule] - shares.get("information", unknown)))
-        for rule in rules
-    ]  # fmt: skip
+    rows = []
+    for rule, share in shares.items():
+        compared = np.stack([share, share - shares.get("information", unknown)])
+        (low, less), (high, more) = np.quantile(compared[:, 1:], [0.025, 0.975], axis=1).tolist()
+        rows.append(Record(rule=rule, share=share[0], low=low, high=high, less=less, more=more))
+    return rows
 
 
 def stops(settings: RankingSettings, runs: int, confidence: float) -> list[Record]:
@@ -149,22 +145,18 @@ def stops(settings: RankingSettings, runs: int, confidence: float) -> list[Recor
         "beta half of the believed": 2.0 * normal,
         "beta twice the believed": 0.5 * normal,
     }
-    found = []
+    rows = []
     for law, skills in laws.items():
         batch = Batch(settings, range(runs), {"true_skill": settings.sigma * skills})
-        games = np.full(runs, np.nan)
-        wrong, ever = np.zeros(runs, np.bool_), np.zeros(runs, np.bool_)
-        for game, _ in enumerate(steps(Decisions(policy_named("kg", settings)), batch), start=1):
-            facts = batch.simulator.facts(batch.state)
-            settled, mistaken = facts["expected_loss"] <= 1.0 - confidence, facts["true_loss"] > 0
-            new = settled & np.isnan(games)
-            games[new] = game
-            wrong |= new & mistaken
-            ever |= settled & mistaken
-        stopped = games[~np.isnan(games)]
-        found.append(Record(law=law, settled=stopped.size / runs, wrong=wrong.mean(),
-                            ever=ever.mean(), games=np.median(stopped)))  # fmt: skip
-    return found
+        decisions = Decisions(policy_named("kg", settings))
+        values = np.stack([batch.state.measures.copy() for _ in steps(decisions, batch)], axis=1)
+        measured = dict(zip(MEASURES, values, strict=True))
+        settled, mistaken = measured["expected_loss"] <= 1.0 - confidence, measured["true_loss"] > 0
+        stopped, first = settled.any(axis=0), settled.argmax(axis=0)
+        rows.append(Record(law=law, settled=stopped.mean(), games=np.median(first[stopped]) + 1,
+                           wrong=(stopped & mistaken[first, np.arange(runs)]).mean(),
+                           ever=(settled & mistaken).any(axis=0).mean()))  # fmt: skip
+    return rows
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -176,19 +168,18 @@ def main(words: Sequence[str] | None = None) -> None:
     add("--goal", choices=GOALS, default="order")
     add("--k", type=int, default=1)
     add("--seeds", type=int, default=300)
-    add("--block", type=int, default=50, help="seeds that are played side by side")
     add("--rules", nargs="+", default=RULES)
-    add("--draw-margin", type=float, default=0.0)
     add("--skills", type=Path, help="ranking.csv of matchenv rank --out")
     add("--stops", type=int, default=0, help="games at most; the table of the stopping rule")
     add("--out", type=Path, help="folder of finished blocks")
     given = parser.parse_args(words)
-    if not given.stops and given.items < BINS // GAMES_PER_ITEM:
+    # Games in a bin.
+    each = given.items * GAMES_PER_ITEM // BINS
+    if not given.stops and each == 0:
         parser.error(f"--items must be at least {BINS // GAMES_PER_ITEM}, got {given.items}")
     settings = RankingSettings(
-        num_items=given.items, horizon=given.stops or GAMES_PER_ITEM * given.items,
+        num_items=given.items, horizon=given.stops or each * BINS,
         beta=given.noise / np.sqrt(2.0), goal=given.goal, k=given.k,
-        draw_margin=given.draw_margin,
     )  # fmt: skip
     if given.stops:
         columns = [
@@ -202,21 +193,18 @@ def main(words: Sequence[str] | None = None) -> None:
         return
     means = None
     if given.skills is not None:
-        names = ("mean", "games")
-        found = read_ratings(given.skills, "skills", names)
-        means, played = (np.array(found[name]) for name in names)
-        means = means[played >= LEAST_GAMES]
+        found = read_ratings(given.skills, "skills", ("mean", "games"))
+        means = np.array(found["mean"])[np.array(found["games"]) >= LEAST_GAMES]
         means -= means.mean()
         settings = replace(settings, sigma=float(means.std()))
     columns = [
         Column("rule", "{rule}"),
-        Column("share of random's games", "{share.mean:.3f}"),
-        Column("95 %", "[{share.low:.3f}, {share.high:.3f}]"),
-        Column("minus information", "[{more.low:+.3f}, {more.high:+.3f}]"),
+        Column("share of random's games", "{share:.3f}"),
+        Column("95 %", "[{low:.3f}, {high:.3f}]"),
+        Column("minus information", "[{less:+.3f}, {more:+.3f}]"),
     ]
     run = RunOptions(out=given.out, workers=1)
-    rows = study(settings, given.rules, given.seeds, given.block, means, run)
-    print("\n".join(text_table(columns, rows)))
+    print("\n".join(text_table(columns, study(settings, given.rules, given.seeds, means, run))))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -10,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from matchenv.baselines.ranking import RankingPolicy
+from matchenv.baselines.ranking import KNOWLEDGE, pair_scores
 from matchenv.belief.joint import difference_variance, game_precision, learn_joint, narrow
-from matchenv.envs.ranking import ORDER, TOP, RankingSettings, RankingView, places_of
+from matchenv.envs.ranking import ORDER, TOP, RankingSettings, places_of
 from matchenv.runtime.checks import as_integer, as_non_negative_number, as_share
 from matchenv.runtime.files import json_bytes, read_json, write_bytes
 
@@ -87,14 +88,14 @@ class Ranker:
         k: int | None = None,
     ) -> None:
         names = [items] if isinstance(items, str) else list(items)
+        if len(names) < 2:
+            raise ValueError(f"items must be at least two names, got {names!r}")
         if goal == TOP and k is None:
             raise ValueError("k must be given with goal='top', got None")
         self._options: dict[str, Any] = {
             "beta": beta, "sigma": sigma, "draw_margin": draw_margin, "goal": goal,
             "k": 1 if k is None else k,
         }  # fmt: skip
-        if len(names) < 2:
-            raise ValueError(f"items must be at least two names, got {names!r}")
         self._place: dict[str, int] = {}
         self._games: list[tuple[int, int, int]] = []
         self._mu, self._covariance = np.zeros(0), np.zeros((0, 0))
@@ -164,13 +165,12 @@ class Ranker:
         best, worst = np.quantile(places, [tail, 1.0 - tail], axis=0, method="inverted_cdf")
         top = np.mean(places <= self.settings.k, axis=0)
         deviation = np.sqrt(np.diagonal(self._covariance))
-        met = np.bincount(np.array(self._games, dtype=np.int64).reshape(-1, 3)[:, :2].ravel(),
-                          minlength=len(self._mu))  # fmt: skip
         low, high = self._mu - 1.96 * deviation, self._mu + 1.96 * deviation
-        columns = (self._mu, deviation, low, high, best, worst, top, met)
+        met = Counter(i for *pair, _ in self._games for i in pair)
+        columns = (self._mu, deviation, low, high, best, worst, top)
         rows = list(zip(self.items, *(each.tolist() for each in columns), strict=True))
         order = np.argsort(-self._mu, kind="stable").tolist()
-        return [Ranked(place, *rows[i]) for place, i in enumerate(order, start=1)]
+        return [Ranked(place, *rows[i], met[i]) for place, i in enumerate(order, start=1)]
 
     def unsettled(self, confidence: float = 0.95, indifference: float = 0.0) -> list[Pair]:
         """Return the pairs of the goal whose order is still open, the least sure first.
@@ -204,23 +204,15 @@ class Ranker:
         """
         return not self.unsettled(confidence, indifference)
 
-    def games_needed(
-        self, confidence: float = 0.95, indifference: float = 0.0, draws: int | None = None
-    ) -> GamesNeeded:
+    def games_needed(self, confidence: float = 0.95, indifference: float = 0.0) -> GamesNeeded:
         """Estimate how many games more settle the goal.
 
-        For each draw of all skills from the belief, games are chosen by the rule and shrink the
-        belief's covariance as is expected of them, while the means are those of the draw.
-
-        Args:
-            confidence: as ``is_settled``.
-            indifference: as ``is_settled``.
-            draws: rankings to try, >= 1; None for 20, and fewer with more than 50 items.
+        For each of 20 draws of all skills from the belief, fewer with more than 50 items, games are
+        chosen by the rule and shrink the belief's covariance as is expected of them, while the
+        means are those of the draw. Arguments are those of ``is_settled``.
         """
-        bound = 1.0 - as_share("confidence", confidence)
-        usual = max(3, min(20, 1000 // len(self._mu)))
-        skills = self._drawn(usual if draws is None else as_integer("draws", draws, 1))
         least = 0 if self.is_settled(confidence, indifference) else 1
+        bound, skills = 1.0 - confidence, self._drawn(max(3, min(20, 1000 // len(self._mu))))
         counts = [max(least, self._games_for(each, bound, indifference)) for each in skills]
         middle, low, high = np.quantile(counts, [0.5, 0.1, 0.9], method="inverted_cdf").tolist()
         return GamesNeeded(middle, low, high)
@@ -246,9 +238,9 @@ class Ranker:
         try:
             if not isinstance(state, Mapping) or state.get("version") != VERSION:
                 raise ValueError(f"version must be {VERSION}")
-            kept = {key: value for key, value in state.items() if key != "version"}
-            games, names = kept.pop("games"), kept.pop("items")
-            ranker = cls(names, **kept)
+            known = ("version", "items", "games")
+            _, names, games = (state[key] for key in known)
+            ranker = cls(names, **{key: state[key] for key in state if key not in known})
             for *pair, outcome in games:
                 a, b = (names[as_integer("game", each, 0, len(names) - 1)] for each in pair)
                 ranker.record(a, b, outcome)
@@ -264,7 +256,6 @@ class Ranker:
             places[name] = len(places)
         self.settings = RankingSettings(num_items=len(places), **self._options)
         self._place, self._pairs = places, self.settings.pairs
-        self._rule = RankingPolicy("kg").for_settings(self.settings)
         covariance = self.settings.sigma**2 * np.eye(len(places))
         covariance[:old, :old] = self._covariance
         self._mu, self._covariance = np.pad(self._mu, (0, len(names))), covariance
@@ -278,8 +269,9 @@ class Ranker:
         return self._place[a], self._place[b]
 
     def _scores(self, mu: Floats, covariance: Floats) -> Floats:
-        view = RankingView(mu[np.newaxis], covariance[np.newaxis], np.ones(1, dtype=np.int64))
-        return self._rule.scores(view)[0]
+        game = self._pairs, self.settings.noise, self.settings.cut
+        scores: Floats = pair_scores(KNOWLEDGE, mu, covariance, *game)
+        return scores
 
     def _expect(self, mu: Floats, covariance: Floats, pair: tuple[int, int], games: int) -> None:
         """Shrink a covariance as games of a pair are expected to."""

@@ -100,12 +100,10 @@ class RankingSettings(Options):
                 f"got {self.barred_pairs!r}"
             )
         free = self.num_pairs - len(self.barred_pairs)
-        if free == 0:
-            raise ValueError("barred_pairs must leave at least one pair, they leave none")
         if self.most_games_per_pair * free < self.horizon:
             raise ValueError(
-                "max_games_per_pair times the pairs that may play must be at least the horizon, "
-                f"got {self.max_games_per_pair} times {free} for {self.horizon} games"
+                f"max_games_per_pair and barred_pairs must leave horizon={self.horizon} games, "
+                f"they leave {self.most_games_per_pair} of each of {free} pairs"
             )
 
     @property
@@ -132,14 +130,6 @@ class RankingSettings(Options):
     def noise(self) -> tuple[float, float]:
         """beta and the draw margin."""
         return self.beta, self.draw_margin
-
-    @property
-    def free_pairs(self) -> NDArray[np.bool_]:
-        """Pairs that are not barred, shape (P,)."""
-        free = np.ones((self.num_items, self.num_items), dtype=np.bool_)
-        for i, j in self.barred_pairs:
-            free[i, j] = False
-        return free[np.triu_indices(self.num_items, 1)]
 
     @property
     def masks_change(self) -> bool:
@@ -223,6 +213,10 @@ class RankingSimulator(Simulator[State]):
         high[2 * (items + pairs) :] = 1.0
         self.observation_space = spaces.Box(low, high, dtype=np.float32)
         self._pairs = settings.pairs
+        free = np.ones((items, items), dtype=np.bool_)
+        for pair in settings.barred_pairs:
+            free[pair] = False
+        self._free = free[tuple(self._pairs.T)]
 
     def new_state(self, count: int) -> State:
         """Return the state of ``count`` episodes that have not begun."""
@@ -294,7 +288,7 @@ class RankingSimulator(Simulator[State]):
         if not settings.masks_change:
             return None
         over = state.games[:, np.newaxis] == settings.horizon
-        return settings.free_pairs & (over | (state.met < settings.most_games_per_pair))
+        return self._free & (over | (state.met < settings.most_games_per_pair))
 
     def _show(self, state: State, rows: Integers) -> None:
         sizes = self.settings.horizon, self.settings.cut, self.settings.k

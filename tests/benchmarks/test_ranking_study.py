@@ -22,7 +22,8 @@ def test_games_are_counted_to_the_end_of_the_first_window_that_reaches_the_goal(
 def test_the_oracle_needs_fewer_games_and_a_second_call_reads_the_first_ones(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ["--items", "10", "--seeds", "4", "--block", "2", "--rules", "random", "oracle"]
+    monkeypatch.setattr(ranking_study, "BLOCK", 2)
+    words = ["--items", "10", "--seeds", "4", "--rules", "random", "oracle"]
     words += ["--out", str(tmp_path / "study")]
     ranking_study.main(words)
     first = capsys.readouterr().out

@@ -65,8 +65,8 @@ OPTIONS: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"barred_pairs": [(0, -1)]}, "barred_pairs must be an integer"),
         ({"barred_pairs": "ab"}, "barred_pairs must be an integer"),
         ({"barred_pairs": 3}, "barred_pairs must hold pairs of different items"),
-        ({"num_items": 2, "barred_pairs": [(1, 0)]}, "must leave at least one pair"),
-        ({"num_items": 2, "max_games_per_pair": 3}, "must be at least the horizon"),
+        ({"num_items": 2, "barred_pairs": [(1, 0)]}, "they leave 400 of each of 0 pairs"),
+        ({"num_items": 2, "max_games_per_pair": 3}, "they leave 3 of each of 1 pairs"),
     ],
 }  # fmt: skip
 # Bad options of a reset: environments have four opponents, or 20 items.
