@@ -4,34 +4,15 @@ Each has ``act(queues, rng)`` for a ``matchenv.envs.queue.QueueView`` of many qu
 ``choose(waiting, rng)`` for the ``matchenv.envs.queue.WaitingPlayers`` of one.
 """
 
-from matchenv.baselines.queue.candidates import (
-    FirstComeFirstServed,
-    QueueKnowledgeGradient,
-    QueuePolicy,
-    RandomCandidate,
-    Reserved,
-    ReservedDrawChance,
-    WideningWindow,
-)
-from matchenv.baselines.queue.matching import (
-    KnowledgeMatching,
-    MatchingOracle,
-    MaximumWeightMatching,
-    PlannedPolicy,
-    PricedMatching,
-)
-
-__all__ = [
-    "FirstComeFirstServed",
-    "KnowledgeMatching",
-    "MatchingOracle",
-    "MaximumWeightMatching",
-    "PlannedPolicy",
-    "PricedMatching",
-    "QueueKnowledgeGradient",
-    "QueuePolicy",
-    "RandomCandidate",
-    "Reserved",
-    "ReservedDrawChance",
-    "WideningWindow",
-]
+from matchenv.baselines.queue.candidates import FirstComeFirstServed as FirstComeFirstServed
+from matchenv.baselines.queue.candidates import QueueKnowledgeGradient as QueueKnowledgeGradient
+from matchenv.baselines.queue.candidates import QueuePolicy as QueuePolicy
+from matchenv.baselines.queue.candidates import RandomCandidate as RandomCandidate
+from matchenv.baselines.queue.candidates import Reserved as Reserved
+from matchenv.baselines.queue.candidates import ReservedDrawChance as ReservedDrawChance
+from matchenv.baselines.queue.candidates import WideningWindow as WideningWindow
+from matchenv.baselines.queue.matching import KnowledgeMatching as KnowledgeMatching
+from matchenv.baselines.queue.matching import MatchingOracle as MatchingOracle
+from matchenv.baselines.queue.matching import MaximumWeightMatching as MaximumWeightMatching
+from matchenv.baselines.queue.matching import PlannedPolicy as PlannedPolicy
+from matchenv.baselines.queue.matching import PricedMatching as PricedMatching

@@ -1,4 +1,7 @@
-"""The base class of the queue's policies, and those that look at the candidates alone."""
+"""The base class of the queue's policies, and those that look at the candidates alone.
+
+Values of games are in match quality, for each of the two players.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matchenv.baselines.queue.values import candidate_values
-from matchenv.belief import DEFAULT_BELIEF
+from matchenv.baselines.knowledge_gradient_rule import look_ahead, read_opponents
+from matchenv.belief import DEFAULT_BELIEF, GameConstants
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.queue.view import QueueView, WaitingPlayers
 from matchenv.runtime.checks import (
@@ -19,13 +22,102 @@ from matchenv.runtime.checks import (
     as_number,
     as_probability,
 )
+from matchenv.runtime.compile import compiled
 from matchenv.trueskill import match_quality
+from matchenv.trueskill.game import match_quality_of, quality_per_density, total_variance
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 # The action of a player who waits this tick.
 WAIT = 0
+
+# Opponents on either side that a player looks ahead to, in the order of the means.
+REACH = 10
+
+
+@compiled
+def information_gain(mu: Floats, sigma: Floats, i: int, j: int, game: GameConstants) -> float:
+    """Return by how much the best match quality that i can expect grows with a game against j.
+
+    KG's F_j minus the best draw density now, in match quality. As in the paper, player i looks
+    ahead as though the same opponents were there after the game: j, and the nearest in the line.
+
+    Args:
+        mu: shape (n,), means in ascending order.
+        sigma: shape (n,), standard deviations.
+        i: the player who gains.
+        j: the opponent.
+        game: constants of the games.
+
+    Source: Ryzhov, Tariq, Powell (2011), section 3, misprints corrected.
+    """
+    near = np.arange(max(0, i - REACH), min(mu.size, i + REACH + 1))
+    near = near[(near != i) & (near != j)]
+    players = np.concatenate((np.array([i, j]), near))
+    opponents = read_opponents(mu[players], sigma[players], np.empty(0), game)
+    gain = look_ahead(opponents, 0, game) - opponents.densities.max()
+    return gain * quality_per_density(game.beta)
+
+
+@compiled
+def pair_value(
+    mu: Floats, sigma: Floats, i: int, j: int, multipliers: tuple[float, float], game: GameConstants
+) -> float:
+    """Return match quality plus the gains of i and of j, each times its multiplier."""
+    variance = total_variance(sigma[i], sigma[j], game.beta)
+    value = match_quality_of(mu[i] - mu[j], variance, game.beta)
+    if multipliers[0] > 0.0:
+        value += multipliers[0] * information_gain(mu, sigma, i, j, game)
+    if multipliers[1] > 0.0:
+        value += multipliers[1] * information_gain(mu, sigma, j, i, game)
+    return value
+
+
+@compiled
+def band_values(
+    mu: Floats, sigma: Floats, width: int, multiplier: float, game: GameConstants
+) -> Floats:
+    """Return match quality + multiplier x the mean of both gains, up to ``width`` places apart.
+
+    Args:
+        mu: shape (n,), means in ascending order.
+        sigma: shape (n,), standard deviations.
+        width: W, places that two players may be apart.
+        multiplier: number of games to come for which a player's gain counts, >= 0.
+        game: constants of the games.
+
+    Returns:
+        Shape (n, W), entry (i, d - 1) of players i and i + d; 0 beyond the last player.
+    """
+    values = np.zeros((mu.size, width))
+    each = (0.5 * multiplier, 0.5 * multiplier)
+    for i in range(mu.size):
+        for d in range(1, min(width, mu.size - 1 - i) + 1):
+            values[i, d - 1] = pair_value(mu, sigma, i, i + d, each, game)
+    return values
+
+
+@compiled
+def candidate_values(
+    mu: Floats, sigma: Floats, multipliers: tuple[float, float], game: GameConstants
+) -> Floats:
+    """Return the value of the first player's game with each of the others, shape (n - 1,).
+
+    Args:
+        mu: shape (n,), means in any order.
+        sigma: shape (n,), standard deviations.
+        multipliers: of the gains of the first player and of the other.
+        game: constants of the games.
+    """
+    order = np.argsort(mu, kind="mergesort")
+    place = np.empty(mu.size, dtype=np.int64)
+    place[order] = np.arange(mu.size)
+    means, deviations = mu[order], sigma[order]
+    values = np.empty(mu.size - 1)
+    for k in range(values.size):
+        values[k] = pair_value(means, deviations, place[0], place[k + 1], multipliers, game)
+    return values
 
 
 class QueuePolicy(ABC):
@@ -47,18 +139,12 @@ class QueuePolicy(ABC):
         names = [name for name in inspect.signature(type(self)).parameters if hasattr(self, name)]
         return f"{type(self).__name__}({', '.join(f'{n}={getattr(self, n)!r}' for n in names)})"
 
-    def act(
-        self,
-        queues: QueueView,
-        rng: np.random.Generator | None = None,
-        action_masks: ArrayLike | None = None,
-    ) -> Integers:
+    def act(self, queues: QueueView, rng: np.random.Generator | None = None) -> Integers:
         """Choose an action for the focal player of each queue.
 
         Args:
             queues: view of B queues; ``queues[row]`` holds all who wait in one.
             rng: generator for stochastic policies; None for a new one.
-            action_masks: not used; the view holds the candidates that are allowed.
 
         Returns:
             Shape (B,): 0 to wait this tick, k for the k-th candidate.
@@ -87,7 +173,7 @@ class ReservingPolicy(QueuePolicy):
     Source: the reservation value of search theory, McCall (1970).
     """
 
-    def __init__(self, reservation: float, fall: float) -> None:
+    def __init__(self, reservation: float = 0.45, fall: float = 0.05) -> None:
         self.reservation = as_number("reservation", reservation)
         self.fall = as_non_negative_number("fall", fall)
 
@@ -158,7 +244,41 @@ class RandomCandidate(QueuePolicy):
         return np.where(waits | (queues.filled == 0), WAIT, candidate)
 
 
-class QueueKnowledgeGradient(ReservingPolicy):
+class ReservedDrawChance(ReservingPolicy):
+    """The candidate of the highest match quality, once that reaches a falling reservation.
+
+    Args:
+        reservation: match quality that is accepted in the first tick.
+        fall: decrease of the reservation with each tick of waiting, >= 0.
+
+    Raises:
+        ValueError: for a number that is not finite, or a negative fall.
+
+    Source: Herbrich, Minka, Graepel (2006), section 4.2; Ryzhov, Tariq, Powell (2011), eq. (9).
+    """
+
+    name: ClassVar[str] = "drawchance"
+    # Of the gains of the focal player and of the candidate.
+    _multipliers = (0.0, 0.0)
+
+    def values(self, queues: QueueView, row: int = 0) -> Floats:
+        """Return the value of each candidate of a queue."""
+        players = slice(int(queues.filled[row]) + 1)
+        mu, sigma = queues.mu[row, players], queues.sigma[row, players]
+        game = queues.settings.constants
+        return np.asarray(candidate_values(mu, sigma, self._multipliers, game))
+
+    def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
+        asked, actions = self.asked(queues.waited), np.full(len(queues), WAIT, dtype=np.int64)
+        for row in np.flatnonzero(queues.filled > 0).tolist():
+            values = self.values(queues, row)
+            best = values.argmax()
+            if values[best] >= asked[row]:
+                actions[row] = best + 1
+        return actions
+
+
+class QueueKnowledgeGradient(ReservedDrawChance):
     """KG: match quality now, and what the game would teach for the games to come.
 
     The value of a candidate is the match quality + multiplier x gain; the gain of a player is
@@ -192,43 +312,7 @@ class QueueKnowledgeGradient(ReservingPolicy):
         self.multiplier = as_non_negative_number("multiplier", multiplier)
         self.both = bool(both)
         half = 0.5 * self.multiplier
-        # Of the gains of the focal player and of the candidate.
         self._multipliers = (half, half) if self.both else (self.multiplier, 0.0)
-
-    def values(self, queues: QueueView, row: int = 0) -> Floats:
-        """Return the value of each candidate of a queue."""
-        players = slice(int(queues.filled[row]) + 1)
-        mu, sigma = queues.mu[row, players], queues.sigma[row, players]
-        game = queues.settings.constants
-        return np.asarray(candidate_values(mu, sigma, self._multipliers, game))
-
-    def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
-        asked, actions = self.asked(queues.waited), np.full(len(queues), WAIT, dtype=np.int64)
-        for row in np.flatnonzero(queues.filled > 0).tolist():
-            values = self.values(queues, row)
-            best = values.argmax()
-            if values[best] >= asked[row]:
-                actions[row] = best + 1
-        return actions
-
-
-class ReservedDrawChance(QueueKnowledgeGradient):
-    """The candidate of the highest match quality, once that reaches a falling reservation.
-
-    Args:
-        reservation: match quality that is accepted in the first tick.
-        fall: decrease of the reservation with each tick of waiting, >= 0.
-
-    Raises:
-        ValueError: for a number that is not finite, or a negative fall.
-
-    Source: Herbrich, Minka, Graepel (2006), section 4.2; Ryzhov, Tariq, Powell (2011), eq. (9).
-    """
-
-    name: ClassVar[str] = "drawchance"
-
-    def __init__(self, reservation: float = 0.45, fall: float = 0.05) -> None:
-        super().__init__(0.0, reservation=reservation, fall=fall)
 
 
 class Reserved(ReservingPolicy):
@@ -269,24 +353,21 @@ class Reserved(ReservingPolicy):
     def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
         actions = np.full(len(queues.mu), WAIT, dtype=np.int64)
         asked = self.asked(queues.waited)
+        horizon = getattr(getattr(self.policy, "settings", None), "horizon", self.games_left)
         for size in np.unique(queues.filled[queues.filled > 0]).tolist():
             rows = np.flatnonzero(queues.filled == size)
             mu, sigma = queues.mu[rows, : size + 1], queues.sigma[rows, : size + 1]
-            chosen = self._opponents(mu, sigma, rng)
+            state = KnowledgeState.of_prior(
+                mu, sigma, getattr(self.policy, "belief", DEFAULT_BELIEF)
+            )
+            if callable(getattr(self.policy, "act", None)):
+                chosen = self.policy.act(state, self.games_left, rng)
+            else:
+                observation = state.to_observation(min(1.0, self.games_left / horizon))
+                chosen = np.asarray(self.policy.predict(observation)[0]).astype(np.int64)
             pair = np.arange(rows.size), chosen + 1
             quality = match_quality(
                 mu[:, 0], sigma[:, 0], mu[pair], sigma[pair], queues.settings.beta
             )
             actions[rows] = np.where(quality >= asked[rows], chosen + 1, WAIT)
         return actions
-
-    def _opponents(self, mu: Floats, sigma: Floats, rng: np.random.Generator) -> Integers:
-        """Return the policy's actions in pools of one size, shape (B, M + 1) to (B,)."""
-        belief = getattr(self.policy, "belief", DEFAULT_BELIEF)
-        state = KnowledgeState.of_prior(mu, sigma, belief)
-        if callable(getattr(self.policy, "act", None)):
-            chosen: Integers = self.policy.act(state, self.games_left, rng)
-            return chosen
-        horizon = getattr(getattr(self.policy, "settings", None), "horizon", self.games_left)
-        observation = state.to_observation(min(1.0, self.games_left / horizon))
-        return np.asarray(self.policy.predict(observation)[0]).astype(np.int64)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,8 +13,8 @@ from matchenv.baselines.queue.candidates import (
     Integers,
     QueuePolicy,
     ReservingPolicy,
+    band_values,
 )
-from matchenv.baselines.queue.values import band_values
 from matchenv.belief import GameConstants
 from matchenv.envs.queue.view import NOBODY, QueueView, WaitingPlayers
 from matchenv.runtime.checks import as_non_negative_number
@@ -121,32 +121,27 @@ class PlannedPolicy(QueuePolicy):
     it or has another mean.
     """
 
-    def __init__(self) -> None:
-        # Of each queue: run and tick of its plan, and partners by number and mean.
-        self._plans: dict[int, tuple[tuple[int, int], dict[tuple[int, float], int]]] = {}
-
     def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
         """Follow the plan of the tick; a player without a partner among the candidates waits."""
         actions = np.full(len(queues), WAIT, dtype=np.int64)
+        # Of each queue: run and tick of its plan, and partners by number and mean.
+        plans: dict[int, Any] = self.__dict__.setdefault("_plans", {})
         times = list(zip(queues.run.tolist(), queues.tick.tolist(), strict=True))
         players, means = queues.player.tolist(), queues.mu[:, 0].tolist()
         for row in np.flatnonzero(queues.filled > 0).tolist():
             focal = players[row][0], means[row]
-            made, partners = self._plans.get(row, (None, {}))
+            made, partners = plans.get(row, (None, {}))
             if made != times[row] or focal not in partners:
-                partners = self._planned(queues[row])
-                self._plans[row] = times[row], partners
+                waiting = queues[row]
+                plan = self.plan(waiting)
+                numbers = np.where(plan == NOBODY, NOBODY, waiting.player[plan]).tolist()
+                names = zip(waiting.player.tolist(), waiting.mu.tolist(), strict=True)
+                partners = dict(zip(names, numbers, strict=True))
+                plans[row] = times[row], partners
             partner = partners[focal]
             if partner != NOBODY and partner in players[row]:
                 actions[row] = players[row].index(partner)
         return actions
-
-    def _planned(self, waiting: WaitingPlayers) -> dict[tuple[int, float], int]:
-        """Return the numbers of all players' partners by number and mean of each."""
-        partners = self.plan(waiting)
-        names = np.where(partners == NOBODY, NOBODY, waiting.player[partners])
-        known = zip(waiting.player.tolist(), waiting.mu.tolist(), strict=True)
-        return dict(zip(known, names.tolist(), strict=True))
 
     @abstractmethod
     def plan(self, waiting: WaitingPlayers) -> Integers:
@@ -172,10 +167,6 @@ class MaximumWeightMatching(PlannedPolicy, ReservingPolicy):
 
     name: ClassVar[str] = "matching"
     multiplier = 0.0
-
-    def __init__(self, reservation: float = 0.45, fall: float = 0.05) -> None:
-        PlannedPolicy.__init__(self)
-        ReservingPolicy.__init__(self, reservation, fall)
 
     def plan(self, waiting: WaitingPlayers) -> Integers:
         """Return the best pairs; as ``PlannedPolicy``."""
