@@ -95,23 +95,24 @@ def create_app(pool: Pool) -> FastAPI:
     )
     app.add_middleware(RequestBodyLimitMiddleware, max_body_size=BODY_BYTES)
     patch_fastapi(app)
-    for kind, status in ((UnknownPlayerError, 404), (ValueError, 422), (OSError, 503)):
+    for kind, status in ((UnknownPlayerError, 404), (RequestValidationError, 422),
+                         (ValueError, 422), (OSError, 503)):  # fmt: skip
         app.add_exception_handler(kind, _refusal(status))
-    app.add_exception_handler(RequestValidationError, _explained)
     _add_service(app, pool)
     _add_players(app, pool)
     return app
 
 
 def _refusal(status: int) -> Callable[[Request, Exception], JSONResponse]:
-    return lambda request, error: JSONResponse({"detail": str(error)}, status)
+    def refuse(request: Request, error: Exception) -> JSONResponse:
+        said = str(error)
+        if isinstance(error, RequestValidationError):
+            # Not what was sent: it may hold a NaN, which JSON has no word for.
+            each = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+            said = "; ".join(each)
+        return JSONResponse({"detail": said}, status)
 
-
-def _explained(request: Request, error: Exception) -> JSONResponse:
-    # Not what was sent: it may hold a NaN, which JSON has no word for.
-    assert isinstance(error, RequestValidationError)
-    said = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
-    return JSONResponse({"detail": "; ".join(said)}, 422)
+    return refuse
 
 
 def _add_service(app: FastAPI, pool: Pool) -> None:

@@ -72,7 +72,7 @@ class Pool:
         self, *, rule: Any = None, clock: Callable[[], float] = time.time, **settings: Any
     ) -> None:
         self.settings = PoolSettings(**settings)
-        self._rule = rule_of(rule, self.settings)
+        self._rule = _rule_of(rule, self.settings)
         shared = ("mu", "sigma", "beta", "tau", "draw_probability")
         self._system = TrueSkill(*(getattr(self.settings, name) for name in shared))
         self._clock = clock
@@ -198,9 +198,15 @@ class Pool:
             raise ValueError(f"players must be a list of NewPlayer, got {players!r}")
         given = [each if isinstance(each, NewPlayer) else NewPlayer(each) for each in players]
         as_names("name", [each.name for each in given])
+        added: dict[str, Player | None] = {}
         with self._storage.lock:
             now = self._now()
-            self._storage.write({each.name: self._newcomer(each, now) for each in given})
+            for name, mu, sigma, place in given:
+                if name in self:
+                    raise PlayerExistsError(f"name must be new, {name!r} is in the pool")
+                region = None if place is None else as_name("region", place)
+                added[name] = Player(name, region, *self._system.create_rating(mu, sigma), now)
+            self._storage.write(added)
 
     def remove(self, name: str) -> None:
         """Remove a player, and with the player all blocks."""
@@ -370,12 +376,6 @@ class Pool:
         mu, sigma, seen = np.array(numbers).reshape(-1, 3).T.copy()
         return mu, self._current(sigma, seen, self._now())
 
-    def _newcomer(self, given: NewPlayer, now: float) -> Player:
-        if given.name in self:
-            raise PlayerExistsError(f"name must be new, {given.name!r} is in the pool")
-        region = None if given.region is None else as_name("region", given.region)
-        return Player(given.name, region, *self._system.create_rating(given.mu, given.sigma), now)
-
     def _set_blocked(self, one: str, other: str, is_blocked: bool) -> None:
         with self._storage.lock:
             pair = {one: self._record(one), other: self._record(other)}
@@ -413,19 +413,11 @@ def _without(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(each for each in names if each != name)
 
 
-def rule_of(rule: Any, settings: PoolSettings) -> Rule:
-    """Return a rule that chooses from means and deviations alone.
+def _rule_of(rule: Any, settings: PoolSettings) -> Rule:
+    """Return a rule, as of ``Pool``, that chooses from means and deviations alone.
 
-    A pool keeps a mean and a deviation for each player and no covariances. To policies of the
-    full belief it shows the deviations of differences of independent skills.
-
-    Args:
-        rule: a text that names a policy, such as ``"kg"`` (None: DrawChance), which looks ahead
-            without drift; or a policy with ``act``, or a learned one.
-        settings: of the pool.
-
-    Raises:
-        ValueError: for a rule that cannot be used in this way; it says why.
+    A pool keeps no covariances: to policies of the full belief it shows the deviations of
+    differences of independent skills. A policy that a text names looks ahead without drift.
     """
     policy = rule
     if rule is None or isinstance(rule, str):
