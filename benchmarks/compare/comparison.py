@@ -144,8 +144,12 @@ class Comparison:
         """Return the standing of one policy in the cell of this number."""
         return self.standings[cell * len(self.policies) + self.policies.index(policy)]
 
-    def table(self) -> str:
-        """Return a table for each cell, a line for each policy."""
+    def table(self, *, timing: bool = True) -> str:
+        """Return a table for each cell, a line for each policy.
+
+        Args:
+            timing: with decisions per second of one process, which no two runs share.
+        """
         sizes = ", ".join(f"{name} {getattr(self.settings, name):,}"
                           for name in self.settings.sizes
                           if name not in self.cells[0].options)  # fmt: skip
@@ -163,7 +167,14 @@ class Comparison:
         shown = columns(self.against, self.protocol, measures)
         for i, cell in enumerate(self.cells):
             standings = [self.standing(i, policy) for policy in self.policies]
-            lines += ["", cell.title, *text_table(shown, standings)]
+            rates = dict(zip(self.policies, self.rows.decisions_per_second[i], strict=True))
+
+            def speed(row: Record, rates: dict[str, float] = rates) -> str:
+                rate = rates[row.policy]
+                return f"{rate:,.0f}" if math.isfinite(rate) else "-"
+
+            timed = [Column("decisions/s", speed)] if timing else []
+            lines += ["", cell.title, *text_table([*shown, *timed], standings)]
         return "\n".join(lines)
 
     def files(self) -> Iterable[tuple[str, bytes]]:
@@ -178,7 +189,7 @@ class Comparison:
             **more,
         }
         yield from self.rows.files().items()
-        yield "comparison.txt", f"{self.table()}\n".encode()
+        yield "comparison.txt", f"{self.table(timing=False)}\n".encode()
         yield "comparison.json", json_bytes(content, checked=True)
         for name, records in {"comparison": self.standings, **more}.items():
             yield f"{name}.csv", records_csv([columns_of(each) for each in records])

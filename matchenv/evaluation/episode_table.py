@@ -14,7 +14,7 @@ from matchenv.evaluation.registry import Candidate
 from matchenv.evaluation.rollout import ALL, TOTAL, Sums, column_of, rollout
 from matchenv.evaluation.seeds import policy_key, stream_of
 from matchenv.runtime.files import Arrays, columns_csv, npz_bytes
-from matchenv.runtime.jobs import Job, Store
+from matchenv.runtime.jobs import CLOCK, Job, Store
 
 Floats = NDArray[np.float64]
 
@@ -110,13 +110,15 @@ class EpisodeTable:
         seeds: of the episodes, the same in all cells, shape (R, E) for R draws of the prior.
         arrays: by name, shape (C, P, R, E, ...): what the summary keeps of each episode.
         totals: by name, shape (C, P, R, ...): sums over the episodes.
+        decisions_per_second: of one process, shape (C, P); NaN where nothing was timed.
     """
 
     cells: tuple[Cell, ...]
     policies: tuple[str, ...]
     seeds: NDArray[np.uint64]
     arrays: Arrays
-    totals: Arrays = field(default_factory=dict)
+    totals: Arrays
+    decisions_per_second: Floats
 
     @property
     def columns(self) -> dict[str, Floats]:
@@ -164,6 +166,10 @@ def play(plan: Plan, store: Store) -> EpisodeTable:
     played = store.results(plan.jobs())
     priors = 1 + max(block.prior for block in plan.blocks)
     shape = (len(plan.cells), len(plan.candidates), priors)
+    clocks = np.stack([each.pop(CLOCK, np.zeros(2)) for each in played])
+    seconds, decisions = np.moveaxis(clocks.reshape(*shape[:2], -1, 2).sum(axis=2), -1, 0)
+    with np.errstate(invalid="ignore"):
+        rates = decisions / seconds
     arrays, totals = dict[str, Any](), dict[str, Any]()
     for name in played[0]:
         found = [each[name] for each in played]
@@ -176,4 +182,4 @@ def play(plan: Plan, store: Store) -> EpisodeTable:
             arrays[name] = rows.reshape(*shape, -1, *rows.shape[1:])
     seeds = np.concatenate([np.array(block.seeds, dtype=np.uint64) for block in plan.blocks])
     labels = tuple(candidate.label for candidate in plan.candidates)
-    return EpisodeTable(plan.cells, labels, seeds.reshape(priors, -1), arrays, totals)
+    return EpisodeTable(plan.cells, labels, seeds.reshape(priors, -1), arrays, totals, rates)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,6 +20,7 @@ from matchenv.envs.core.settings import Options
 from matchenv.envs.core.simulator import LAST, MEAN, SUM, Simulator, Step
 from matchenv.runtime.checks import as_actions
 from matchenv.runtime.files import Arrays
+from matchenv.runtime.jobs import CLOCK
 from matchenv.runtime.random import drawn_key
 
 Floats = NDArray[np.float64]
@@ -113,7 +115,7 @@ class Batch:
 
 
 class Decisions:
-    """A policy that is asked before each step.
+    """A policy that is asked before each step, with a clock.
 
     A policy with ``act`` reads what the simulator's ``view`` gives, in float64; one with
     ``choose`` alone is asked about each queue (``waiting_players``); any other reads observations,
@@ -127,11 +129,13 @@ class Decisions:
         ValueError: for a policy without such a method.
 
     Attributes:
+        times: seconds of each choice, and the episodes that it was for.
         knows_masks: whether it sees the allowed actions apart from observations. The actions of
             one that does not are replaced where the masks forbid them.
     """
 
     def __init__(self, policy: Any, rng: np.random.Generator | None = None) -> None:
+        self.times: list[tuple[float, int]] = []
         self._policy, self._rng = policy, rng
         self._method = method_of(policy)
         self._takes_masks = _takes_masks(getattr(policy, self._method))
@@ -175,7 +179,11 @@ def steps(decisions: Decisions, batch: Batch) -> Iterator[Step[Any]]:
     """Play episodes that have just begun to their ends, and yield the result of each step."""
     with one_thread():
         while batch.running.any():
-            yield batch.step(decisions.of(batch), strict=decisions.knows_masks)
+            start = time.perf_counter()
+            actions = decisions.of(batch)
+            running = int(np.count_nonzero(batch.running))
+            decisions.times.append((time.perf_counter() - start, running))
+            yield batch.step(actions, strict=decisions.knows_masks)
 
 
 class Sums:
@@ -302,7 +310,8 @@ def rollout(
         summary: makes what keeps the results; None for that of the environment.
 
     Returns:
-        The summary's ``arrays``.
+        The summary's ``arrays``, and ``CLOCK``: seconds of all choices but the first, which may
+        compile or load, and their number.
 
     Raises:
         ValueError: for a choice that is not allowed.
@@ -315,7 +324,8 @@ def rollout(
     for step in steps(decisions, batch):
         kept.add(batch, step, running)
         running = batch.running
-    return kept.arrays(batch)
+    clock = np.reshape(decisions.times[1:], (-1, 2)).sum(axis=0)
+    return {**kept.arrays(batch), CLOCK: clock}
 
 
 def check_can_play(label: str, make: PolicyMaker, settings: Options) -> None:

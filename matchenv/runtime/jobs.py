@@ -37,6 +37,9 @@ from matchenv.runtime.provenance import provenance
 FORMAT = 2
 SETTINGS, BLOCKS = "settings.json", "blocks"
 
+# Array of times in seconds; never written, since no two runs have the same.
+CLOCK = "clock"
+
 
 @dataclass(frozen=True)
 class Job:
@@ -147,7 +150,7 @@ class Store(NamedTuple):
             jobs: independent of each other, each with a name of its own.
 
         Returns:
-            The arrays of each job, in the order of the jobs.
+            The arrays of each job, in the order of the jobs; ``CLOCK`` only of those done now.
 
         Raises:
             OSError: if a result cannot be written, a full disk included; the finished ones stay.
@@ -167,7 +170,8 @@ class Store(NamedTuple):
                 job = missing[number]
                 known[job.name] = arrays
                 if job.name in kept:
-                    write_bytes(kept[job.name], npz_bytes(arrays, [self.key, job.name]))
+                    lasting = {key: array for key, array in arrays.items() if key != CLOCK}
+                    write_bytes(kept[job.name], npz_bytes(lasting, [self.key, job.name]))
                 bar.update(job.count)
         return [known[job.name] for job in jobs]
 

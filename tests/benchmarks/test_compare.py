@@ -113,7 +113,7 @@ def test_episodes_depend_neither_on_how_many_there_are_nor_on_who_else_plays() -
 
 
 def test_files_hold_the_estimates_of_scipy_on_the_saved_episodes(tmp_path: Path) -> None:
-    compared(["pe", "random"], episodes=15, out=tmp_path)
+    comparison = compared(["pe", "random"], episodes=15, out=tmp_path)
     report = json.loads((tmp_path / "comparison.json").read_text())
     with (tmp_path / "comparison.csv").open(newline="") as file:
         lines = list(csv.DictReader(file))
@@ -141,6 +141,11 @@ def test_files_hold_the_estimates_of_scipy_on_the_saved_episodes(tmp_path: Path)
         error = standing["final_squared_error"]["mean"]
         assert float(line["final_squared_error_mean"]) == error
         assert float(line["share_closed"]) == standing["share_closed"]
+    # No two runs share the decisions a second.
+    assert (comparison.rows.decisions_per_second > 1.0).all()
+    assert "decisions/s" in comparison.table()
+    for name, timed in (("json", "_per_second"), ("csv", "_per_second"), ("txt", "decisions/s")):
+        assert timed not in (tmp_path / f"comparison.{name}").read_text()
 
 
 def test_the_table_has_a_line_for_each_policy_in_each_cell() -> None:

@@ -44,7 +44,8 @@ def study_of(games: np.ndarray, policies: tuple[str, ...]) -> Study:
     }  # fmt: skip
     curves = np.stack([games.sum(axis=3), (games**2).sum(axis=3)], axis=-1)
     seeds = np.zeros(games.shape[2:4], dtype=np.uint64)
-    rows = EpisodeTable(CELLS[: len(games)], policies, seeds, columns, {"curves": curves})
+    rows = EpisodeTable(CELLS[: len(games)], policies, seeds, columns, {"curves": curves},
+                        np.zeros(games.shape[:2]))  # fmt: skip
     sizes = {"prior_draws": games.shape[2], "episodes": games.shape[3], "horizon": games.shape[-1]}
     return Study(StudySettings(policies, **sizes), rows)
 

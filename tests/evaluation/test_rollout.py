@@ -20,7 +20,7 @@ from matchenv.evaluation.protocols import cells_of
 from matchenv.evaluation.registry import candidate_of, policy_named
 from matchenv.evaluation.rollout import ALL, Sums, check_can_play, rollout
 from matchenv.evaluation.seeds import POLICIES
-from matchenv.runtime.jobs import RunOptions
+from matchenv.runtime.jobs import CLOCK, RunOptions
 
 SETTINGS = Settings.checked(num_opponents=6, horizon=15, draw_margin=0.4, rank="middle")
 SEEDS = [11, 2**40, 5]
@@ -57,6 +57,7 @@ def test_each_game_is_the_environments(name: str, belief: str) -> None:
     np.testing.assert_allclose(curves[:, :, 1].T, (values**2).sum(axis=2), rtol=1e-13)
     error = (env.knowledge_state.mu[:, 0] - env.true_skill[:, 0]) ** 2
     np.testing.assert_array_equal(last, error)
+    assert found[CLOCK][1] == 14 * 3
 
 
 @pytest.mark.parametrize(("action", "message"), [(6, "in [0, 5]"), (-1, "in [0"), (0.5, "integ")])

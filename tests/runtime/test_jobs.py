@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from matchenv.runtime.files import Arrays, folder_lock
-from matchenv.runtime.jobs import Job, RunOptions
+from matchenv.runtime.jobs import CLOCK, Job, RunOptions
 
 SETTINGS = {"command": "test", "seed": 3, "names": ["a", "b"]}
 
@@ -25,7 +25,7 @@ VALUES = [number**2 for number in LASTING]
 
 
 def squared(number: int) -> Arrays:
-    return {"value": np.array(number**2)}
+    return {"value": np.array(number**2), CLOCK: np.array([1.0, 2.0])}
 
 
 def run(
@@ -71,7 +71,7 @@ def test_work_goes_on_where_it_was_stopped(tmp_path: Path, stop: Any, done: int)
 
 
 def test_what_is_kept(tmp_path: Path) -> None:
-    """Nothing without a folder, no job that cannot last; on any number of workers."""
+    """Nothing without a folder, no clocks, no job that cannot last; on any number of workers."""
     assert run(None) == VALUES
     worked: list[int] = []
 
@@ -82,6 +82,8 @@ def test_what_is_kept(tmp_path: Path) -> None:
     for _ in range(2):
         assert run(tmp_path, counted, {1: False, 2: True}) == [1, 4]
     assert worked == [1, 2, 1]
+    with np.load(tmp_path / "blocks" / "square2.npz") as block:
+        assert CLOCK not in block.files
     assert run(tmp_path, options={"workers": 2}) == VALUES
 
 
