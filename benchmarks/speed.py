@@ -46,32 +46,28 @@ class Side(NamedTuple):
     units: float  # steps, decisions or games of one turn
 
 
-class Pair(NamedTuple):
-    """Two sides, of which we ask how many times as fast ours is."""
-
-    name: str
-    unit: str  # of the rates of both sides
-    ours: Side
-    rival: Side
+# Two sides, of which we ask how many times as fast ours, the first, is: a name, the unit of the
+# rates, and both.
+Pair = tuple[str, str, Side, Side]
 
 
-def measured(pair: Pair, turns: int) -> str:
+def measured(name: str, unit: str, ours: Side, rival: Side, turns: int) -> str:
     """Return the line to print: median and range of the ratio, and the rates of both sides.
 
     The sides alternate; the first turn is not counted.
     """
-    rates: dict[Side, list[float]] = {pair.ours: [], pair.rival: []}
+    rates: dict[Side, list[float]] = {ours: [], rival: []}
     for turn in range(turns + 1):
         for side, found in rates.items():
             taken = processor_seconds(side.work)
             if turn > 0:
                 found.append(side.units / taken)
-    ratios = [ours / rival for ours, rival in zip(*rates.values(), strict=True)]
+    ratios = [mine / theirs for mine, theirs in zip(*rates.values(), strict=True)]
     middle, least, most = statistics.median(ratios), min(ratios), max(ratios)
     medians = (f"{side.label} {statistics.median(found):,.0f}" for side, found in rates.items())
     return (
-        f"{pair.name}: {middle:.3g} ({least:.3g} to {most:.3g}) times as fast; "
-        f"{pair.unit}: {', '.join(medians)}"
+        f"{name}: {middle:.3g} ({least:.3g} to {most:.3g}) times as fast; "
+        f"{unit}: {', '.join(medians)}"
     )
 
 
@@ -83,15 +79,12 @@ def processor_seconds(work: Callable[[], object]) -> float:
 def environments() -> Iterator[Pair]:
     """Compare the vector and the scalar environment with Gymnasium's CartPole."""
     for num_envs, steps in ((64, 5010), (1024, 501)):
-        yield Pair(
-            f"vector environment, {num_envs:,} copies, against vector CartPole", "steps/s",
-            vector_side("Matchmaking-v0", NUM_OPPONENTS, num_envs, steps),
-            vector_side("CartPole-v1", 2, num_envs, steps),
-        )  # fmt: skip
-    yield Pair(
-        "one environment of gym.make against CartPole-v1", "steps/s",
-        scalar_side("Matchmaking-v0", NUM_OPPONENTS), scalar_side("CartPole-v1", 2),
-    )  # fmt: skip
+        ours = vector_side("Matchmaking-v0", NUM_OPPONENTS, num_envs, steps)
+        name = f"vector environment, {num_envs:,} copies, against vector CartPole"
+        yield name, "steps/s", ours, vector_side("CartPole-v1", 2, num_envs, steps)
+    ours = scalar_side("Matchmaking-v0", NUM_OPPONENTS)
+    name = "one environment of gym.make against CartPole-v1"
+    yield name, "steps/s", ours, scalar_side("CartPole-v1", 2)
 
 
 def vector_side(name: str, num_actions: int, num_envs: int, steps: int) -> Side:
@@ -124,23 +117,22 @@ def scalar_side(name: str, num_actions: int, steps: int = 5010) -> Side:
 
 def policies() -> Iterator[Pair]:
     """Compare KG's search with its plain rule, and the baselines with KG."""
+    unit = "decisions/s"
     for belief in (FactorisedBelief.name, FullBelief.name):
         policy, state = KnowledgeGradient(belief=belief), states_of_play(belief=belief)
 
         def choose(policy: Any = policy, state: Any = state) -> Any:
             return np.argmax(policy.scores(state, 500), axis=-1)
 
-        yield Pair(f"KG, {belief} belief, against its plain rule", "decisions/s",
-                   decision_side(policy, state), Side("scores of all", choose, BATCH))  # fmt: skip
+        plain, name = Side("scores of all", choose, BATCH), f"KG, {belief} belief"
+        yield f"{name}, against its plain rule", unit, decision_side(policy, state), plain
     kg = decision_side(KnowledgeGradient(), states_of_play())
     for name in ("pe", "drawchance", "gittins"):
         rival = POLICIES[name]()
         ours = decision_side(rival, states_of_play(belief=rival.belief))
-        yield Pair(f"{name} against KG", "decisions/s", ours, kg)
+        yield f"{name} against KG", unit, ours, kg
     many = decision_side(KnowledgeGradient(), states_of_play(MANY_OPPONENTS, 1))
-    yield Pair(
-        f"KG, {MANY_OPPONENTS:,} opponents, against {NUM_OPPONENTS}", "decisions/s", many, kg
-    )
+    yield f"KG, {MANY_OPPONENTS:,} opponents, against {NUM_OPPONENTS}", unit, many, kg
 
 
 def decision_side(policy: Any, state: matchenv.KnowledgeState) -> Side:
@@ -174,11 +166,10 @@ def queue() -> Iterator[Pair]:
             # The allowed choices come first.
             env.step((row * env.action_masks().sum(axis=1)).astype(np.int64))
 
-    yield Pair(
-        f"{QUEUES} queues of capacity {CAPACITY} against Matchmaking-v0", "decisions/s",
-        Side("MatchmakingQueue-v0", work, STEPS * QUEUES),
-        vector_side("Matchmaking-v0", CAPACITY - 1, QUEUES, STEPS),
-    )  # fmt: skip
+    ours = Side("MatchmakingQueue-v0", work, STEPS * QUEUES)
+    rival = vector_side("Matchmaking-v0", CAPACITY - 1, QUEUES, STEPS)
+    name = f"{QUEUES} queues of capacity {CAPACITY} against Matchmaking-v0"
+    yield name, "decisions/s", ours, rival
 
 
 def ratings() -> Iterator[Pair]:
@@ -194,19 +185,18 @@ def ratings() -> Iterator[Pair]:
         call = partial(rate_often, partial(rate, **game), lambda: (25.0, 25.0 / 3.0), sides)
         for name, new, rate_by in rivals:
             by_rival = partial(rate_log, rate_by, new, random_log(sides, of_rivals))
-            yield Pair(f"replay, games of {sides} players, against {name}", "games/s", log_side,
-                        Side(name, by_rival, of_rivals))  # fmt: skip
+            once = Side(name, by_rival, of_rivals)
+            yield f"replay, games of {sides} players, against {name}", "games/s", log_side, once
             often = Side(name, partial(rate_often, rate_by, new, sides), CALLS)
-            yield Pair(f"one call of rate, {sides} players, against {name}", "calls/s",
-                        Side("rate", call, CALLS), often)  # fmt: skip
+            name = f"one call of rate, {sides} players, against {name}"
+            yield name, "calls/s", Side("rate", call, CALLS), often
     # No tolerance is met: both sweep equally often.
     sweeps: dict[str, Any] = {"tolerance": 1e-150, "max_iterations": SWEEPS}
     work = partial(smooth, random_log(2, 50_000), **game, **sweeps)
-    yield Pair(
-        "smoothing, games of 2 players, against TrueSkillThroughTime", "games of a sweep/s",
-        Side("smooth", work, SWEEPS * 50_000),
-        Side("its package", partial(smooth_by_rival, random_log(2, 200)), SWEEPS * 200),
-    )  # fmt: skip
+    rival = partial(smooth_by_rival, random_log(2, 200))
+    name, unit = "smoothing, games of 2 players, against TrueSkillThroughTime", "games of a sweep/s"
+    ours = Side("smooth", work, SWEEPS * 50_000)
+    yield name, unit, ours, Side("its package", rival, SWEEPS * 200)
 
 
 def random_log(sides: int, games: int) -> MatchLog:
@@ -252,21 +242,17 @@ def rows_of(log: MatchLog) -> list[tuple[list[int], list[int]]]:
 SECTIONS = {each.__name__: each for each in (environments, policies, queue, ratings)}
 
 
-def main(only: Sequence[str] = (), turns: int = 7) -> None:
-    """Measure speed as ratios to rival libraries, timed in turn with this one.
-
-    Args:
-        only: sections to run; none for all.
-        turns: counted turns of each side.
-    """
-    as_integer("turns", turns, 1)
-    for name in only or SECTIONS:
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure speed as ratios to rival libraries; arguments are as on the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=SECTIONS, help="sections")
+    parser.add_argument("--turns", type=int, default=7, help="counted turns of each side")
+    given = parser.parse_args(arguments)
+    as_integer("turns", given.turns, 1)
+    for name in given.only:
         for pair in SECTIONS[name]():
-            print(measured(pair, turns), flush=True)
+            print(measured(*pair, given.turns), flush=True)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=(), help="sections to run")
-    parser.add_argument("--turns", type=int, default=7, help="counted turns of each side")
-    main(**vars(parser.parse_args()))
+    main()

@@ -16,7 +16,7 @@ def test_a_ratio_is_of_alternating_turns_without_the_first(monkeypatch: pytest.M
         speed.Side(name, lambda name=name: order.append(name), 10.0)  # type: ignore[misc]
         for name in ("ours", "rival")
     )
-    found = speed.measured(speed.Pair("a against b", "steps/s", ours, rival), turns=3)
+    found = speed.measured("a against b", "steps/s", ours, rival, turns=3)
     assert order == ["ours", "rival"] * 4
     assert found == "a against b: 2 (1 to 3) times as fast; steps/s: ours 10, rival 5"
 
@@ -28,7 +28,7 @@ def test_every_section_runs(
              "CALLS": 2}  # fmt: skip
     for name, value in small.items():
         monkeypatch.setattr(speed, name, value)
-    speed.main(only=("policies", "queue"), turns=2)
+    speed.main(["--only", "policies", "queue", "--turns", "2"])
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) > 5
     assert all("times as fast" in line for line in lines)
@@ -43,4 +43,4 @@ def test_random_logs_hold_games_of_one_size() -> None:
 
 def test_no_turns_are_refused() -> None:
     with pytest.raises(ValueError, match="turns"):
-        speed.main(turns=0)
+        speed.main(["--turns", "0"])
