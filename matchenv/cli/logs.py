@@ -6,8 +6,7 @@ from dataclasses import fields
 from functools import partial
 from pathlib import Path
 
-from matchenv.cli import options as shared
-from matchenv.cli.parser import Command, Given, Parser
+from matchenv.cli.parser import RESULTS, Command, Given, Parser
 from matchenv.evaluation.registry import expanded
 from matchenv.runtime.checks import as_integer, as_share
 
@@ -22,16 +21,16 @@ def declare_replay(add: Parser) -> Command:
     """
     from matchenv.benchmarks.replay.report import ReplaySettings, report_text, run_replay
 
-    shared.log(add)
+    add.log()
     add.group("rating systems and report")
     add.fields_of(ReplaySettings)
-    shared.group(add, "results and work", "out", "quiet")
+    add.group("results and work", "out", "quiet")
 
     given = yield
     _refuse_both(given)
     settings = given.made(ReplaySettings)
     given.needs("logs", *(() if given.out is None else ("benchmarks",)))
-    content = run_replay(shared.reading(given), settings, out=given.out, quiet=given.quiet)
+    content = run_replay(given.reading(), settings, out=given.out, quiet=given.quiet)
     given.say(partial(report_text, content))
     given.say_where()
 
@@ -55,16 +54,16 @@ def declare_fit(add: Parser) -> Command:
     from matchenv.benchmarks.replay.fits import fit_text, run_fit
     from matchenv.logs.fitting import TRAIN_SHARE
 
-    shared.log(add)
+    add.log()
     add.group("fit")
     add.option("--train-share", "share of the games, from the first on, that the fit uses",
                TRAIN_SHARE)  # fmt: skip
-    shared.group(add, "results and work", "out", "quiet")
+    add.group("results and work", "out", "quiet")
 
     given = yield
     given.needs("logs")
     asked = given.chosen(("train_share", "out", "quiet"))
-    given.say(partial(fit_text, run_fit(shared.reading(given), **asked)))
+    given.say(partial(fit_text, run_fit(given.reading(), **asked)))
     given.say_where(f"{given.out}/fit.json has the parameters")
 
 
@@ -78,15 +77,15 @@ def declare_smooth(add: Parser) -> Command:
     """
     from matchenv.benchmarks.replay.fits import SmoothSettings, run_smooth, smooth_text
 
-    shared.log(add)
+    add.log()
     add.group("model")
     add.fields_of(SmoothSettings)
-    shared.group(add, "results and work", "out", "quiet")
+    add.group("results and work", "out", "quiet")
 
     given = yield
     _refuse_both(given)
     given.needs("logs", *(() if given.out is None else ("benchmarks",)))
-    read, settings = shared.reading(given), given.made(SmoothSettings)
+    read, settings = given.reading(), given.made(SmoothSettings)
     found = run_smooth(read, settings, out=given.out, quiet=given.quiet)
     given.say(partial(smooth_text, read.log, *found))
     given.say_where(f"{given.out} has curves.csv, smooth.json and report.html")
@@ -104,7 +103,7 @@ def declare_rank(add: Parser) -> Command:
     from matchenv.benchmarks.ranking import rank_text, ranker_of, write_ranking
     from matchenv.envs.ranking import RankingSettings
 
-    shared.log(add)
+    add.log()
     add.group("goal and model")
     add.fields_of(RankingSettings, ("goal", "beta", "sigma"))
     add.option("--k", "items at the top; needed with --goal top", None, int)
@@ -117,14 +116,14 @@ def declare_rank(add: Parser) -> Command:
     add.group("results")
     add.option("--out", "folder for the table, the figure and the state (default: none)", None,
                Path)  # fmt: skip
-    shared.declare(add, "quiet")
+    add.shared("quiet")
 
     given = yield
     given.needs("logs", *(() if given.out is None else ("benchmarks",)))
     as_integer("next", given.next, 0, 10_000)
     as_share("confidence", given.confidence)
     options = given.chosen(("goal", "k", "beta", "sigma", "draw_margin"))
-    ranker = ranker_of(shared.reading(given).log, **options)
+    ranker = ranker_of(given.reading().log, **options)
     if given.out is not None:
         write_ranking(ranker, given.out)
     sure = given.confidence, given.indifference
@@ -143,27 +142,27 @@ def declare_judge(add: Parser) -> Command:
     """
     from matchenv.benchmarks.judge import JudgeSettings
 
-    shared.log(add)
-    shared.group(add, "policies", "policy")
+    add.log()
+    add.group("policies", "policy")
     add.option("--fitted", "folder of matchenv fit, in place of a fit: of this log, or of games of "
                "the same players that were not matched on skill", None, Path)  # fmt: skip
     add.group("matcher, load and runs")
     add.fields_of(JudgeSettings)
-    shared.group(add, "results and work", *shared.RESULTS)
+    add.group("results and work", *RESULTS)
 
     given = yield
     given.needs("agents", "benchmarks", "logs")
     from matchenv.benchmarks.judge import judge
     from matchenv.benchmarks.replay.fits import fitted_parameters
 
-    read = shared.reading(given)
+    read = given.reading()
     found = judge(
         read.log,
         given.made(JudgeSettings),
         policies=expanded(given.policy),
         parameters=None if given.fitted is None else fitted_parameters(given.fitted),
         name=read.file_name,
-        run=shared.run_options(given),
+        run=given.run_options(),
     )
     given.say(found.text)
     given.say_where(f"{given.out}/judge.html is the page")

@@ -1,4 +1,7 @@
-"""The parser of a command's options: argparse with our messages, groups and help."""
+"""The options of commands: argparse with our messages, groups and help.
+
+``OPTIONS`` has those that several commands share.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +16,20 @@ from dataclasses import fields, is_dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 from matchenv.cli import show
+from matchenv.envs import ENVIRONMENTS, part_of
+from matchenv.envs.one_player.settings import Settings
+from matchenv.evaluation.protocols import LOADS
+from matchenv.evaluation.protocols import ONE_PLAYER as PROTOCOL
+from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, expanded
 from matchenv.evaluation.tables import as_wide_as_the_terminal
+from matchenv.runtime.jobs import RunOptions
+from matchenv.runtime.parallel import LOCAL, Engine
+
+if TYPE_CHECKING:
+    from matchenv.logs.reading import Reading
 
 # Columns of the help, and where the explanations of options begin.
 WIDTH, EXPLANATION = 80, 24
@@ -32,6 +45,46 @@ EXTRAS = {
 }  # fmt: skip
 GOES_ON = "what is finished is kept: the same command goes on from here"
 
+RANKS_TEXT = "places of player 0: top, middle, bottom, a number from 0 (the best), or any"
+RANK_TEXT = RANKS_TEXT.replace("places", "place")
+FOLDER_TEXT = "folder for the result files; the same command resumes there"
+
+# By name: the help, the default, and where the default does not show it the type of a value.
+OPTIONS: dict[str, tuple[Any, ...]] = {
+    "policy": (
+        "names of policies, with options as in kg:multiplier=20, or several as in "
+        "'kg:multiplier={3,5}'; learned policies, folders of runs, module:Class of your own; an "
+        "unknown name lists the known ones", (),
+    ),
+    "rank": (RANKS_TEXT, tuple(PROTOCOL.swept["rank"])),
+    "prior": (
+        "what policies know at the start: informative, equal, or a class as in "
+        "matchenv:NormalPrior:mean=25,deviation=8.3", tuple(PROTOCOL.swept["prior"]),
+    ),
+    "episodes": ("instances in each cell", 0),
+    "seed": ("random seed; the same seed gives the same numbers", 0),
+    "env": ("where to play", ONE_PLAYER, tuple(ENVIRONMENTS)),
+    "load": ("players who log on in a tick: thin, middle, thick or numbers", tuple(LOADS)),
+    "env_kwargs": (
+        "options of other environments than Matchmaking-v0 as KEY=VALUE, for example patience=10 "
+        "or population=ratings.csv; outside the queue 'KEY={1,2}' plays with each value", (),
+    ),
+    "out": (f"{FOLDER_TEXT} (default: none are written)", None, Path),
+    "workers": (
+        "worker processes; results do not depend on it (default: one for each core)", None, int,
+    ),
+    "engine": (
+        "where the workers run: local, this machine, or ray[:ADDRESS], a Ray cluster", LOCAL,
+    ),
+    "quiet": ("no progress bar and no table", False),
+}  # fmt: skip
+RESULTS = ("out", "workers", "engine", "quiet")
+
+# Options of the environment: all, and those of a command whose cells and policies fix the others.
+ALL_OPTIONS = tuple(each.name for each in fields(Settings))
+ENVIRONMENT = tuple(
+    name for name in ALL_OPTIONS if name not in ("rank", "prior", "reward", "belief", "noise")
+)
 
 # A command: it declares its options, is sent what the user gave, and does the work.
 Command = Generator[None, "Given", None]
@@ -92,6 +145,54 @@ class Given(argparse.Namespace):
         if idle:
             raise ValueError(f"{why}, got {', '.join(map(option_of, idle))}")
 
+    def problem(self) -> dict[str, Any]:
+        """Return environment, cells and options as ``run_comparison`` takes them.
+
+        Raises:
+            ValueError: for options that mean nothing in the environment.
+        """
+        swept = part_of(self.env, "protocol").swept
+        kwargs = {name: value for name, value in self.environment().items() if name not in swept}
+        cells = {name: value if isinstance(value, tuple) else (value,)
+                 for name, value in self.chosen(swept).items()}  # fmt: skip
+        several = [text for text in self.env_kwargs if "{" in text]
+        for text in expanded(several):
+            for name, value in with_pairs([text], {}).items():
+                cells[name] = (*cells.get(name, ()), value)
+        single = [text for text in self.env_kwargs if text not in several]
+        return {"env": self.env, "cells": cells, "env_kwargs": with_pairs(single, kwargs)}
+
+    def environment(self) -> dict[str, Any]:
+        """Return the options of the environment that were given, but for ``--env-kwargs``.
+
+        Raises:
+            ValueError: for options of another environment.
+        """
+        known = [each.name for each in fields(part_of(self.env, "settings"))]
+        known += part_of(self.env, "protocol").swept
+        for only, names in ((ONE_PLAYER, ALL_OPTIONS), (QUEUE, ("load",))):
+            self.refuse(set(names).difference(known), f"with --env {only} alone may be given")
+        return self.told(*known)
+
+    def run_options(self, report: Callable[[Any], object] | None = None) -> RunOptions:
+        """Return how a command works and what it keeps: it goes on where it was stopped.
+
+        Args:
+            report: told what was found.
+        """
+        if self.out is not None:
+            self.note = lambda: GOES_ON
+        engine = Engine(self.engine, self.workers)
+        return RunOptions(self.out, workers=engine, quiet=self.quiet, report=report)
+
+    def reading(self) -> Reading:
+        """Read the log of a command; what was left out is said even when quiet."""
+        from matchenv.logs.reading import ReadingSettings, read_log, reading_text
+
+        found = read_log(self.log, self.made(ReadingSettings))
+        show(reading_text(found, listed=0 if self.quiet else 5), file=sys.stderr)
+        return found
+
     def say(self, text: str | Callable[[], str]) -> None:
         """Print a result, unless ``--quiet`` was given.
 
@@ -136,10 +237,38 @@ class Parser(argparse.ArgumentParser):
         self.steps: Command
         self._group: Any = self
 
-    def group(self, title: str) -> Any:
-        """Begin a group of options in the help, and return it."""
+    def group(self, title: str, *names: str, **defaults: Any) -> Any:
+        """Begin a group of options in the help, with these as ``shared`` takes them; return it."""
         self._group = self.add_argument_group(title)
+        self.shared(*names, **defaults)
         return self._group
+
+    def shared(self, *names: str, **defaults: Any) -> None:
+        """Declare options of ``OPTIONS`` or of ``Matchmaking-v0``.
+
+        Args:
+            names: of the options.
+            defaults: other defaults than those of ``OPTIONS``.
+        """
+        for name in names:
+            if name in OPTIONS:
+                text, default, *kind = OPTIONS[name]
+                self.option(option_of(name), text, defaults.get(name, default), *kind)
+            else:
+                self.fields_of(Settings, (name,))
+
+    def environments(self, **defaults: Any) -> None:
+        """Declare the environment where policies play, with defaults as ``shared`` takes them."""
+        self.group("environment", *ENVIRONMENT)
+        self.group("queue", "env", "load", "env_kwargs", **defaults)
+
+    def log(self) -> None:
+        """Declare the log that a command reads, and how."""
+        from matchenv.logs.reading import ReadingSettings
+
+        self.group("log")
+        self.option("log", "the log, a .csv or .csv.gz file", None, Path)
+        self.fields_of(ReadingSettings)
 
     def option(
         self, name: str, text: str, default: Any = None, kind: Any = None, **more: Any
@@ -235,6 +364,24 @@ class Parser(argparse.ArgumentParser):
         ):
             message = re.sub(form, ours, message, flags=re.DOTALL)
         raise ValueError(f"{message} (see {self.prog} --help)")
+
+
+def with_pairs(texts: Sequence[str], found: dict[str, Any]) -> dict[str, Any]:
+    """Return options with those of texts of ``--env-kwargs``.
+
+    Raises:
+        ValueError: for a text that is not KEY=VALUE, or an option given twice.
+    """
+    if not texts:
+        return found
+    from matchenv.agents import with_extra
+
+    parse_pairs = with_extra("matchenv.agents.config_file", "parse_pairs")
+    pairs: dict[str, Any] = parse_pairs("env-kwargs", list(texts))
+    twice = sorted(found.keys() & pairs.keys())
+    if twice:
+        raise ValueError(f"env-kwargs must not repeat other options, got {', '.join(twice)}")
+    return {**found, **pairs}
 
 
 def option_of(name: str) -> str:

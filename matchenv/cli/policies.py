@@ -7,10 +7,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from matchenv.cli import options as shared
-from matchenv.cli.parser import Command, Parser
+from matchenv.cli.parser import FOLDER_TEXT, RANK_TEXT, RANKS_TEXT, RESULTS, Command, Parser
 from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.registry import expanded
+from matchenv.evaluation.registry import ONE_PLAYER, expanded
 
 # Options of the games of a comparison, and those of the environment that a study has.
 GAMES = ("rank", "prior", "episodes", "seed")
@@ -30,22 +29,22 @@ def declare_compare(add: Parser) -> Command:
     from matchenv.benchmarks.compare import comparison
     from matchenv.evaluation.protocols import ONE_PLAYER
 
-    shared.group(add, "policies", "policy")
+    add.group("policies", "policy")
     add.option("--against", "policy to compare with (default: kg; of others than Matchmaking-v0 "
                "and the queue the first)")  # fmt: skip
-    shared.group(add, "games", *GAMES, episodes=comparison.DEFAULT_EPISODES)
-    shared.environments(add)
+    add.group("games", *GAMES, episodes=comparison.DEFAULT_EPISODES)
+    add.environments()
     add.option("--noise", "what a game's random numbers depend on: the opponent and how often one "
                "has met them, or the number of the game", ONE_PLAYER.defaults["noise"],
                ("opponent", "game"))  # fmt: skip
-    shared.group(add, "results and work", *shared.RESULTS)
+    add.group("results and work", *RESULTS)
 
     given = yield
     comparison.run_comparison(
         expanded(given.policy) or None,
-        **shared.problem(given),
+        **given.problem(),
         **given.chosen(("against", "episodes", "seed")),
-        run=shared.run_options(given, report=lambda found: given.say(found.table)),
+        run=given.run_options(report=lambda found: given.say(found.table)),
     )
     given.say_where()
 
@@ -62,18 +61,18 @@ def declare_tune(add: Parser) -> Command:
     """
     from matchenv.benchmarks.compare.tuning import DEFAULT_EPISODES, run_tuning
 
-    shared.group(add, "policies", "policy")
+    add.group("policies", "policy")
     add.option("--measure", "what is maximised (default: what compare judges by)")
-    shared.group(add, "games", *GAMES, episodes=DEFAULT_EPISODES)
-    shared.environments(add)
-    shared.group(add, "results and work", *shared.RESULTS)
+    add.group("games", *GAMES, episodes=DEFAULT_EPISODES)
+    add.environments()
+    add.group("results and work", *RESULTS)
 
     given = yield
     found = run_tuning(
         expanded(given.policy) or None,
-        **shared.problem(given),
+        **given.problem(),
         **given.chosen(("measure", "episodes", "seed")),
-        run=shared.run_options(given),
+        run=given.run_options(),
     )
     given.say(found.text)
     given.say_where()
@@ -89,18 +88,18 @@ def declare_study(add: Parser) -> Command:
     """
     from matchenv.benchmarks.study.settings import PAPER_POLICIES, StudySettings
 
-    shared.group(add, "policies", "policy", policy=PAPER_POLICIES)
+    add.group("policies", "policy", policy=PAPER_POLICIES)
     add.fields_of(StudySettings, ("belief",))
     add.group("games")
-    add.option("--rank", f"{shared.RANKS_TEXT} (default: the paper's)", ())
+    add.option("--rank", f"{RANKS_TEXT} (default: the paper's)", ())
     add.option("--prior", "what policies know at the start: informative, equal",
                tuple(StudySettings.priors))  # fmt: skip
     add.fields_of(StudySettings, ("episodes", "prior_draws", "seed"))
-    shared.group(add, "environment", *SIZES)
+    add.group("environment", *SIZES)
     add.fields_of(StudySettings, ("equal_rank_by",))
     add.group("results and work")
-    add.option("--out", shared.FOLDER_TEXT, None, Path, required=True)
-    shared.declare(add, *shared.RESULTS[1:])
+    add.option("--out", FOLDER_TEXT, None, Path, required=True)
+    add.shared(*RESULTS[1:])
 
     given = yield
     given.needs("benchmarks")
@@ -111,7 +110,7 @@ def declare_study(add: Parser) -> Command:
         expanded(given.policy),
         ranks=given.rank or None,
         priors=given.prior,
-        run=shared.run_options(given),
+        run=given.run_options(),
         **given.chosen(("belief", "episodes", "prior_draws", "seed", "equal_rank_by", *SIZES)),
     )
     given.say(partial(study.summary, text_table))
@@ -127,14 +126,14 @@ def declare_bench(add: Parser) -> Command:
     Example:
         matchenv bench --policy kg --out results/bench-kg
     """
-    shared.group(add, "policies", "policy")
+    add.group("policies", "policy")
     add.option("--method", "name in tables (default: the first policy's)")
-    shared.group(add, "results and work", *shared.RESULTS)
+    add.group("results and work", *RESULTS)
 
     given = yield
     from matchenv.benchmarks.bench.benchmark import run_bench
 
-    run = shared.run_options(given)
+    run = given.run_options()
     result = run_bench(expanded(given.policy), method=given.method, run=run)
     given.say(result.text)
 
@@ -154,27 +153,27 @@ def declare_limits(add: Parser) -> Command:
     idle = {"bound": ("belief", "truths", "draw_margin"), "optimum": ("prior", "depth")}
     add.group("what is computed")
     add.option("what", "bound or optimum", "bound", nargs="?")
-    shared.group(add, "policies", "policy", policy=bound.DEFAULT_POLICIES)
+    add.group("policies", "policy", policy=bound.DEFAULT_POLICIES)
     add.group("games (defaults of the optimum in brackets)")
-    add.option("--rank", f"{shared.RANKS_TEXT} (default: all three [any])", ())
+    add.option("--rank", f"{RANKS_TEXT} (default: all three [any])", ())
     add.option("--episodes", "instances (default: 2000 for each rank and prior [100])", None, int)
-    shared.declare(add, "seed")
-    shared.group(add, "environment", "num_opponents", "horizon", "beta")
+    add.shared("seed")
+    add.group("environment", "num_opponents", "horizon", "beta")
     add.group("bound")
     add.option("--prior", "what policies know at the start: informative, equal",
                bound.DEFAULT_PRIORS)  # fmt: skip
     add.option("--depth", "games with an opponent until the bound counts the skill as known",
                bound.DEFAULT_DEPTH)  # fmt: skip
-    shared.group(add, "optimum", "draw_margin", "belief")
+    add.group("optimum", "draw_margin", "belief")
     add.option("--truths", "sets of true skills drawn from the prior of each instance", 64)
-    shared.group(add, "results and work", *shared.RESULTS)
+    add.group("results and work", *RESULTS)
 
     given = yield
     if given.what not in idle:
         raise ValueError(f"what must be one of {', '.join(idle)}, got {given.what!r}")
     given.refuse(idle[given.what], f"with {given.what} must be left out")
     # What was not given has the defaults of the function that is called.
-    asked = {"run": shared.run_options(given), **given.told("episodes", "seed", "truths", "depth")}
+    asked = {"run": given.run_options(), **given.told("episodes", "seed", "truths", "depth")}
     if "policy" in given.said:
         asked["policies"] = expanded(given.policy)
     options = given.told("num_opponents", "horizon", "beta", "belief", "draw_margin")
@@ -205,10 +204,10 @@ def declare_watch(add: Parser) -> Command:
     Example:
         matchenv watch --policy drawchance kg --rank top --out watch.gif
     """
-    shared.group(add, "policies", "policy", policy=("drawchance", "kg"))
+    add.group("policies", "policy", policy=("drawchance", "kg"))
     add.group("episode")
-    add.option("--rank", shared.RANK_TEXT, "top")
-    shared.declare(add, "prior", "seed", prior="informative")
+    add.option("--rank", RANK_TEXT, "top")
+    add.shared("prior", "seed", prior="informative")
     add.option("--episode", "index of the instance, from 0; those of compare with the same seed", 0)
     add.option("--hide-true-skill", "show no true skills, and q under the belief instead of true "
                "q", False)  # fmt: skip
@@ -221,8 +220,8 @@ def declare_watch(add: Parser) -> Command:
     add.option("--width", "of the window or the film, in pixels (default: depends on the number of "
                "policies)", None, int)  # fmt: skip
     add.option("--theme", "colours", "light", ("light", "dark"))
-    shared.declare(add, "quiet")
-    shared.environments(add, load=("middle",))
+    add.shared("quiet")
+    add.environments(load=("middle",))
 
     given = yield
     given.needs("render")
@@ -231,7 +230,9 @@ def declare_watch(add: Parser) -> Command:
 
     if given.out is None:
         given.refuse(("games", "every"), "with --out FILE.gif alone may be given")
-    asked = shared.problem(given, noise=Settings().noise)
+    asked = given.problem()
+    if given.env == ONE_PLAYER:
+        asked["env_kwargs"]["noise"] = Settings.noise
     for name, values in asked["cells"].items():
         _one(name, values)
     _, settings, (cell,) = problem_of(**asked)
@@ -268,7 +269,7 @@ def declare_report(add: Parser) -> Command:
     add.option("--out", "file of the page", Path("report.html"), Path)
     add.option("--latex", "file of a summary for a paper's appendix (default: none is written)",
                None, Path)  # fmt: skip
-    shared.declare(add, "quiet")
+    add.shared("quiet")
 
     given = yield
     given.needs("agents", "benchmarks")
@@ -289,7 +290,7 @@ def declare_warm_up(add: Parser) -> Command:
     Example:
         matchenv warm-up
     """
-    shared.group(add, "work", "quiet")
+    add.group("work", "quiet")
 
     given = yield
     from matchenv.baselines.warm_up import warm_up

@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 from pathlib import Path
 
-from matchenv.cli import options as shared
 from matchenv.cli.parser import Command, Parser
 from matchenv.service.players import PoolSettings
 
@@ -39,7 +38,7 @@ def declare_serve(add: Parser) -> Command:
                "127.0.0.1")  # fmt: skip
     add.option("--policy", "policy that proposes opponents, of one player, as in compare (default: "
                "drawchance)")  # fmt: skip
-    shared.declare(add, "quiet")
+    add.shared("quiet")
     add.group("a new file (an old one has its own)")
     add.option("--ratings", "ratings.csv of matchenv replay, whose players are added", None, Path)
     add.option("--fitted", "folder of matchenv fit, for beta, tau, draw probability and drift per "

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matchenv.cli import options as shared
-from matchenv.cli.parser import GOES_ON, Command, Given, Parser
+from matchenv.cli.parser import ENVIRONMENT, GOES_ON, RANK_TEXT, Command, Given, Parser, with_pairs
 from matchenv.runtime.jobs import RunOptions
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ def declare_train(add: Parser) -> Command:
     add.option("--timesteps", "games to train for in all, up to a whole rollout (default: as "
                f"in the file; with --tune {TUNING_TIMESTEPS:,})", None, int)  # fmt: skip
     add.option("--out", "folder of the run (default: runs/ALGO-seedSEED)", None, Path)
-    shared.declare(add, "seed")
+    add.shared("seed")
     add.option("--seeds", "one training for each, side by side, with the spread at the end; "
                "instead of --seed", (), int)  # fmt: skip
     add.option("--resume", "folder of a run to go on with, as it was configured", None, Path)
@@ -57,16 +56,16 @@ def declare_train(add: Parser) -> Command:
     add.option("--allow-code", "with --resume, import classes outside matchenv that the folder "
                "names", False)  # fmt: skip
     add.group("environment (defaults: as in the file)")
-    shared.declare(add, "env")
+    add.shared("env")
     add.option("--env-kwargs", "options of the environment as KEY=VALUE, instead of options such "
                "as --rank; of a list, as prior=[informative,equal], equally many environments have "
                "each value", ())  # fmt: skip
-    add.option("--rank", f"{shared.RANK_TEXT} (default)", None, int | str)
-    shared.declare(add, "prior", prior=None)
+    add.option("--rank", f"{RANK_TEXT} (default)", None, int | str)
+    add.shared("prior", prior=None)
     add.option("--reward", "what is summed: draw_density, match_quality, true_draw_density, or "
                "module:Class:key=value")  # fmt: skip
     add.option("--belief", "what policies know: factorised, full")
-    shared.declare(add, *shared.ENVIRONMENT)
+    add.shared(*ENVIRONMENT)
     add.group("evaluation")
     add.option("--comparison-episodes", "episodes of the final comparison; 0: none", 1000)
     add.option("--evaluate-every", "timesteps from one evaluation to the next (default: 10 in all)",
@@ -80,10 +79,10 @@ def declare_train(add: Parser) -> Command:
     add.option("--space-file", "YAML file with the same under the algorithm's name (default: the "
                "package's own)", None, Path)  # fmt: skip
     add.group("work")
-    shared.declare(add, "workers", "engine")
+    add.shared("workers", "engine")
     add.option("--device", "where torch computes; auto: a GPU where there is one", "cpu")
     add.option("--threads", "of torch; the last digits of the weights depend on their number", 1)
-    shared.declare(add, "quiet")
+    add.shared("quiet")
     given = yield
     if given.resume is not None:
         given.refuse(given.said - WITH_RESUME, "a resumed run keeps its configuration; leave out "
@@ -175,7 +174,7 @@ def configured(given: Given) -> RunConfig:
         timesteps=timesteps,
         config_file=given.config,
         hyperparameters=hyperparameters,
-        env_kwargs=shared.with_pairs(given.env_kwargs, shared.own_options(given)),
+        env_kwargs=with_pairs(given.env_kwargs, given.environment()),
         environment=given.env,
         **given.chosen(("num_envs", "seed", "evaluate_every", "evaluation_episodes",
                         "checkpoint_every", "start_from")),
