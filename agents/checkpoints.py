@@ -55,7 +55,7 @@ def save_checkpoint(
         folder / f"step-{model.num_timesteps:012d}.pt", _digest(config, content) + b"\n" + content
     )
     # A process that was killed here has left one more.
-    for old in _newest_first(folder)[KEPT:]:
+    for old in sorted(folder.glob("step-*"))[:-KEPT]:
         old.unlink()
 
 
@@ -86,7 +86,7 @@ def restore_newest(folder: Path, model: BaseAlgorithm, config: RunConfig) -> lis
     Raises:
         ValueError: if there are checkpoints, but none that can be read.
     """
-    places = _newest_first(folder)
+    places = sorted(folder.glob("step-*"), reverse=True)
     for place in places:
         try:
             state = read_checkpoint(place, config)
@@ -99,10 +99,6 @@ def restore_newest(folder: Path, model: BaseAlgorithm, config: RunConfig) -> lis
     if places:
         raise ValueError(f"the checkpoints in {folder} are all damaged")
     return []
-
-
-def _newest_first(folder: Path) -> list[Path]:
-    return sorted(folder.glob("step-*"), reverse=True)
 
 
 def _digest(config: RunConfig, content: bytes) -> bytes:
@@ -130,10 +126,6 @@ def _as_tensor(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _as_array(value: Any) -> Any:
-    return value.numpy() if isinstance(value, torch.Tensor) else value
-
-
 def _state(model: Any) -> dict[str, Any]:
     state = {
         "counters": {name: getattr(model, name) for name in COUNTERS if hasattr(model, name)},
@@ -158,7 +150,7 @@ def _state(model: Any) -> dict[str, Any]:
 
 
 def _restore(model: Any, tensors: dict[str, Any]) -> None:
-    state = _mapped(tensors, _as_array)
+    state = _mapped(tensors, lambda each: each.numpy() if torch.is_tensor(each) else each)
     model.get_env().set_state(state["env"])
     model.set_parameters(tensors["parameters"], exact_match=True, device=model.device)
     for name, value in state["counters"].items():

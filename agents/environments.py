@@ -7,7 +7,8 @@ observations in ``matchenv.agents.network``.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -177,85 +178,84 @@ def settings_without_code(environment: str, env_kwargs: Mapping[str, Any]) -> An
     return settings_of(environment, known)[0]
 
 
-def played(
-    policy: Any, environment: str, env_kwargs: Mapping[str, Any], episodes: int, seed: int
-) -> list[Arrays]:
-    """Return the totals of each episode, by name, in each combination of the lists.
+@dataclass(frozen=True)
+class HeldOutGames:
+    """Episodes that policies are evaluated in, and in which the ``rivals`` of a problem play too.
 
     Args:
-        policy: what chooses deterministically, or the name of a baseline.
         environment: its name in Gymnasium.
         env_kwargs: keyword arguments of the environment; lists as ``MatchmakingVecEnv``.
         episodes: of each combination, >= 2; episode i has the environment seed ``seed + i``.
         seed: of the first episode, >= 0.
     """
-    seeds = range(seed, seed + episodes)
-    found, summary = [], PROBLEMS[environment].summary
-    for settings in settings_of(environment, env_kwargs):
-        if isinstance(policy, str) and hasattr(settings, "belief"):
-            settings = replace(settings, belief=DEFAULT_BELIEF)
 
-        def make(settings: Any, _: Any) -> Any:
-            return policy_named(policy, settings) if isinstance(policy, str) else policy
+    environment: str
+    env_kwargs: Mapping[str, Any]
+    episodes: int
+    seed: int
 
-        found.append(rollout(make, settings, seeds, summary=summary))
-    return found
+    @cached_property
+    def rivals(self) -> dict[str, list[Arrays]]:
+        """What ``played`` returns for the rivals."""
+        return {each: self.played(each) for each in PROBLEMS[self.environment].rivals}
 
+    def played(self, policy: Any) -> list[Arrays]:
+        """Return the totals of each episode, by name, in each combination of the lists.
 
-def evaluate(
-    policy: Any,
-    environment: str,
-    env_kwargs: Mapping[str, Any],
-    episodes: int,
-    seed: int,
-    rivals: Mapping[str, list[Arrays]] | None = None,
-) -> dict[str, float | int]:
-    """Return mean totals of an episode, the policy choosing deterministically.
+        Args:
+            policy: what chooses deterministically, or the name of a baseline.
+        """
+        seeds = range(self.seed, self.seed + self.episodes)
+        found, summary = [], PROBLEMS[self.environment].summary
+        for settings in settings_of(self.environment, self.env_kwargs):
+            if isinstance(policy, str) and hasattr(settings, "belief"):
+                settings = replace(settings, belief=DEFAULT_BELIEF)
 
-    Args:
-        policy: what chooses the opponents; its ``belief`` says which observations it reads.
-        environment: its name in Gymnasium.
-        env_kwargs: keyword arguments of the environment; lists as ``MatchmakingVecEnv``.
-        episodes: of each combination, >= 2.
-        seed: of the first episode, >= 0.
-        rivals: what ``played`` returns for the same games, by the baseline's name; the queue needs
-            one.
+            def make(settings: Any, _: Any) -> Any:
+                return policy_named(policy, settings) if isinstance(policy, str) else policy
 
-    Returns:
-        ``episodes``; ``mean_return``, the mean sum of rewards (in the queue as a share of the
-        first rival's, so that all loads count alike), and its ``standard_error``. Then the
-        ``means`` of the environment's ``Problem``, and for each rival the mean difference in its
-        ``measure``, as ``true_q_less_kg``, with ``true_q_less_kg_low`` and
-        ``true_q_less_kg_high``, the ends of its 95 % interval from paired differences. In the queue
-        these are of each arrival rate.
-    """
-    problem, rivals = PROBLEMS[environment], rivals or {}
-    ours = played(policy, environment, env_kwargs, episodes, seed)
-    parts = {"": slice(None)}
-    returns = np.concatenate([each[REWARD] for each in ours])
-    if problem.part:
-        first = next(iter(rivals.values()))
-        returns = np.mean(
-            [each[REWARD] / other[problem.measure].mean()
-             for each, other in zip(ours, first, strict=True)], axis=0,
-        )  # fmt: skip
-        cells = settings_of(environment, env_kwargs)
-        parts = {f"_{problem.part.format(each)}": slice(k, k + 1) for k, each in enumerate(cells)}
-    found: dict[str, float | int] = {
-        "episodes": episodes,
-        "mean_return": float(returns.mean()),
-        "standard_error": estimate(returns).standard_error,
-    }
-    for name, among in parts.items():
-        for column in problem.means:
-            found[f"{column}{name}"] = float(np.mean([each[column] for each in ours[among]]))
-        for rival, theirs in rivals.items():
-            pair = (np.concatenate([each[problem.measure] for each in totals[among]])
-                    for totals in (ours, theirs))  # fmt: skip
-            difference, title = paired_difference(*pair), f"{problem.difference}_{rival}{name}"
-            found[title] = difference.mean
-            found[f"{title}_low"], found[f"{title}_high"] = difference.low, difference.high
-    return found
+            found.append(rollout(make, settings, seeds, summary=summary))
+        return found
+
+    def evaluate(self, policy: Any) -> dict[str, float | int]:
+        """Return mean totals of an episode.
+
+        Args:
+            policy: chooses deterministically; its ``belief`` says which observations it reads.
+
+        Returns:
+            ``episodes``; ``mean_return``, the mean sum of rewards (in the queue as a share of the
+            first rival's, so that all loads count alike), and its ``standard_error``. Then the
+            ``means`` of the ``Problem``, and for each rival the mean difference in its
+            ``measure``, as ``true_q_less_kg``, with ``true_q_less_kg_low`` and
+            ``true_q_less_kg_high``, the ends of its 95 % interval from paired differences. In the
+            queue these are of each arrival rate.
+        """
+        problem, ours, parts = PROBLEMS[self.environment], self.played(policy), {"": slice(None)}
+        returns = np.concatenate([each[REWARD] for each in ours])
+        if problem.part:
+            first = self.rivals[problem.rivals[0]]
+            returns = np.mean(
+                [each[REWARD] / other[problem.measure].mean()
+                 for each, other in zip(ours, first, strict=True)], axis=0,
+            )  # fmt: skip
+            cells = enumerate(settings_of(self.environment, self.env_kwargs))
+            parts = {f"_{problem.part.format(each)}": slice(k, k + 1) for k, each in cells}
+        found: dict[str, float | int] = {
+            "episodes": self.episodes,
+            "mean_return": float(returns.mean()),
+            "standard_error": estimate(returns).standard_error,
+        }
+        for name, among in parts.items():
+            for column in problem.means:
+                found[f"{column}{name}"] = float(np.mean([each[column] for each in ours[among]]))
+            for rival, theirs in self.rivals.items():
+                pair = (np.concatenate([each[problem.measure] for each in totals[among]])
+                        for totals in (ours, theirs))  # fmt: skip
+                difference, title = paired_difference(*pair), f"{problem.difference}_{rival}{name}"
+                found[title] = difference.mean
+                found[f"{title}_low"], found[f"{title}_high"] = difference.low, difference.high
+        return found
 
 
 def _list_of(value: Any) -> list[Any]:

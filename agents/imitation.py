@@ -11,10 +11,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from stable_baselines3 import PPO
 from stable_baselines3.common.buffers import RolloutBuffer
-from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.policies import ActorCriticPolicy, BasePolicy
-from stable_baselines3.common.type_aliases import GymEnv, Schedule
+from stable_baselines3.common.type_aliases import GymEnv
 from stable_baselines3.common.utils import explained_variance
 from torch.nn import functional
 
@@ -43,7 +43,7 @@ class LabelledRollouts(RolloutBuffer):
         super().add(obs, wanted, *others)
 
 
-class Imitation(OnPolicyAlgorithm):
+class Imitation(PPO):
     """Learn to choose as a teacher does, by the likelihood of its choices.
 
     Args:
@@ -51,24 +51,20 @@ class Imitation(OnPolicyAlgorithm):
         env: the environment.
         teacher: a policy by its name, as ``matchenv.agents.policy_named`` takes it. It reads the
             same observations as the student, so it must read the belief of the environment.
-        learning_rate: of Adam, or a schedule.
-        n_steps: steps of each rollout in each environment.
-        batch_size: states of a minibatch.
-        n_epochs: passes over a rollout.
-        others: of ``OnPolicyAlgorithm``: ``gamma`` (0.99) and ``gae_lambda`` (0.98) of the value,
-            ``vf_coef`` (0.5), the weight of its squared error beside the negative log-likelihood,
-            ``max_grad_norm`` (1), ``policy_kwargs``, ``device``.
+        others: of ``PPO``, those of ``others``. ``vf_coef`` is the weight of the squared error of
+            the value beside the negative log-likelihood.
 
     Raises:
-        ValueError: for a teacher that is not known, cannot play in the environment or reads
-            another belief.
+        ValueError: for a teacher that is not known, cannot play in the environment, reads another
+            belief or must know the truth.
     """
 
     rollout_buffer: LabelledRollouts
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpPolicy": ActorCriticPolicy}
     # Further hyperparameters and their defaults.
-    others: ClassVar[dict[str, float]] = {
-        "gamma": 0.99, "gae_lambda": 0.98, "vf_coef": 0.5, "max_grad_norm": 1.0,
+    others: ClassVar[dict[str, Any]] = {
+        "learning_rate": 3e-3, "n_steps": 500, "batch_size": 2000, "n_epochs": 3, "gamma": 0.99,
+        "gae_lambda": 0.98, "vf_coef": 0.5, "max_grad_norm": 1.0,
     }  # fmt: skip
 
     def __init__(
@@ -76,26 +72,23 @@ class Imitation(OnPolicyAlgorithm):
         policy: str | type[ActorCriticPolicy],
         env: GymEnv,
         teacher: str = "gittins",
-        learning_rate: float | Schedule = 3e-3,
-        n_steps: int = 500,
-        batch_size: int = 2000,
-        n_epochs: int = 3,
         **others: Any,
     ) -> None:
-        self.batch_size, self.n_epochs = batch_size, n_epochs
         super().__init__(
-            policy,
-            env,
-            learning_rate,
-            n_steps,
-            ent_coef=0.0,
-            use_sde=False,
-            sde_sample_freq=-1,
-            rollout_buffer_class=LabelledRollouts,
-            **{**self.others, **others},
+            policy, env, rollout_buffer_class=LabelledRollouts, **{**self.others, **others}
         )
         assert self.env is not None
-        self.rollout_buffer.teacher = teacher_for(teacher, self.env.get_attr("settings")[0])
+        settings = self.env.get_attr("settings")[0]
+        labels, ours = policy_named(teacher, settings), getattr(settings, "belief", None)
+        belief = getattr(labels, "belief", ours)
+        if belief != ours:
+            raise ValueError(
+                f"teacher must read the belief of the environment, {ours!r}, and {teacher!r} reads "
+                f"{belief!r}: choose --belief {belief}"
+            )
+        if getattr(labels, "needs_truth", False) or not callable(getattr(labels, "predict", None)):
+            raise ValueError(f"teacher must choose from observations, {teacher!r} does not")
+        self.rollout_buffer.teacher = labels
 
     def train(self) -> None:
         """Learn from the last rollout."""
@@ -126,25 +119,3 @@ class Imitation(OnPolicyAlgorithm):
             "train/explained_variance",
             explained_variance(buffer.values.flatten(), buffer.returns.flatten()),
         )
-
-
-def teacher_for(text: str, settings: Any) -> Any:
-    """Return the policy that labels observations of an environment.
-
-    Args:
-        text: its name, as ``matchenv.agents.policy_named`` takes it.
-        settings: of the environment.
-
-    Raises:
-        ValueError: if it cannot play there, reads another belief or must know the truth.
-    """
-    teacher, ours = policy_named(text, settings), getattr(settings, "belief", None)
-    belief = getattr(teacher, "belief", ours)
-    if belief != ours:
-        raise ValueError(
-            f"teacher must read the belief of the environment, {ours!r}, and {text!r} reads "
-            f"{belief!r}: choose --belief {belief}"
-        )
-    if getattr(teacher, "needs_truth", False) or not callable(getattr(teacher, "predict", None)):
-        raise ValueError(f"teacher must choose from observations, {text!r} does not")
-    return teacher

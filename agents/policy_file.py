@@ -120,7 +120,16 @@ class LearnedPolicy:
                     f"{error}"
                 ) from None
         if self.is_shared:
-            return self if settings == self.settings else self._resized(settings)
+            if settings == self.settings:
+                return self
+            network: Any = self.network
+            kwargs = {**network._get_constructor_parameters(), **reader_of(settings)}
+            kwargs["observation_space"], kwargs["action_space"] = spaces_of(settings)
+            # Weights are drawn before they are replaced; that must not change anybody's numbers.
+            with torch.random.fork_rng(devices=[]):
+                resized = type(network)(**kwargs).to(network.device)
+            resized.load_state_dict(network.state_dict())
+            return type(self)(self.name, resized, self.belief, settings, self.training)
         ours, theirs = (
             (space.shape[0], int(actions.n))
             for space, actions in (spaces_of(self.settings), spaces_of(settings))
@@ -132,19 +141,6 @@ class LearnedPolicy:
                 f"numbers for {theirs[1]} actions"
             )
         return self
-
-    def _resized(self, settings: Options) -> Self:
-        """Return the same weights for an environment of another size."""
-        network: Any = self.network
-        kwargs = {**network._get_constructor_parameters(), **reader_of(settings)}
-        kwargs["observation_space"], kwargs["action_space"] = spaces_of(settings)
-        # Weights are drawn before they are replaced; that must not change anybody's numbers.
-        with torch.random.fork_rng(devices=[]):
-            resized = type(network)(**kwargs)
-        resized.load_state_dict(network.state_dict())
-        return type(self)(
-            self.name, resized.to(network.device), self.belief, settings, self.training
-        )
 
     def predict(
         self,

@@ -424,9 +424,5 @@ class RunFolder:
         Raises:
             ValueError: if the file is damaged.
         """
-        if not self.evaluations_file.exists():
-            return []
-        try:
-            return list(read_json(self.evaluations_file)["evaluations"])
-        except (TypeError, KeyError) as error:
-            raise ValueError(f"{self.evaluations_file} is damaged: {error}") from None
+        file = self.evaluations_file
+        return list(read_json(file)["evaluations"]) if file.exists() else []

@@ -23,7 +23,7 @@ from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 from tqdm import tqdm
 
 from matchenv.agents.checkpoints import restore_newest, save_checkpoint
-from matchenv.agents.environments import PROBLEMS, evaluate, played, settings_of
+from matchenv.agents.environments import PROBLEMS, HeldOutGames, settings_of
 from matchenv.agents.learned_names import RUNS
 from matchenv.agents.policy_file import (
     LearnedPolicy,
@@ -44,7 +44,7 @@ from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.evaluation.seeds import evaluation_seed, training_seed
 from matchenv.runtime.checks import as_integer
-from matchenv.runtime.files import Arrays, folder_lock
+from matchenv.runtime.files import folder_lock
 from matchenv.runtime.object_spec import only_installed_code
 from matchenv.runtime.parallel import Engine
 
@@ -210,27 +210,6 @@ def new_model(config: RunConfig, device: str) -> BaseAlgorithm:
     return model
 
 
-def description_of(config: RunConfig) -> PolicyDescription:
-    """Return what a policy's file says of its network and of its trainings, this one the last."""
-    before = [] if config.start_from is None else load(config.start_from).training
-    values = config.hyperparameters
-    this = {
-        "algorithm": config.algorithm,
-        "seed": config.seed,
-        "games": config.timesteps,
-        "env_kwargs": config.env_kwargs,
-        **({"teacher": values["teacher"]} if "teacher" in values else {}),
-    }
-    return PolicyDescription(
-        algorithm=config.algorithm,
-        policy=values["policy"],
-        policy_kwargs=values.get("policy_kwargs", {}),
-        env_kwargs=config.env_kwargs,
-        training=[*map(dict, before), this],
-        environment=config.environment,
-    )
-
-
 def train_seeds(
     path: Path,
     config: RunConfig,
@@ -283,8 +262,7 @@ def train_seeds(
 
 
 def _train_one(job: tuple[RunFolder, RunConfig], **options: Any) -> None:
-    folder, config = job
-    start_training(folder.path, config, quiet=True, **options)
+    start_training(job[0].path, job[1], quiet=True, **options)
 
 
 class Keeper(BaseCallback):
@@ -309,8 +287,25 @@ class Keeper(BaseCallback):
     ) -> None:
         super().__init__()
         self.folder, self.config, self.evaluations, self._bar = folder, config, evaluations, bar
-        self.description = description_of(config)
-        self._rivals: dict[str, list[Arrays]] = {}
+        before = [] if config.start_from is None else load(config.start_from).training
+        values, named = config.hyperparameters, ("algorithm", "seed", "env_kwargs")
+        this = {**{name: getattr(config, name) for name in named}, "games": config.timesteps}
+        if "teacher" in values:
+            this["teacher"] = values["teacher"]
+        self.description = PolicyDescription(
+            algorithm=config.algorithm,
+            policy=values["policy"],
+            policy_kwargs=values.get("policy_kwargs", {}),
+            env_kwargs=config.env_kwargs,
+            training=[*map(dict, before), this],
+            environment=config.environment,
+        )
+        self._games = HeldOutGames(
+            config.environment,
+            config.env_kwargs,
+            config.evaluation_episodes,
+            evaluation_seed(config.seed),
+        )
         self._saved = int(bar.n)
 
     def _on_step(self) -> bool:
@@ -336,22 +331,17 @@ class Keeper(BaseCallback):
         save_policy(self.folder.policy_file, self.model.policy, self.description)
 
     def _evaluate(self) -> None:
-        config, seed = self.config, evaluation_seed(self.config.seed)
-        games = (config.environment, config.env_kwargs, config.evaluation_episodes, seed)
-        problem = PROBLEMS[config.environment]
-        if not self._rivals:
-            self._rivals = {rival: played(rival, *games) for rival in problem.rivals}
         settings, network = self.description.settings(), self.model.policy
         belief, training = getattr(settings, "belief", DEFAULT_BELIEF), network.training
-        policy = LearnedPolicy("in training", network, belief, settings)
-        result = evaluate(policy, *games, self._rivals)
+        result = self._games.evaluate(LearnedPolicy("in training", network, belief, settings))
         network.set_training_mode(training)
         best = max((each["mean_return"] for each in self.evaluations), default=-np.inf)
         if result["mean_return"] > best:
             save_policy(self.folder.best_policy_file, network, self.description)
         self.evaluations.append({"timesteps": self.model.num_timesteps, **result})
-        self.folder.write_evaluations(seed, self.evaluations)
-        self._bar.set_postfix_str(f"{problem.goal} {result[problem.goal]:+.2f}")
+        self.folder.write_evaluations(self._games.seed, self.evaluations)
+        goal = PROBLEMS[self.config.environment].goal
+        self._bar.set_postfix_str(f"{goal} {result[goal]:+.2f}")
         # Written here: the library writes recorded values at the next of its own intervals, and
         # after the last evaluation there is none.
         tags = {f"evaluation/{name}": value for name, value in result.items()}

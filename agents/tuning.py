@@ -29,7 +29,7 @@ from matchenv.agents.environments import PROBLEMS
 from matchenv.agents.policy_file import as_device
 from matchenv.agents.run_config import ABOUT_THE_RUN, ENV_KWARGS, RunConfig, RunFolder
 from matchenv.agents.training import Recorder, start_training
-from matchenv.runtime.checks import as_integer
+from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.runtime.files import folder_lock, records_csv, write_bytes
 
 SPACES = "search_spaces.yml"
@@ -54,30 +54,23 @@ def checked_space(algorithm: Algorithm, content: Mapping[str, Any]) -> dict[str,
         ValueError: for no or an unknown name, or an entry that is neither; it names it.
     """
     known = sorted((algorithm.arguments() | set(ABOUT_THE_RUN)) - set(FIXED))
-    if not content:
-        raise ValueError(f"space must name a hyperparameter of {', '.join(known)}")
     space: dict[str, BaseDistribution] = {}
-    for name, entry in content.items():
-        if name not in known:
-            raise ValueError(f"space must have names among {', '.join(known)}; got {name!r}")
+    for name, entry in content.items() or [("", None)]:
+        as_choice("space", name, known)
         try:
-            space[name] = _distribution(entry)
+            if isinstance(entry, list):
+                space[name] = CategoricalDistribution(entry)
+            elif all(float(entry[end]).is_integer() for end in ("low", "high")):
+                whole = {end: int(entry[end]) for end in ("low", "high")}
+                space[name] = IntDistribution(**{**entry, **whole})
+            else:
+                space[name] = FloatDistribution(**entry)
         except (ValueError, TypeError, KeyError) as error:
             raise ValueError(
                 f"space has a bad entry for {name}, which must be a list of choices, or low and "
                 f"high and perhaps log: {error}"
             ) from None
     return space
-
-
-def _distribution(entry: Any) -> BaseDistribution:
-    if isinstance(entry, list):
-        return CategoricalDistribution(entry)
-    ends = {name: entry[name] for name in ("low", "high")}
-    if all(float(end).is_integer() for end in ends.values()):
-        whole = {name: int(end) for name, end in ends.items()}
-        return IntDistribution(**{**entry, **whole})
-    return FloatDistribution(**entry)
 
 
 def tune_agent(

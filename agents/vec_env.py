@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import gymnasium as gym
@@ -17,6 +16,7 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices
 from matchenv.agents.environments import combinations
 from matchenv.envs.core.rendering import PICTURE_MODES
 from matchenv.evaluation.registry import ONE_PLAYER
+from matchenv.runtime.checks import as_integer
 
 # One row of these belongs to each environment; every other attribute is shared by all.
 ROW_ATTRIBUTES = ("true_skill", "games_left", "knowledge_state")
@@ -53,26 +53,25 @@ class MatchmakingVecEnv(VecEnv):
         self, num_envs: int = 1, *, environment: str = ONE_PLAYER, **env_kwargs: Any
     ) -> None:
         cells = combinations(env_kwargs)
-        counts = [num_envs]  # one combination leaves it to the environment to check the number
-        if len(cells) > 1:
-            if num_envs < len(cells):
-                raise ValueError(
-                    f"num_envs must be at least {len(cells)}, one for each combination of "
-                    f"the lists in its options, got {num_envs}"
-                )
-            counts = [len(part) for part in np.array_split(np.arange(num_envs), len(cells))]
+        if as_integer("num_envs", num_envs, 1) < len(cells):
+            raise ValueError(
+                f"num_envs must be at least {len(cells)}, one for each combination of the lists in "
+                f"its options, got {num_envs}"
+            )
+        parts = [slice(int(part[0]), int(part[-1]) + 1)
+                 for part in np.array_split(np.arange(num_envs), len(cells))]  # fmt: skip
         self.natives: list[Any] = [
-            gym.make_vec(environment, count, autoreset_mode=AutoresetMode.SAME_STEP, **cell)
-            for count, cell in zip(counts, cells, strict=True)
-        ]
-        ends = np.cumsum([0, *(native.num_envs for native in self.natives)]).tolist()
-        self._slices = [slice(*pair) for pair in pairwise(ends)]
-        self._returns = np.zeros(ends[-1])
-        self._lengths = np.zeros(ends[-1], dtype=np.int64)
+            gym.make_vec(environment, rows.stop - rows.start,
+                         autoreset_mode=AutoresetMode.SAME_STEP, **cell)
+            for rows, cell in zip(parts, cells, strict=True)
+        ]  # fmt: skip
+        self._slices = parts
+        self._returns = np.zeros(num_envs)
+        self._lengths = np.zeros(num_envs, dtype=np.int64)
         self._made_at = time.monotonic()
         self._actions: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         first = self.natives[0]
-        super().__init__(ends[-1], first.single_observation_space, first.single_action_space)
+        super().__init__(num_envs, first.single_observation_space, first.single_action_space)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(repr, self.natives))})"

@@ -22,45 +22,33 @@ from matchenv.evaluation.registry import ONE_PLAYER, QUEUE
 ZOO = dict.fromkeys(("a2c", "dqn", "trpo"), (ONE_PLAYER,)) | {"ppo": (ONE_PLAYER, QUEUE)}
 
 
-def zoo_hyperparameters(algo: str) -> dict[str, dict[str, Any]]:
-    """Return the package's YAML file in the form that rl-baselines3-zoo imports.
+def zoo_hyperparameters(algo: str, environment: str) -> dict[str, Any]:
+    """Return a section of the package's YAML file in the form that rl-baselines3-zoo imports.
 
     Counts are integers and ``policy_kwargs`` holds classes. Rates such as ``lin_2e-3`` mean the
     same there.
 
     Args:
         algo: name of the algorithm, one of ``ZOO``.
-
-    Returns:
-        The hyperparameters under the name of each environment.
+        environment: its name in Gymnasium.
     """
-    algorithm, found = algorithm_by_name(algo), {}
-    for environment in ZOO[algo]:
-        section = read_yaml(f"{algo}.yml", None, environment)
-        # The zoo takes these on its command line alone; our networks read any belief.
-        section.pop(ENV_KWARGS, None)
-        values = checked_hyperparameters(algorithm, section)
-        settings = part_of(environment, "settings")()
-        kwargs = resolved_policy_kwargs(values["policy"], values.get("policy_kwargs", {}), settings)
-        if environment == ONE_PLAYER:
-            # The reader infers the belief from the size of the observation.
-            kwargs.pop("features_extractor_kwargs", None)
-        values["policy_kwargs"] = kwargs
-        if values["policy"] not in algorithm.load_class().policy_aliases:
-            # The zoo knows the library's own names alone, and imports others from where they are.
-            kind = algorithm.policies[values["policy"]]
-            values["policy"] = f"{kind.__module__}.{kind.__name__}"
-        found[environment] = values
-    return found
+    algorithm = algorithm_by_name(algo)
+    section = read_yaml(f"{algo}.yml", None, environment)
+    # The zoo takes these on its command line alone; our networks read any belief.
+    section.pop(ENV_KWARGS, None)
+    values = checked_hyperparameters(algorithm, section)
+    settings = part_of(environment, "settings")()
+    kwargs = resolved_policy_kwargs(values["policy"], values.get("policy_kwargs", {}), settings)
+    if environment == ONE_PLAYER:
+        # The reader infers the belief from the size of the observation.
+        kwargs.pop("features_extractor_kwargs", None)
+    # The zoo knows the library's own names alone, and imports others from where they are.
+    kind = algorithm.policy_class(values["policy"])
+    return {**values, "policy_kwargs": kwargs, "policy": f"{kind.__module__}.{kind.__name__}"}
 
 
-class _Algorithm(ModuleType):
-    """The module of one algorithm, as rl-baselines3-zoo imports it."""
-
-    @property
-    def hyperparams(self) -> dict[str, dict[str, Any]]:
-        """The hyperparameters under the name of each environment."""
-        return zoo_hyperparameters(self.__name__.rpartition(".")[2])
-
-
-sys.modules |= {f"{__name__}.{algo}": _Algorithm(f"{__name__}.{algo}") for algo in ZOO}
+for _algo, _environments in ZOO.items():
+    _module = ModuleType(f"{__name__}.{_algo}")
+    vars(_module)["hyperparams"] = {each: zoo_hyperparameters(_algo, each)
+                                    for each in _environments}  # fmt: skip
+    sys.modules[_module.__name__] = _module

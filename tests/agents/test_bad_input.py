@@ -79,7 +79,7 @@ def space(message, pair):
             ["--tune", "2", "--space", "gamma=[0.9]", "--space-file", "a"],
             "space must be left out where space_file is given",
         ),
-        space("got 'gama'", "gama=[0.9]"),
+        space("space must be one of .*got 'gama'", "gama=[0.9]"),
         space("got 'n_timesteps'", "n_timesteps=[1, 2]"),
         space("bad entry for gamma", "gamma=[]"),
         space("bad entry for gamma", "gamma=0.9"),

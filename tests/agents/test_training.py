@@ -14,7 +14,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 from matchenv import MatchmakingVectorEnv, agents
 from matchenv.agents import checkpoints
 from matchenv.agents.algorithms import ALGORITHMS
-from matchenv.agents.environments import ONE_PLAYER, evaluate, played
+from matchenv.agents.environments import ONE_PLAYER, HeldOutGames
 from matchenv.agents.run_config import RunFolder
 from matchenv.agents.training import Keeper
 from matchenv.agents.vec_env import MatchmakingVecEnv
@@ -64,13 +64,13 @@ def test_run_folder_holds_everything(trained, small_config):
     assert len(list(folder.checkpoints.iterdir())) == 2
     assert list(folder.tensorboard.iterdir())
     best = max(evaluations, key=lambda each: each["mean_return"])
-    games = (ONE_PLAYER, config.env_kwargs, 4, evaluation_seed(1))
+    games = HeldOutGames(ONE_PLAYER, config.env_kwargs, 4, evaluation_seed(1))
     assert (
         evaluate_policy(agents.load(folder.path), MatchmakingVecEnv(4, **config.env_kwargs), 4)[0]
         > 0.0
     )
     for file, recorded in ((folder.best_policy_file, best), (folder.path, evaluations[-1])):
-        assert evaluate(agents.load(file), *games)["mean_return"] == recorded["mean_return"]
+        assert games.evaluate(agents.load(file))["mean_return"] == recorded["mean_return"]
 
 
 def test_a_run_is_compared_in_its_own_games(tmp_path, trained):
@@ -211,7 +211,7 @@ def test_evaluation_equals_evaluate_policy(small_config):
     env = MatchmakingVecEnv(8, **config.env_kwargs)
     env.seed(7)
     returns, _ = evaluate_policy(DrawChance(horizon=20), env, 8, return_episode_rewards=True)
-    ours = evaluate(DrawChance(horizon=20), ONE_PLAYER, config.env_kwargs, 8, 7)
+    ours = HeldOutGames(ONE_PLAYER, config.env_kwargs, 8, 7).evaluate(DrawChance(horizon=20))
     assert ours["mean_return"] == pytest.approx(np.mean(returns), rel=1e-5)
     assert ours["standard_error"] == pytest.approx(np.std(returns, ddof=1) / 8**0.5, rel=1e-4)
     assert ours["draw_density"] == pytest.approx(ours["mean_return"])
@@ -224,8 +224,7 @@ def test_the_difference_to_kg_is_of_the_same_games(belief):
     env_kwargs["belief"] = belief
     policy = DrawChance(beta=1.0, belief=belief)
     ours = totals(policy, 6, 9, **env_kwargs)
-    games = (ONE_PLAYER, env_kwargs, 6, 9)
-    found = evaluate(policy, *games, {"kg": played("kg", *games)})
+    found = HeldOutGames(ONE_PLAYER, env_kwargs, 6, 9).evaluate(policy)
     interval = stats.ttest_rel(ours, theirs).confidence_interval(0.95)
     assert found["true_q_less_kg"] == pytest.approx((ours - theirs).mean())
     assert found["true_q_less_kg_low"] == pytest.approx(interval.low)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 pytest.importorskip("yaml")
-from matchenv.agents.environments import ONE_PLAYER, evaluate, played
+from matchenv.agents.environments import ONE_PLAYER, HeldOutGames
 from matchenv.agents.run_config import RunConfig, RunFolder, configured
 from matchenv.baselines import DrawChance, KnowledgeGradient
 from matchenv.benchmarks.report import sections_of
@@ -77,9 +77,7 @@ def test_runs_evaluated_at_other_times_are_read_in_between(tmp_path):
 )
 def test_a_run_that_plays_like_a_baseline_lies_on_its_line(tmp_path, rival, policy):
     write_run(tmp_path, 7, [0.0])
-    games = ONE_PLAYER, GAMES, EPISODES, 7
-    rivals = {each: played(each, *games) for each in ("kg", "drawchance")}
-    result = evaluate(policy, *games, rivals)
+    result = HeldOutGames(ONE_PLAYER, GAMES, EPISODES, 7).evaluate(policy)
     RunFolder(tmp_path).write_evaluations(7, [{"timesteps": 0, **result}])
     runs = read_runs(runs_in(tmp_path))
     (curves,) = curves_of(runs, "true_q_less_kg").values()
