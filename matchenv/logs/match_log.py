@@ -29,8 +29,6 @@ ARRAYS = {
     "player": np.int32, "team_start": np.int64, "game_start": np.int64, "rank": np.int32,
     "time": np.int64, "weight": np.float64, "neutral": np.bool_,
 }  # fmt: skip
-# For each kind of them, the kinds that are accepted, and their name.
-KINDS = {"i": ("iu", "integers"), "f": ("iuf", "numbers"), "b": ("b", "booleans")}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -71,19 +69,22 @@ class MatchLog:
         if len(set(players)) != len(players):
             raise ValueError("players must not name anybody twice")
         object.__setattr__(self, "players", players)
-        for name, dtype in ARRAYS.items():
-            value = getattr(self, name)
-            if value is not None or name not in ("time", "weight", "neutral"):
-                object.__setattr__(self, name, _read_only(name, value, np.dtype(dtype)))
+        for name, value in self._arrays().items():
+            object.__setattr__(self, name, _read_only(name, value))
         _check_starts("team_start", self.team_start, len(self.player), 1)
         _check_starts("game_start", self.game_start, self.num_teams, 2)
         sizes = {"rank": self.num_teams, "time": self.num_games, "neutral": self.num_games,
                  "weight": len(self.player)}  # fmt: skip
-        for name, size in sizes.items():
-            array = getattr(self, name)
-            if array is not None and array.shape != (size,):
-                raise ValueError(f"{name} must have shape ({size},), got {array.shape}")
+        for name, array in self._arrays().items():
+            if name in sizes and array.shape != (sizes[name],):
+                raise ValueError(f"{name} must have shape ({sizes[name]},), got {array.shape}")
         self._check_games()
+
+    def _arrays(self) -> dict[str, Any]:
+        """Return the arrays that there are, by name."""
+        optional = ("time", "weight", "neutral")
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        return {k: each for k, each in arrays.items() if each is not None or k not in optional}
 
     def __repr__(self) -> str:
         times = "without times" if self.time is None else "with times"
@@ -140,8 +141,7 @@ class MatchLog:
     @property
     def checksum(self) -> str:
         """Checksum of the games; the players' names do not count."""
-        names = ("player", "rank", "team_start", "game_start", "time", "weight", "neutral")
-        return checksum(None, {k: getattr(self, k) for k in names if getattr(self, k) is not None})
+        return checksum(None, self._arrays())
 
     def team_sums(self, values: Floats) -> Floats:
         """Return (teams,) the sums over the members of each team of values of shape (entries,)."""
@@ -153,9 +153,7 @@ class MatchLog:
         entries = int(self.team_start[teams])
         ends = {"player": entries, "team_start": teams + 1, "game_start": games + 1, "rank": teams,
                 "time": games, "weight": entries, "neutral": games}  # fmt: skip
-        arrays = {name: getattr(self, name) for name in ends}
-        kept: Any = {k: None if each is None else each[: ends[k]] for k, each in arrays.items()}
-        return MatchLog(self.players, **kept)
+        return MatchLog(self.players, **{k: each[: ends[k]] for k, each in self._arrays().items()})
 
     def _check_games(self) -> None:
         """Check players, ranks and weights against the games."""
@@ -307,12 +305,11 @@ def _count_better(score: Integers, game_start: Integers) -> Indices:
     return (before[level] - game_start[game]).astype(np.int32)
 
 
-def _read_only(name: str, value: ArrayLike, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _read_only(name: str, value: ArrayLike) -> NDArray[Any]:
     """Return a copy as a row of the type of this array of a log."""
-    kinds, plain = KINDS[dtype.kind]
-    array = np.asarray(value)
-    if array.ndim != 1 or (array.size and array.dtype.kind not in kinds):
-        raise ValueError(f"{name} must be a row of {plain}, got {value!r}")
+    array, dtype = np.asarray(value), np.dtype(ARRAYS[name])
+    if array.ndim != 1 or (array.size and not np.can_cast(array.dtype, dtype, "same_kind")):
+        raise ValueError(f"{name} must be a row of {dtype}, got {value!r}")
     converted: NDArray[Any] = array.astype(dtype)
     if dtype.kind == "i" and (converted != array).any():
         raise ValueError(f"{name} must fit into {dtype}")
