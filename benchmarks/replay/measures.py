@@ -8,64 +8,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.logs.forecasts import draws_of_games
+from matchenv.logs.forecasts import draws_of_games, mean_over_pairs, pair_costs
 from matchenv.logs.match_log import MatchLog
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-
-def pair_costs(gap: Floats, outcome: NDArray[np.int8]) -> Floats:
-    """Return (pairs,) 0 for the right order, 1 for the wrong one or none, NaN for a draw.
-
-    Args:
-        gap: (pairs,) predicted strength of the first side minus that of the second.
-        outcome: (pairs,) +1 if the first side came out ahead, -1 if the second, 0 for a draw.
-    """
-    return np.where(outcome == 0, np.nan, np.where(np.sign(gap) == outcome, 0.0, 1.0))
+# Points of a curve in a file: one for each game would be more than anyone can look at.
+CURVE = np.linspace(0.0, 1.0, 101)
 
 
 def prediction_error(gap: Floats, outcome: NDArray[np.int8], game: Integers) -> dict[str, float]:
-    """Return the share of pairs predicted in the wrong order, and what it was counted on.
+    """Return the share of pairs predicted in the wrong order, and its standard error.
 
-    Args:
-        gap: as ``pair_costs``.
-        outcome: as ``pair_costs``.
-        game: (pairs,) the game in which each pair met.
-
-    Returns:
-        ``error`` and ``standard_error`` as ``mean_over_pairs``; ``pairs`` that did not draw;
-        ``drawn`` ones; and ``predicted_draws``, those of ``pairs`` for which no order was
-        predicted.
+    Arguments as ``pair_costs`` and ``mean_over_pairs``.
 
     Source: Herbrich, Minka, Graepel (2006), section 4.1.
     """
-    drawn = outcome == 0
     error, standard_error = mean_over_pairs(pair_costs(gap, outcome), game)
-    return {
-        "error": error,
-        "standard_error": standard_error,
-        "pairs": int(np.count_nonzero(~drawn)),
-        "drawn": int(np.count_nonzero(drawn)),
-        "predicted_draws": int(np.count_nonzero((gap == 0.0) & ~drawn)),
-    }
-
-
-def mean_over_pairs(value: Floats, game: Integers) -> tuple[float, float]:
-    """Return the mean of a value over pairs, and its standard error; NaN where none is counted.
-
-    Pairs of one game share their players, so each game counts as one observation.
-
-    Args:
-        value: (pairs,) NaN for a pair that is left out.
-        game: (pairs,) the game of each pair.
-    """
-    counted = ~np.isnan(value)
-    if not counted.any():
-        return math.nan, math.nan
-    mean = float(value[counted].mean())
-    by_game = np.bincount(game[counted], weights=value[counted] - mean)
-    return mean, float(np.sqrt(np.sum(by_game**2)) / np.count_nonzero(counted))
+    return {"error": error, "standard_error": standard_error}
 
 
 def most_even(quality: Floats, share: float) -> NDArray[np.bool_]:
@@ -90,22 +51,20 @@ def draw_curve(log: MatchLog, quality: Floats) -> dict[str, Any]:
         quality: (games,) high for a game that a system judges even.
 
     Returns:
-        ``possible``, shares of all possible draws in the games taken so far; ``found``, shares of
-        all draws found in them; the ``area`` under that curve, 0.5 for a quality without
-        information and NaN without draws; and the number of ``draws``.
+        ``possible``, shares of all possible draws in the games taken so far, at ``CURVE``;
+        ``found``, shares of all draws found in them; and the ``area`` under that curve, 0.5 for a
+        quality without information. The last two are NaN without draws.
 
     Source: Herbrich, Minka, Graepel (2006), section 4.1, 'Match Quality'.
     """
     possible, found = log.game_size - 1, draws_of_games(log)
-    draws = int(found.sum())
-    x, y, area = np.array([0.0, 1.0]), np.full(2, np.nan), math.nan
-    if draws:
-        order = np.argsort(-quality, kind="stable")
-        ends = np.append(np.flatnonzero(np.diff(quality[order])), len(order) - 1)
-        x, y = (np.append(0.0, np.cumsum(each[order])[ends] / int(each.sum()))
+    order = np.argsort(-quality, kind="stable")
+    ends = np.append(np.flatnonzero(np.diff(quality[order])), len(order) - 1)
+    with np.errstate(invalid="ignore"):
+        x, y = (np.append(0.0, np.cumsum(each[order])[ends]) / each.sum()
                 for each in (possible, found))  # fmt: skip
-        area = float(np.trapezoid(y, x))
-    return {"possible": x, "found": y, "area": area, "draws": draws}
+    found_at = np.interp(CURVE, x, y)
+    return {"possible": CURVE, "found": found_at, "area": float(np.trapezoid(y, x))}
 
 
 def win_shares(log: MatchLog) -> Floats:
@@ -126,7 +85,7 @@ def win_ratio_deviation(log: MatchLog, kept: NDArray[np.bool_]) -> dict[str, Any
 
     Returns:
         For ``games``, least numbers of games played: ``players`` with so many and the mean of
-        their ``deviation``; and the number of ``kept_games``.
+        their ``deviation``.
 
     Source: Herbrich, Minka, Graepel (2006), section 4.1, 'Win Probability'.
     """
@@ -143,5 +102,4 @@ def win_ratio_deviation(log: MatchLog, kept: NDArray[np.bool_]) -> dict[str, Any
         "games": least,
         "players": np.array([each.size for each in chosen]),
         "deviation": np.array([each.mean() for each in chosen]),
-        "kept_games": int(kept.sum()),
     }

@@ -14,9 +14,7 @@ from tqdm import tqdm
 from matchenv.benchmarks.replay.fits import locked, with_fitted
 from matchenv.benchmarks.replay.measures import (
     draw_curve,
-    mean_over_pairs,
     most_even,
-    pair_costs,
     prediction_error,
     win_ratio_deviation,
 )
@@ -27,6 +25,8 @@ from matchenv.logs.forecasts import (
     calibrations,
     constant_log_loss,
     log_losses,
+    mean_over_pairs,
+    pair_costs,
     pairs_of_sides,
 )
 from matchenv.logs.games import Model
@@ -37,8 +37,6 @@ from matchenv.runtime.checks import as_positive_share
 from matchenv.runtime.files import columns_csv, csv_bytes, json_bytes, number, write_together
 
 Content = Mapping[str, Any]
-# Points of a curve in a file: one for each game would be more than anyone can look at.
-CURVE = np.linspace(0.0, 1.0, 101)
 # Players whose ratings are shown game by game.
 TOP_PLAYERS = 4
 
@@ -83,7 +81,8 @@ def run_replay(
     Args:
         reading: the log.
         settings: all that decides the result.
-        out: folder for the files, made if need be; None to write none.
+        out: folder for the files, made if need be; None to write none. ``ratings.csv`` is by the
+            first system that has deviations.
         quiet: no progress bar.
 
     Returns:
@@ -122,27 +121,20 @@ def run_replay(
             "systems": measures(log, pairs, judged, settings),
         }
         if out is not None:
-            files = _files(reading, content, judged)
+            # Plotting is slow to load.
+            from matchenv.benchmarks.report.replay import replay_page
+
+            files = {
+                "report.html": replay_page(content, reading.file_name).encode(),
+                "bad_rows.csv": csv_bytes(("line", "reason", "detail"), reading.bad_rows),
+                "table.txt": f"{reading_text(reading)}\n\n{report_text(content)}\n".encode(),
+                "report.json": json_bytes(content, checked=True),
+            }
+            replays = (each.replay for each in judged.values())
+            if first := next((each for each in replays if (each.sigma > 0.0).all()), None):
+                files["ratings.csv"] = columns_csv(ratings_table(log, first))
             write_together((out / name, file) for name, file in files.items())
     return content
-
-
-def _files(
-    reading: Reading, content: dict[str, Any], judged: Mapping[str, Judgement]
-) -> dict[str, bytes]:
-    """Return all files; ``ratings.csv`` is by the first system that has deviations."""
-    # Plotting is slow to load, and not needed without a folder to write to.
-    from matchenv.benchmarks.report.replay import replay_page
-
-    files = {
-        "report.html": replay_page(content, content["log"]["file"]).encode(),
-        "bad_rows.csv": csv_bytes(("line", "reason", "detail"), reading.bad_rows),
-        "table.txt": f"{reading_text(reading)}\n\n{report_text(content)}\n".encode(),
-        "report.json": json_bytes(content, checked=True),
-    }
-    for replay in [each.replay for each in judged.values() if (each.replay.sigma > 0.0).all()][:1]:
-        files["ratings.csv"] = columns_csv(ratings_table(reading.log, replay))
-    return files
 
 
 def measures(
@@ -162,9 +154,7 @@ def measures(
 
     def of_system(judgement: Judgement) -> dict[str, Any]:
         gap, quality, stated = judgement.gap, judgement.quality, judgement.log_probability
-        curve = draw_curve(log, quality)
-        thinned = np.interp(CURVE, curve["possible"], curve["found"])
-        threshold = float(quality[most_even(quality, settings.fair_share)].min())
+        fair = quality >= quality[most_even(quality, settings.fair_share)].min()
         calibrated = calibrations(stated, outcome)
         return {
             "error": prediction_error(gap, outcome, game),
@@ -173,9 +163,8 @@ def measures(
                 name: prediction_error(gap[chosen], outcome[chosen], game[chosen])
                 for name, chosen in even.items()
             },
-            "draws": curve | {"possible": CURVE, "found": thinned},
-            "fairness": win_ratio_deviation(log, quality >= threshold),
-            "threshold": threshold,
+            "draws": draw_curve(log, quality),
+            "fairness": win_ratio_deviation(log, fair),
             "log_loss": float(log_losses(stated, outcome).mean()),
             "wins": calibrated["wins"],
             "draw_forecasts": calibrated["draws"],
@@ -198,9 +187,6 @@ def measure_rows(content: Content) -> dict[str, list[str]]:
         "prediction error": [_percent(s["error"]["error"]) for s in found],
         "  standard error": [_percent(s["error"]["standard_error"]) for s in found],
         "  minus the first system's, points": ["-", *(_points(*s["excess"]) for s in found[1:])],
-        "  pairs counted": [str(s["error"]["pairs"]) for s in found],
-        "  pairs drawn": [str(s["error"]["drawn"]) for s in found],
-        "  predicted draws": [str(s["error"]["predicted_draws"]) for s in found],
     }
     for name in systems:
         label = f"error, most even {100.0 * share:g} % by {name}"

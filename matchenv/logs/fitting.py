@@ -16,6 +16,8 @@ from matchenv.logs.forecasts import (
     calibrations,
     gaussian_log_probabilities,
     log_losses,
+    mean_over_pairs,
+    pair_costs,
     pairs_of_sides,
     share_of_draws,
 )
@@ -40,11 +42,8 @@ TOGETHER = 0.95
 BLOCKS = 40
 # Below this share of the largest curvature the likelihood counts as flat in a direction.
 FLAT = 1e-6
-SCALES: dict[str, tuple[Callable[[float], Any], Callable[[float], Any]]] = {
-    "log": (np.log, np.exp),
-    "logit": (logit, expit),
-    "plain": (float, float),
-}
+Scale = tuple[Callable[[float], Any], Callable[[float], Any]]  # to it and back
+LOG, LOGIT, PLAIN = (np.log, np.exp), (logit, expit), (float, float)
 
 
 @dataclass(frozen=True)
@@ -134,9 +133,23 @@ def fit(log: MatchLog, *, train_share: float = TRAIN_SHARE, quiet: bool = True) 
     def losses(values: Values) -> Floats:
         return log_losses(_forecast(train, pairs, values), pairs.outcome)
 
-    values, evaluations, converged = _search(
-        lambda values: float(losses(values).mean()), parameters, quiet
-    )
+    from scipy.optimize import minimize  # slow to load, and not needed for a replay
+
+    scale = np.array([each.step for each in parameters])
+    places = [list(map(each.to_scale, (each.start, each.low, each.high))) for each in parameters]
+    start, low, high = np.array(places).T / scale
+    with tqdm(desc="fit", unit="replay", disable=quiet, total=None) as bar:
+
+        def loss_at(place: Floats) -> float:
+            bar.update()
+            return float(losses(_values_at(parameters, place * scale)).mean())
+
+        result = minimize(
+            loss_at, start, method="COBYQA", bounds=np.column_stack((low, high)),
+            options={"initial_tr_radius": 1.0, "final_tr_radius": PRECISION,
+                     "maxfev": MOST_EVALUATIONS},
+        )  # fmt: skip
+    values = _values_at(parameters, np.asarray(result.x) * scale)
     intervals, notes = _intervals(
         lambda values: np.bincount(pairs.game, losses(values), train.num_games).astype(float),
         parameters, values,
@@ -148,8 +161,8 @@ def fit(log: MatchLog, *, train_share: float = TRAIN_SHARE, quiet: bool = True) 
         parameters=values,
         intervals=intervals,
         **_judged(log, train.num_games, before, values),
-        evaluations=evaluations,
-        converged=converged,
+        evaluations=int(result.nfev),
+        converged=bool(result.success),
         notes=tuple(notes),
     )
 
@@ -159,7 +172,7 @@ class Parameter:
     """One parameter of the model."""
 
     name: str  # of the argument of ``replay_trueskill``
-    scale: str  # in which the search moves and intervals are made, of ``SCALES``
+    scale: Scale  # in which the search moves and intervals are made
     low: float  # the smallest value of the search
     high: float  # the largest
     start: float  # where the search starts
@@ -168,11 +181,11 @@ class Parameter:
 
     def to_scale(self, value: float) -> float:
         """Return the value on the scale of the search."""
-        return float(SCALES[self.scale][0](value))
+        return float(self.scale[0](value))
 
     def from_scale(self, place: float) -> float:
         """Return the value at a place of the search, within the range."""
-        return float(np.clip(SCALES[self.scale][1](place), self.low, self.high))
+        return float(np.clip(self.scale[1](place), self.low, self.high))
 
     def at_boundary(self, value: float) -> bool:
         """Return whether a value is at an end of the range, or nearly."""
@@ -192,16 +205,16 @@ def parameters_of(log: MatchLog) -> tuple[list[Parameter], dict[str, str]]:
     elif log.game_size.max() > 2:
         at_home = "some games have more than two sides"
     found = {
-        Parameter("beta", "log", 0.02 * SIGMA, 20.0 * SIGMA, BETA, 0.4, BETA): "",
-        Parameter("tau", "log", 1e-4 * SIGMA, SIGMA, TAU, 1.0, TAU): "",
-        Parameter("draw_probability", "logit", 1e-4, 0.95, share, 0.3, share): (
+        Parameter("beta", LOG, 0.02 * SIGMA, 20.0 * SIGMA, BETA, 0.4, BETA): "",
+        Parameter("tau", LOG, 1e-4 * SIGMA, SIGMA, TAU, 1.0, TAU): "",
+        Parameter("draw_probability", LOGIT, 1e-4, 0.95, share, 0.3, share): (
             "" if draws > 0.0 else "no game was drawn"
         ),
-        Parameter("time_drift", "log", 1e-5 * SIGMA, SIGMA, 2e-3 * SIGMA, 1.5, 0.0): (
+        Parameter("time_drift", LOG, 1e-5 * SIGMA, SIGMA, 2e-3 * SIGMA, 1.5, 0.0): (
             "" if timed else "the log has no times"
         ),
-        Parameter("advantage", "plain", -3.0 * SIGMA, 3.0 * SIGMA, 0.0, 0.1 * SIGMA, 0.0): at_home,
-        Parameter("team_exponent", "plain", 0.0, 2.0, 0.5, 0.3, 0.0): (
+        Parameter("advantage", PLAIN, -3.0 * SIGMA, 3.0 * SIGMA, 0.0, 0.1 * SIGMA, 0.0): at_home,
+        Parameter("team_exponent", PLAIN, 0.0, 2.0, 0.5, 0.3, 0.0): (
             "" if uneven else "all sides of a game have as many players"
         ),
     }
@@ -212,30 +225,6 @@ def parameters_of(log: MatchLog) -> tuple[list[Parameter], dict[str, str]]:
 def _values_at(parameters: Sequence[Parameter], place: Floats) -> dict[str, float]:
     """Return the parameters by name at a place on their scales."""
     return {each.name: each.from_scale(float(x)) for each, x in zip(parameters, place, strict=True)}
-
-
-def _search(
-    loss: Callable[[Values], float], parameters: list[Parameter], quiet: bool
-) -> tuple[dict[str, float], int, bool]:
-    """Minimise the loss; return the parameters, the evaluations, and whether it converged."""
-    from scipy.optimize import minimize  # slow to load, and not needed for a replay
-
-    scale = np.array([each.step for each in parameters])
-    places = [list(map(each.to_scale, (each.start, each.low, each.high))) for each in parameters]
-    start, low, high = np.array(places).T / scale
-    with tqdm(desc="fit", unit="replay", disable=quiet, total=None) as bar:
-
-        def loss_at(place: Floats) -> float:
-            bar.update()
-            return loss(_values_at(parameters, place * scale))
-
-        result = minimize(
-            loss_at, start, method="COBYQA", bounds=np.column_stack((low, high)),
-            options={"initial_tr_radius": 1.0, "final_tr_radius": PRECISION,
-                     "maxfev": MOST_EVALUATIONS},
-        )  # fmt: skip
-    values = _values_at(parameters, np.asarray(result.x) * scale)
-    return values, int(result.nfev), bool(result.success)
 
 
 def _forecast(log: MatchLog, pairs: Pairs, values: Values) -> Floats:
@@ -305,6 +294,11 @@ def _judged(log: MatchLog, train_games: int, before: Values, values: Values) -> 
 
     draws = bool((rest.outcome == 0).any())
     calibrated = calibrations(fitted, rest.outcome)
+
+    def error(forecast: Floats) -> float:
+        costs = pair_costs(forecast[:, 0] - forecast[:, 2], rest.outcome)
+        return mean_over_pairs(costs, rest.game)[0]
+
     return {
         "log_loss": float(losses.mean()),
         "log_loss_interval": interval(losses),
@@ -313,20 +307,13 @@ def _judged(log: MatchLog, train_games: int, before: Values, values: Values) -> 
         "log_loss_by_side": float(by_side.mean()),
         "log_loss_default": float(log_losses(default, rest.outcome).mean()),
         "gain": (float((even - losses).mean()), *interval(even - losses)),
-        "prediction_error": _error(fitted, rest),
-        "prediction_error_default": _error(default, rest),
+        "prediction_error": error(fitted),
+        "prediction_error_default": error(default),
         "calibration_wins": calibrated["wins"]["error"],
         "calibration_draws": calibrated["draws"]["error"] if draws else None,
         "games": log.num_games,
         "train_games": train_games,
     }
-
-
-def _error(log_probability: Floats, pairs: Pairs) -> float:
-    """Return the share of the pairs without a draw that the stronger side lost."""
-    decided = pairs.outcome != 0
-    ahead = np.sign(log_probability[:, 0] - log_probability[:, 2])
-    return float((ahead != pairs.outcome)[decided].mean()) if decided.any() else float("nan")
 
 
 def blocks_of(games: int) -> NDArray[np.int64]:

@@ -6,6 +6,7 @@ alone: log probabilities have shape (pairs, 3), for a win, a draw and a loss of 
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,6 +117,33 @@ def log_losses(log_probability: Floats, outcome: Outcomes) -> Floats:
     return losses
 
 
+def pair_costs(gap: Floats, outcome: Outcomes) -> Floats:
+    """Return (pairs,) 0 for the right order, 1 for the wrong one or none, NaN for a draw.
+
+    Args:
+        gap: (pairs,) predicted strength of the first side minus that of the second.
+        outcome: (pairs,) +1 if the first side came out ahead, -1 if the second, 0 for a draw.
+    """
+    return np.where(outcome == 0, np.nan, np.where(np.sign(gap) == outcome, 0.0, 1.0))
+
+
+def mean_over_pairs(value: Floats, game: Integers) -> tuple[float, float]:
+    """Return the mean of a value over pairs, and its standard error; NaN where none is counted.
+
+    Pairs of one game share their players, so each game counts as one observation.
+
+    Args:
+        value: (pairs,) NaN for a pair that is left out.
+        game: (pairs,) the game of each pair.
+    """
+    counted = ~np.isnan(value)
+    if not counted.any():
+        return math.nan, math.nan
+    mean = float(value[counted].mean())
+    by_game = np.bincount(game[counted], weights=value[counted] - mean)
+    return mean, float(np.sqrt(np.sum(by_game**2)) / np.count_nonzero(counted))
+
+
 def constant_log_loss(outcome: Outcomes) -> float:
     """Return the log loss of a forecast that knows only the share of draws in the log.
 
@@ -127,24 +155,25 @@ def constant_log_loss(outcome: Outcomes) -> float:
     return -sum(p * np.log(q) for p, q in ((draw, draw), (1.0 - draw, win)) if p > 0.0)
 
 
-def calibration(probability: Floats, happened: NDArray[np.bool_], edges: Floats) -> dict[str, Any]:
+def calibration(probability: Floats, happened: NDArray[np.bool_], largest: float) -> dict[str, Any]:
     """Compare stated probabilities with what happened, in bins of the stated one.
 
     Args:
-        probability: (forecasts,), stated, between the first and the last edge.
+        probability: (forecasts,), stated.
         happened: (forecasts,), whether it came true.
-        edges: (bins + 1,), rising; each bin holds its lower edge, the last one both.
+        largest: where the last of ``BINS`` bins of equal width ends; each holds its lower edge,
+            the last one both.
 
     Returns:
         The ``edges``; of each bin the ``count`` of forecasts, their mean ``stated`` and the share
         ``observed`` that came true, NaN for an empty bin; and the ``error``, the mean of
-        |stated - observed| over forecasts, NaN if there are none.
+        |stated - observed| over forecasts.
     """
-    bins = len(edges) - 1
-    place = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, bins - 1)
-    count = np.bincount(place, minlength=bins)
+    edges = np.linspace(0.0, largest, BINS + 1)
+    place = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, BINS - 1)
+    count = np.bincount(place, minlength=BINS)
     with np.errstate(invalid="ignore"):
-        stated, observed = (np.bincount(place, each, bins) / count
+        stated, observed = (np.bincount(place, each, BINS) / count
                             for each in (probability, happened))  # fmt: skip
         filled = count > 0
         error = np.dot(np.abs(stated - observed)[filled], count[filled]) / np.float64(count.sum())
@@ -155,14 +184,12 @@ def calibration(probability: Floats, happened: NDArray[np.bool_], edges: Floats)
 def calibrations(log_probability: Floats, outcome: Outcomes) -> dict[str, Any]:
     """Return the ``calibration`` of the probabilities of wins and of draws, as ``wins``, ``draws``.
 
-    Wins are in bins of equal width on [0, 1], each pair seen from both of its sides; draws in bins
-    from 0 to the largest probability stated. Arguments as ``log_losses``.
+    Each pair's win is seen from both of its sides. The bins of draws end at the largest probability
+    stated. Arguments as ``log_losses``.
     """
     win, draw, loss = np.exp(log_probability.T)
-    largest = float(draw.max(initial=0.0)) or 1.0
     won = np.concatenate((outcome == 1, outcome == -1))
-    edges = np.linspace(0.0, 1.0, BINS + 1)
     return {
-        "wins": calibration(np.concatenate((win, loss)), won, edges),
-        "draws": calibration(draw, outcome == 0, np.linspace(0.0, largest, BINS + 1)),
+        "wins": calibration(np.concatenate((win, loss)), won, 1.0),
+        "draws": calibration(draw, outcome == 0, float(draw.max(initial=0.0)) or 1.0),
     }

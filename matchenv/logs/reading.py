@@ -140,12 +140,10 @@ def read_log(path: str | os.PathLike[str], settings: ReadingSettings | None = No
 
     settings, file = settings or ReadingSettings(), Path(path)
     table = read_table(file, settings.encoding, settings.max_megabytes)
-    names, notes = find_columns(table.header, settings.columns)
-    if table.delimiter != ",":
-        notes.append(f"columns are separated by {table.delimiter!r}")
-    columns = {role: table.column(name) for role, name in names.items()}
+    names, notes = find_columns(list(table.columns), settings.columns)
+    columns = {role: table.columns[name] for role, name in names.items()}
     log, games, time_format, more = whole_games(columns, 2, table.bad, settings.time_format)
-    rated, bad, rows = log.num_games, len(table.bad), len(table.rows)
+    rated, bad, rows = log.num_games, len(table.bad), len(next(iter(columns.values())))
     found = Reading(
         log=log,
         file_name=file.name,

@@ -49,10 +49,7 @@ TIME_FORMATS = {
 
 
 def whole_games(
-    columns: Mapping[str, Sequence[str]],
-    begin: int,
-    bad: BadRows,
-    time_format: str | None = None,
+    columns: Mapping[str, Sequence[str]], begin: int, bad: BadRows, time_format: str | None = None
 ) -> tuple[MatchLog, int, str | None, list[str]]:
     """Return the games without a bad row, in order of play.
 
@@ -79,9 +76,7 @@ def whole_games(
         ], join="inner").sort_index(kind="stable")  # fmt: skip
     split, notes = ~texts.index.isin(list(bad)), list[str]()
     rows, used = _values(texts, bad, time_format)
-    rows["run"] = (
-        rows["game"] != rows["game"].shift()
-    ).cumsum()  # rows of a game that stand together
+    rows["run"] = (rows["game"] != rows["game"].shift()).cumsum()  # rows that stand together
     sound = _without(rows, bad)
     alone = pd.Series(np.arange(len(sound)), sound.index, dtype=object)
     sides = [sound["game"], sound["team"].where(sound["team"].notna(), alone)]
@@ -115,8 +110,10 @@ def _values(
             found = lower.map(TRUTH)
         elif role == "time":
             found, used = read_times(written, time_format)
-        else:
+        elif role == "result":
             found = _numbers(lower.map(lambda text: WORDS.get(text, text)), role)
+        else:
+            found = _numbers(written, role)
         values[columns.get(role, role)] = found
         if role != "team":
             _add(bad, found.isna() & missing, f"missing {role}")

@@ -48,23 +48,15 @@ class TextTable(NamedTuple):
     """The lines of a file.
 
     Attributes:
-        delimiter: what separates its columns.
-        header: names of the columns, without blanks around them.
-        rows: fields of each line, from line 2 on.
+        columns: texts of line 2 and the following, blank where a row is too short, by the names in
+            the header without blanks around them.
         bad: by line number, what is wrong with lines that do not fit the header.
         sha256: of the file's bytes, unpacked.
     """
 
-    delimiter: str
-    header: list[str]
-    rows: list[list[str]]
+    columns: dict[str, list[str]]
     bad: dict[int, BadRow]
     sha256: str
-
-    def column(self, name: str) -> list[str]:
-        """Return the texts of a column, blank where a row is too short for it."""
-        place = self.header.index(name)
-        return [row[place] if place < len(row) else "" for row in self.rows]
 
 
 def read_table(
@@ -116,7 +108,9 @@ def read_table(
         if problem:
             bad[number] = BadRow(number, problem, detail)
         rows.append(fields)
-    return TextTable(delimiter, header, rows, bad, hashlib.sha256(data).hexdigest())
+    columns = {name: [row[place] if place < len(row) else "" for row in rows]
+               for place, name in enumerate(header)}  # fmt: skip
+    return TextTable(columns, bad, hashlib.sha256(data).hexdigest())
 
 
 def _fields(line: str, delimiter: str) -> list[str]:
@@ -163,15 +157,15 @@ def read_ratings(
         table = read_table(path)
     except BadLogError as error:
         raise ValueError(f"{kind} must be a readable file of ratings: {error}") from None
-    names = {name.lower(): name for name in table.header}
-    if missing := [name for name in (*texts, *numbers) if name not in names]:
+    columns: dict[str, list[Any]] = {name.lower(): each for name, each in table.columns.items()}
+    if missing := [name for name in (*texts, *numbers) if name not in columns]:
         raise ValueError(
             f"{kind} must have columns {', '.join((*texts, *numbers))}: {path} has no "
-            f"{' and no '.join(missing)} in line 1, {', '.join(table.header)}"
+            f"{' and no '.join(missing)} in line 1, {', '.join(table.columns)}"
         )
-    if not table.rows:
+    found = {name: columns[name] for name in (*texts, *numbers)}
+    if not found[numbers[0]]:
         raise ValueError(f"{kind} must hold at least one player, got none in {path}")
-    found: dict[str, list[Any]] = {name: table.column(names[name]) for name in (*texts, *numbers)}
     bad = {line: row.reason for line, row in table.bad.items()}
     for name in numbers:
         for row, text in enumerate(found[name]):

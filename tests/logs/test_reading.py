@@ -125,31 +125,30 @@ def test_ranks_and_times_in_nanoseconds_keep_their_order(tmp_path: Path) -> None
     assert log.time.tolist() == [t - 1, t]
 
 
-def test_weights_are_as_written_or_shares_of_the_longest_time(tmp_path: Path) -> None:
-    rows = "1,r,a,1,30\n1,r,b,1,0\n1,b,c,4,15\n2,r,a,1,8\n2,b,c,2,8\n"
-    for name, columns, expected in (
-        ("time_played", (), [1.0, 0.0, 0.5, 1.0, 1.0]),
-        ("kg", ("weight=kg",), [30.0, 0.0, 15.0, 8.0, 8.0]),
-        ("weight", (), None),  # a column that happens to be called so is not taken for it
-    ):
-        weight = read(
-            tmp_path, f"game,team,player,score,{name}\n{rows}", columns=columns
-        ).log.weight
-        assert expected == (None if weight is None else weight.tolist())
+ROLES = "1,r,a,1,30\n1,r,b,1,0\n1,b,c,4,15\n2,r,a,1,8\n2,b,c,2,8\n"
+WEIGHED = "game,team,player,score,{}\n" + ROLES
+SIDES = "home,away,home_score,away_score,neutral_ground\nA,B,1,0,t\nB,A,1,0,FALSE\n"
 
 
-def test_neutral_ground_in_both_forms(tmp_path: Path) -> None:
-    for text in (
-        "game,player,score,neutral\n1,a,1,yes\n1,b,0,TRUE\n2,a,1,0\n2,b,0,\n",
-        "home,away,home_score,away_score,neutral_ground\nA,B,1,0,t\nB,A,1,0,FALSE\n",
-    ):
-        assert np.array_equal(read(tmp_path, text).log.neutral, [True, False])  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "iso8859-2"])
-def test_other_encodings(tmp_path: Path, encoding: str) -> None:
-    data = "game,player,score\n1,Zoé,2\n1,Łukasz,1\n".encode(encoding)
-    assert list(read(tmp_path, data, encoding=encoding).log.players) == ["Zoé", "Łukasz"]
+@pytest.mark.parametrize(
+    ("text", "settings", "name", "expected"),
+    [
+        (WEIGHED.format("time_played"), {}, "weight", [1.0, 0.0, 0.5, 1.0, 1.0]),
+        (WEIGHED.format("kg"), {"columns": ["weight=kg"]}, "weight", [30.0, 0.0, 15.0, 8.0, 8.0]),
+        # A column that happens to be called so is not taken for it.
+        (WEIGHED.format("weight"), {}, "weight", None),
+        ("game,player,score,neutral\n1,a,1,yes\n1,b,0,TRUE\n2,a,1,0\n2,b,0,\n", {}, "neutral",
+         [True, False]),
+        (SIDES, {}, "neutral", [True, False]),
+        *(("game,player,score\n1,Zoé,2\n1,Łukasz,1\n".encode(encoding), {"encoding": encoding},
+           "players", ["Zoé", "Łukasz"]) for encoding in ("utf-8", "utf-16", "iso8859-2")),
+    ],
+)  # fmt: skip
+def test_weights_neutral_ground_and_names_in_any_encoding(
+    tmp_path: Path, text: str, settings: Any, name: str, expected: list[Any] | None
+) -> None:
+    found = getattr(read(tmp_path, text, **settings).log, name)
+    assert expected == (None if found is None else list(found))
 
 
 def test_every_fault_has_its_line_and_all_rows_are_accounted_for() -> None:
@@ -180,32 +179,29 @@ def test_every_fault_has_its_line_and_all_rows_are_accounted_for() -> None:
         assert f"line {line}: " in str(error.value)
 
 
-GOOD = "".join(f"9{g},{p},{s},5,1\n" for g in range(9) for p, s in (("a", 1), ("b", 0)))
+GOOD = "".join(f"9{g},,{p},{s},5,1\n" for g in range(9) for p, s in (("a", 1), ("b", 0)))
+FAULTS = {
+    **{f"1,,a,{score},1,1\n1,,b,1,1,1\n": (2, "unreadable score")
+       for score in ("inf", "NaN", "1_0", "1e300", "win", "0x1", "1 2", '"1,500"')},
+    **{f"1,,a,{score},1,1\n1,,b,1,1,1\n": (2, "missing score")
+       for score in ("", " ", "NA", "n/a", "null", "None")},
+    **{f"1,,a,1,{minutes},1\n1,,b,1,1,1\n": (2, "unreadable time_played")
+       for minutes in ("-1", "1e30", "nan", "x")},
+    "1,,a,1,0,1\n1,,b,0,0,1\n": (2, "side whose weights are all 0"),
+    "1,,a,1,2,1\n1,,b,0,2,0\n": (2, "game both on neutral ground and not"),
+    "1,,a,1,2,maybe\n1,,b,0,2,1\n": (2, "unreadable neutral"),
+    "1,,a,1,1,1\n1,,b\udcff,1,1,1\n": (3, "broken encoding"),
+    "1,,a,\x001,1,1\n1,,b,1,1,1\n": (2, "broken encoding"),
+    f"1,,{'x' * 100_001},1,1,1\n1,,b,1,1,1\n": (2, "line too long"),
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("rows", "expected"),
-    [
-        *((f"1,a,{score},1,1\n1,b,1,1,1\n", [(2, "unreadable score")])
-          for score in ("inf", "NaN", "1_0", "1e300", "x", "0x1", "1 2", '"1,500"')),
-        *((f"1,a,{score},1,1\n1,b,1,1,1\n", [(2, "missing score")])
-          for score in ("", " ", "NA", "n/a", "null", "None")),
-        *((f"1,a,1,{minutes},1\n1,b,1,1,1\n", [(2, "unreadable time_played")])
-          for minutes in ("-1", "1e30", "nan", "x")),
-        ("1,a,1,0,1\n1,b,0,0,1\n", [(2, "side whose weights are all 0")]),
-        ("1,a,1,2,1\n1,b,0,2,0\n", [(2, "game both on neutral ground and not")]),
-        ("1,a,1,2,maybe\n1,b,0,2,1\n", [(2, "unreadable neutral")]),
-        ("1,a,1,1,1\n1,b\udcff,1,1,1\n", [(3, "broken encoding")]),
-        ("1,a,\x001,1,1\n1,b,1,1,1\n", [(2, "broken encoding")]),
-        (f"1,{'x' * 100_001},1,1,1\n1,b,1,1,1\n", [(2, "line too long")]),
-    ],
-)  # fmt: skip
-def test_bad_rows_cost_their_game_alone(tmp_path: Path, rows: str, expected: Any) -> None:
-    text = f"game,player,score,time_played,neutral\n{rows}{GOOD}"
+@pytest.mark.parametrize("rows", FAULTS)
+def test_bad_rows_cost_their_game_alone(tmp_path: Path, rows: str) -> None:
+    text = f"game,team,player,score,time_played,neutral\n{rows}{GOOD}"
     reading = read(tmp_path, text.encode(errors="surrogateescape"))
-    assert faults(reading) == expected
-    assert (reading.log.num_games, reading.games) == (9, 10)
-    assert reading.rows_left_out == 1
+    assert faults(reading) == [FAULTS[rows]]
+    assert (reading.log.num_games, reading.games, reading.rows_left_out) == (9, 10, 1)
 
 
 @pytest.mark.parametrize("kind", ["rank", "result", "team_score"])

@@ -125,7 +125,7 @@ GOOD = {
         ({"players": ["a", "b", "b"]}, "players"),
         ({"player": [0, 1, 2, 3]}, "index into the 3 players, got 3 at entry 3"),
         ({"player": [0, 1, 2, 2]}, "twice in one game, as in game 1"),
-        ({"player": [0.5, 1, 2, 0]}, "player must be a row of integers"),
+        ({"player": [0.5, 1, 2, 0]}, "player must be a row of int32"),
         ({"team_start": [0, 1, 2, 3, 5]}, "team_start"),
         ({"team_start": [0, 1, 1, 3, 4]}, "team_start must leave each part at least 1"),
         ({"team_start": [0, 2, 1, 3, 4]}, "team_start must leave"),
