@@ -22,7 +22,7 @@ from matchenv.benchmarks.study.figures import LABELS
 from matchenv.benchmarks.study.settings import DRAW
 from matchenv.envs import part_of
 from matchenv.evaluation.estimates import Estimate, Record, recorded
-from matchenv.evaluation.protocols import HIGH_END, LOW_END, Protocol, Shown
+from matchenv.evaluation.protocols import LOW_END, Protocol, Shown
 from matchenv.evaluation.rollout import ALL
 from matchenv.evaluation.tables import Column
 from matchenv.runtime.files import number, read_json
@@ -147,58 +147,44 @@ def tune_section(folder: Path) -> Section:
 def bound_section(folder: Path) -> Section:
     """Return the section of ``matchenv limits``."""
     found = json_of(folder / "bound.json")
-    rows = [
-        Record({"cell": cell.title, **policy, "bound": cell.bound, HIGH_END: cell.oracle})
-        for cell in found.cells
-        for policy in cell.policies
-    ]
-    totals = [
-        (name or row.policy, row.cell, row[key])
-        for name, key in (("bound", "bound"), (HIGH_END, HIGH_END), ("", "true_q"))
-        for row in rows
-    ]
-    room = [(row.policy, row.cell, row.room) for row in rows]
-    return Section(
-        title=f"bound: {folder.name}",
-        lead=(
-            f"What no policy can exceed, from {found.episodes:,} sample paths of each cell, "
-            "beside policies on the same instances. Room is the bound minus the true q of a "
-            f"policy; shares are of the distance from {LOW_END} to the bound and the oracle."
-        ),
-        settings={"seed": found.seed, "depth": found.depth, **found.environment},
-        versions=found.versions,
-        blocks=[
-            Block("The bound above the policies", points("true q of an episode", totals)),
-            pivot("The bound minus true q", "cell", room, 1),
-            Block("Room below the bound", texts_of(pd.DataFrame(rows), 2)),
-        ],
+    rows = [Record(cell, **each) for cell in found.cells for each in cell.pop("policies")]
+    lead = (
+        "What no policy can exceed, beside policies on the same instances. Room is the bound minus "
+        f"the true q of a policy; shares are of the distance from {LOW_END} to bound and oracle."
     )
+    settings = {name: found[name] for name in ("episodes", "seed", "depth")} | found.environment
+    return _limits(f"bound: {folder.name}", lead, settings, found.versions, rows, "room")
 
 
 def optimum_section(folder: Path) -> Section:
     """Return the section of ``matchenv limits optimum``."""
     found = json_of(folder / "optimum.json")
-    first = found.problems[0]
-    sizes = {f"{each.num_opponents} opponents, {each.horizon} games": each
-             for each in found.problems}  # fmt: skip
-    gaps = [(loss.policy, size, loss.gap) for size, each in sizes.items() for loss in each.losses
-            if loss.policy != OPTIMUM]  # fmt: skip
-    what = "believed q minus the optimum's"
-    return Section(
-        title=f"optimum: {folder.name}",
-        lead=(
-            f"The exact optimum under the belief, and what policies lose, on "
-            f"{first.episodes:,} instances of each size."
-        ),
-        settings={name: first[name] for name in ("seed", "truths", "rank", "beta", "draw_margin")},
-        versions=found.versions,
-        blocks=[
-            Block("Below the optimum", points(what, gaps)),
-            pivot(what.capitalize(), "size", gaps, 4),
-            *(Block(f"{size}, {each.belief} belief", texts_of(pd.DataFrame(each.losses), 4))
-              for size, each in sizes.items()),
-        ],
-    )  # fmt: skip
+    rows = [
+        Record({"title": f"{each.num_opponents} opponents, {each.horizon} games", **loss})
+        for each in found.problems for loss in each.losses if loss.policy != OPTIMUM
+    ]  # fmt: skip
+    lead = (
+        "The exact optimum under the belief, and what policies lose: gap is the believed q minus "
+        "that of the optimum."
+    )
+    settings = {name: each for name, each in found.problems[0].items() if name != "losses"}
+    return _limits(f"optimum: {folder.name}", lead, settings, found.versions, rows, "gap")
+
+
+def _limits(
+    title: str, lead: str, settings: Any, versions: Any, rows: list[Record], shown: str
+) -> Section:
+    """Return the section of rows with a ``title`` and a ``policy``; one estimate is shown first."""
+    values, what = (
+        [(row.policy, row.title, row[shown]) for row in rows],
+        f"{shown}, in q of an episode",
+    )
+    blocks = [
+        Block(shown.capitalize(), points(what, values)),
+        pivot(shown.capitalize(), "cell", values, 3),
+        Block("All numbers", texts_of(pd.DataFrame(rows), 3)),
+    ]
+    return Section(title, lead, settings, blocks, versions)
 
 
 def study_section(folder: Path) -> Section:
