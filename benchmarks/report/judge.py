@@ -29,31 +29,16 @@ def judge_section(folder: Path) -> Section:
 
 
 def _section(found: Record, name: str) -> Section:
-    evenness, against, ours = found.evenness, found.against, found.ours
     groups = [
         (label, TITLES[each.group], each[key])
         for label, key in (("believed", "believed"), ("in hindsight", "hindsight"))
-        for each in evenness.groups
+        for each in found.evenness.groups
     ]
-    strangers = (number(evenness.strangers), "sides that meet at random")
+    strangers = (number(found.evenness.strangers), "sides that meet at random")
+    matchers = [(each.policy, [each.wait.mean], [each.quality.mean]) for each in found.contests]
     front = new_figure(
         "difference in mean wait, in minutes", "difference in true match quality",
-        [(against, [0.0], [0.0]),
-         *((each.policy, [each.wait.mean], [each.quality.mean]) for each in found.contests)],
-        "markers",
-    )  # fmt: skip
-    payers = points(
-        "difference in true match quality",
-        [(ours, TITLES[each.group], each.quality) for each in found.who_pays],
-        x="players",
-        level=(0.0, against),
-    )
-    figures = (
-        Block("Games by who played them", points("match quality", groups, x="players",
-                                                 level=strangers),
-              "Newcomers are in their first ten games; tenths are by skill, the weakest first."),
-        Block("Quality against waiting", front, f"Both minus {against}."),
-        Block("Quality by group of players", payers, f"{ours} minus {against}."),
+        [(found.against, [0.0], [0.0]), *matchers], "markers",
     )  # fmt: skip
     tables = [
         Block(title, table_of(columns, rows), note)
@@ -69,6 +54,12 @@ def _section(found: Record, name: str) -> Section:
         title=f"judge: {name}",
         lead=". ".join(said) + ".",
         settings={**found.parameters, "seed": found.seed, **found.load, **found.environment},
-        blocks=[*(each for each in figures if each.content.data), *tables],
+        blocks=[
+            Block("Games by who played them",
+                  points("match quality", groups, x="players", level=strangers),
+                  "Newcomers are in their first ten games; tenths are by skill, weakest first."),
+            Block("Quality against waiting", front, f"Both minus {found.against}."),
+            *tables,
+        ],
         versions=found.versions,
-    )
+    )  # fmt: skip

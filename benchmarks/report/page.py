@@ -24,7 +24,6 @@ from matchenv.evaluation.tables import Column, table_cells
 # Colours that can be told apart on white and on black.
 COLOURS: Sequence[str] = qualitative.D3
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star")
-DASHES = ("solid", "dash", "dot", "dashdot")
 GREY = "#888888"
 # These have the same colour on every page.
 KNOWN = (PointEstimate.name, LOW_END, KnowledgeGradient.name, "bound", "random", HIGH_END)
@@ -235,16 +234,13 @@ def page_text(sections: Sequence[Section], title: str = "Results of matchenv") -
 
 
 def _paint(contents: Iterable[Any]) -> None:
-    """Give each name a colour, a symbol and a dash, the same in all figures of a page."""
+    """Give each name a colour and a symbol, the same in all figures of a page."""
     places = {name: place for place, name in enumerate(KNOWN)}
     for trace in (trace for each in contents if isinstance(each, go.Figure) for trace in each.data):
-        name = trace.legendgroup or trace.name
-        place = places.setdefault(name, len(places))
+        place = places.setdefault(trace.legendgroup or trace.name, len(places))
         colour, symbol = COLOURS[place % len(COLOURS)], SYMBOLS[place % len(SYMBOLS)]
-        # Dashes change where colours begin again.
-        dash = trace.line.dash or DASHES[place // len(COLOURS) % len(DASHES)]
-        trace.update(line={"color": colour, "dash": dash}, marker={"color": colour})
-        if trace.mode == "markers":
+        trace.update(line={"color": colour}, marker={"color": colour})
+        if "markers" in trace.mode:
             trace.marker.symbol = symbol
         if trace.fill:
             trace.fillcolor = f"rgba{(*hex_to_rgb(colour), 0.18)}"
