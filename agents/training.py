@@ -46,7 +46,7 @@ from matchenv.evaluation.seeds import evaluation_seed, training_seed
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.files import folder_lock
 from matchenv.runtime.object_spec import only_installed_code
-from matchenv.runtime.parallel import Engine
+from matchenv.runtime.parallel import results_of
 
 SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf")
 
@@ -241,7 +241,6 @@ def train_seeds(
         ValueError: for no seed or one that is given twice, or a folder that holds a run of
             another configuration; before anything is trained.
     """
-    engine = Engine(workers=workers)
     if not seeds or len(set(seeds)) < len(seeds):
         raise ValueError(f"seeds must be different numbers, at least one, got {list(seeds)}")
     jobs = [
@@ -253,7 +252,7 @@ def train_seeds(
     work = partial(_train_one, device=device, threads=threads)
     with (
         folder_lock(path),
-        closing(engine.results(work, jobs)) as results,
+        closing(results_of(work, jobs, workers)) as results,
         tqdm(total=len(jobs), unit="seed", disable=quiet) as bar,
     ):
         for _ in results:

@@ -26,7 +26,7 @@ from matchenv.evaluation.protocols import ONE_PLAYER as PROTOCOL
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, expanded
 from matchenv.evaluation.tables import as_wide_as_the_terminal
 from matchenv.runtime.jobs import RunOptions
-from matchenv.runtime.parallel import LOCAL, Engine
+from matchenv.runtime.parallel import LOCAL
 
 if TYPE_CHECKING:
     from matchenv.logs.reading import Reading
@@ -182,8 +182,7 @@ class Given(argparse.Namespace):
         """
         if self.out is not None:
             self.note = lambda: GOES_ON
-        engine = Engine(self.engine, self.workers)
-        return RunOptions(self.out, workers=engine, quiet=self.quiet, report=report)
+        return RunOptions(self.out, report=report, **self.chosen(("workers", "engine", "quiet")))
 
     def reading(self) -> Reading:
         """Read the log of a command; what was left out is said even when quiet."""

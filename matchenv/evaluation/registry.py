@@ -166,8 +166,6 @@ def _reserved(text: str, options: str, settings: Any) -> Any:
             f"options of policy {text!r} must name one policy of {ONE_PLAYER}, as in "
             f"{RESERVATION}:policy=thompson; the known ones are {', '.join(known_policies())}"
         )
-    if name in POLICIES[ONE_PLAYER] and policy_class(name).needs_truth:
-        raise ValueError(f"policy {text!r} must not know the true skills, {name} does")
     own = {key: given.pop(key) for key in inspect.signature(kind).parameters if key in given}
     inner = ",".join(f"{key}={value}" for key, value in given.items())
     shared = {key: getattr(settings, key) for key in ("beta", "draw_margin", "tau")}

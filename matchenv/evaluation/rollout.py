@@ -145,25 +145,22 @@ class Decisions:
 
     def of(self, batch: Batch) -> Any:
         """Return actions for the episodes of a batch, always the same one."""
-        simulator, state = batch.simulator, batch.state
+        simulator: Any = batch.simulator
+        state = batch.state
         masks = simulator.masks(state) if self._takes_masks else None
         among = {} if masks is None else {"action_masks": masks}
         if self._method == "act":
             return self._policy.act(*simulator.view(state), rng=self._rng, **among)
         if self._method == "choose":
-            return self._choose(batch)
+            actions = np.zeros(len(batch), dtype=np.int64)
+            for row in np.flatnonzero(batch.running).tolist():
+                waiting = simulator.waiting_players(state, row)
+                actions[row] = self._policy.choose(waiting, self._rng)
+            return actions
         begins, self._first = np.full(len(batch), self._first), False
         actions, self._memory = self._policy.predict(
             simulator.observe(state), self._memory, begins, deterministic=True, **among
         )
-        return actions
-
-    def _choose(self, batch: Batch) -> Integers:
-        actions = np.zeros(len(batch), dtype=np.int64)
-        simulator: Any = batch.simulator
-        for row in np.flatnonzero(batch.running).tolist():
-            waiting = simulator.waiting_players(batch.state, row)
-            actions[row] = self._policy.choose(waiting, self._rng)
         return actions
 
 

@@ -63,11 +63,11 @@ def text_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:
         align = str.ljust if place < leading else str.rjust
         padded.append([align(cell, width) for cell in cells])
     parts = [padded[:leading]]
-    for cells in padded[leading:]:
-        wide = sum(len(each[0]) + 2 for each in (*parts[-1], cells)) - 2
+    for texts in padded[leading:]:
+        wide = sum(len(each[0]) + 2 for each in (*parts[-1], texts)) - 2
         if wide > _room.get() and len(parts[-1]) > leading:
             parts.append(padded[:leading])
-        parts[-1].append(cells)
+        parts[-1].append(texts)
     found = ["\n".join(map("  ".join, zip(*part, strict=True))) for part in parts]
     return "\n\n".join(found).split("\n")
 

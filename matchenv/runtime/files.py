@@ -172,8 +172,12 @@ def folder_lock(folder: Path) -> Iterator[None]:
                 path.unlink(missing_ok=True)
         yield
     except Timeout:
+        holder = ""
+        with suppress(OSError, ValueError):
+            holder = file.read_text(encoding="utf-8")
         raise ValueError(
-            f"one process at a time may work in a folder, and {folder} is in use by {_holder(file)}"
+            f"one process at a time may work in a folder, and {folder} is in use by "
+            f"{holder or 'a process that has just begun'}"
         ) from None
     finally:
         if lock.is_locked:
@@ -185,14 +189,6 @@ def folder_lock(folder: Path) -> Iterator[None]:
         for each in missing:
             with suppress(OSError):
                 each.rmdir()
-
-
-def _holder(file: Path) -> str:
-    """Describe the process that holds a lock."""
-    with suppress(OSError, ValueError):
-        if holder := file.read_text(encoding="utf-8"):
-            return holder
-    return "a process that has just begun"  # between taking the lock and writing its name
 
 
 def checksum(data: Any, arrays: Mapping[str, NDArray[Any]] | None = None) -> str:

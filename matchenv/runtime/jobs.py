@@ -30,7 +30,7 @@ from matchenv.runtime.files import (
     write_bytes,
     write_together,
 )
-from matchenv.runtime.parallel import Engine
+from matchenv.runtime.parallel import LOCAL, check_engine, results_of
 from matchenv.runtime.provenance import provenance
 
 # Raised when the arrays of finished jobs mean something else than before.
@@ -69,27 +69,24 @@ class RunOptions:
         out: folder for finished work and the result files; None keeps nothing. Work that was
             stopped goes on when it is asked for again with the same folder.
         replace_out: a folder with other results loses them; otherwise it is refused.
-        workers: processes (None: one for each core), or an engine.
+        workers: jobs that are done at the same time; None for one on each core.
+        engine: where, as ``matchenv.runtime.parallel.results_of`` takes it.
         quiet: no progress bar.
         report: told what was found, even where the files cannot be written.
 
     Raises:
-        ValueError: for a bad number of workers.
+        ValueError: for a bad number of workers or engine.
     """
 
     out: str | Path | None = None
     replace_out: bool = False
-    workers: int | Engine | None = None
+    workers: int | None = None
+    engine: str = LOCAL
     quiet: bool = False
     report: Callable[[Any], object] | None = None
 
     def __post_init__(self) -> None:
-        assert self.engine  # refuses a bad number
-
-    @property
-    def engine(self) -> Engine:
-        """Where jobs are done."""
-        return self.workers if isinstance(self.workers, Engine) else Engine(workers=self.workers)
+        check_engine(self.engine, self.workers)
 
     @contextmanager
     def store(self, settings: Mapping[str, Any]) -> Iterator[Store]:
@@ -155,15 +152,22 @@ class Store(NamedTuple):
         Raises:
             OSError: if a result cannot be written, a full disk included; the finished ones stay.
         """
-        kept = {} if self.folder is None else {
-            job.name: self.folder / BLOCKS / f"{job.name}.npz" for job in jobs if job.lasting
-        }  # fmt: skip
-        known = {name: arrays for name, path in kept.items()
-                 if (arrays := _read(path, [self.key, name])) is not None}  # fmt: skip
+        kept: dict[str, Path] = {}
+        known: dict[str, Arrays] = {}
+        if self.folder is not None:
+            names = [job.name for job in jobs if job.lasting]
+            kept = {name: self.folder / BLOCKS / f"{name}.npz" for name in names}
+        for name, path in kept.items():
+            try:
+                if path.exists():
+                    known[name] = read_npz(path, [self.key, name])
+            except ValueError as error:
+                warnings.warn(f"{error}; it is done again", stacklevel=2)
         missing = [job for job in jobs if job.name not in known]
         total, left = (sum(job.count for job in each) for each in (jobs, missing))
+        work, where = methodcaller("call"), (self.run.workers, self.run.engine)
         with (
-            closing(self.run.engine.results(methodcaller("call"), missing)) as found,
+            closing(results_of(work, missing, *where)) as found,
             tqdm(total=total, initial=total - left, unit="episode", disable=self.run.quiet) as bar,
         ):
             for number, arrays in found:
@@ -196,17 +200,6 @@ class Store(NamedTuple):
         finally:
             if self.run.report is not None:
                 self.run.report(found)
-
-
-def _read(path: Path, belongs_to: list[str]) -> Arrays | None:
-    """Return the result of a job; None if it is not finished, or its file is damaged."""
-    try:
-        return read_npz(path, belongs_to)
-    except FileNotFoundError:
-        return None
-    except ValueError as error:
-        warnings.warn(f"{error}; it is done again", stacklevel=3)
-        return None
 
 
 def _known_settings(folder: Path) -> dict[str, Any] | None:

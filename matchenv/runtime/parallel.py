@@ -18,7 +18,6 @@ from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
@@ -46,64 +45,52 @@ class WorkerEnded(OSError):
     """A worker process was killed, or ended itself, before its work was done."""
 
 
-@dataclass(frozen=True)
-class Engine:
-    """Executor of independent jobs.
-
-    Attributes:
-        name: ``"local"`` for processes of this machine; ``"ray"`` for the Ray cluster that
-            ``ray.init()`` finds (it starts one on this machine if there is none);
-            ``"ray:ADDRESS"`` for one at an address: ``"ray:auto"``, ``"ray:10.0.0.1:6379"``,
-            ``"ray:ray://head:10001"``.
-        workers: jobs that are done at the same time, >= 1; None for as many as there are cores.
+def check_engine(engine: str, workers: int | None) -> None:
+    """Refuse an engine that does not exist, or a bad number of workers; as ``results_of``.
 
     Raises:
         ValueError: for another name or number.
         ImportError: if Ray is asked for and not installed; says how to install it.
     """
-
-    name: str = LOCAL
-    workers: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.workers is not None:
-            as_integer("workers", self.workers, 1)
-        kind, colon, address = self.name.partition(":")
-        if kind not in (LOCAL, RAY) or (colon and (kind == LOCAL or not address)):
-            raise ValueError(f"engine must be local, ray or ray:ADDRESS, got {self.name!r}")
-        if kind == RAY and find_spec("ray") is None:
-            raise ImportError('engine ray needs the package ray: pip install "matchenv[ray]"')
-
-    def results(
-        self, work: Callable[[Job], Result], jobs: Sequence[Job]
-    ) -> Generator[tuple[int, Result]]:
-        """Yield the number of each job with its result, as results come.
-
-        Closing the generator ends all work, whatever is going on: use ``contextlib.closing``.
-
-        Args:
-            work: a function at the top of a module.
-            jobs: its argument in each call, which can be pickled; independent of each other.
-
-        Raises:
-            WorkerEnded: if a process ended before its work did; names the job.
-        """
-        if self.name == LOCAL:
-            return _on_this_machine(work, jobs, self.workers or _cores())
-        return _on_a_cluster(work, jobs, self.name.partition(":")[2] or None, self.workers)
+    if workers is not None:
+        as_integer("workers", workers, 1)
+    kind, colon, address = engine.partition(":")
+    if kind not in (LOCAL, RAY) or (colon and (kind == LOCAL or not address)):
+        raise ValueError(f"engine must be local, ray or ray:ADDRESS, got {engine!r}")
+    if kind == RAY and find_spec("ray") is None:
+        raise ImportError('engine ray needs the package ray: pip install "matchenv[ray]"')
 
 
-def _cores() -> int:
-    """Return the number of cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def results_of(
+    work: Callable[[Job], Result], jobs: Sequence[Job], workers: int | None, engine: str = LOCAL
+) -> Generator[tuple[int, Result]]:
+    """Yield the number of each job with its result, as results come.
+
+    Closing the generator ends all work, whatever is going on: use ``contextlib.closing``.
+
+    Args:
+        work: a function at the top of a module.
+        jobs: its argument in each call, which can be pickled; independent of each other.
+        workers: jobs that are done at the same time, >= 1; None for as many as there are cores.
+        engine: ``"local"`` for processes of this machine; ``"ray"`` for the Ray cluster that
+            ``ray.init()`` finds (it starts one on this machine if there is none);
+            ``"ray:ADDRESS"`` for one at an address: ``"ray:auto"``, ``"ray:10.0.0.1:6379"``,
+            ``"ray:ray://head:10001"``.
+
+    Raises:
+        WorkerEnded: if a process ended before its work did; names the job.
+    """
+    check_engine(engine, workers)
+    if engine != LOCAL:
+        return _on_a_cluster(work, jobs, engine.partition(":")[2] or None, workers)
+    usable = getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count() or 1))(0)
+    return _on_this_machine(work, jobs, workers or len(usable))
 
 
 def _on_this_machine(
     work: Callable[[Job], Result], jobs: Sequence[Job], workers: int
 ) -> Generator[tuple[int, Result]]:
-    """Yield results as ``Engine.results``; one worker, or one job, is done in this process."""
+    """Yield results as ``results_of``; one worker, or one job, is done in this process."""
     workers = min(workers, len(jobs))
     if workers < 2:
         for number, job in enumerate(jobs):
@@ -176,7 +163,7 @@ def _name_of(jobs: Sequence[Any], number: int) -> str:
 def _on_a_cluster(
     work: Callable[[Job], Result], jobs: Sequence[Job], address: str | None, workers: int | None
 ) -> Generator[tuple[int, Result]]:
-    """Yield results as ``Engine.results``; a process that is connected already stays connected.
+    """Yield results as ``results_of``; a process that is connected already stays connected.
 
     Ray finds the machines, sends the work, and does the work of a dead machine again.
     """

@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOMS = ("matchenv", "matchenv.baselines", "matchenv.agents", "matchenv.benchmarks")
 # No number of a result depends on these folders.
-NO_NUMBERS = ("cli", "rendering", "watch", "report")
+NO_NUMBERS = {"cli", "rendering", "report"}
 
 
 def provenance() -> dict[str, str]:
@@ -34,16 +34,17 @@ def versions(*packages: str) -> dict[str, str]:
 @cache
 def code_digest() -> str:
     """Return a digest of the package's code, as it was when it was first asked for."""
-    files: dict[str, Path] = {}
-    for room in ROOMS:
-        spec = find_spec(room)
-        for place in (spec and spec.submodule_search_locations) or ():
-            for file in Path(place).rglob("*.py"):
-                # An installed package has all rooms in one folder; each file counts once.
-                name = "/".join((*room.split(".")[1:], *file.relative_to(place).parts))
-                if not set(name.split("/")[:-1]) & set(NO_NUMBERS):
-                    files[name] = file
-    return digest_of(files[name] for name in sorted(files))[:16]
+    specs = [spec for room in ROOMS if (spec := find_spec(room)) is not None]
+    places = {Path(place) for spec in specs for place in spec.submodule_search_locations or ()}
+    # An installed package has all rooms in one folder; each file counts once.
+    files = {
+        file
+        for place in places
+        for file in place.rglob("*.py")
+        if not NO_NUMBERS.intersection(file.relative_to(place).parts)
+    }
+    # By content, so that the digest does not depend on where the package lies.
+    return digest_of(sorted(files, key=Path.read_bytes))[:16]
 
 
 def digest_of(files: Iterable[Path]) -> str:

@@ -152,7 +152,7 @@ BAD_NAMES = {
         "window:wide=2": "growth, width",
         "window:width=-2": "width must not be negative",
         "reservation": "reservation:policy=thompson",
-        "reservation:policy=oracle": "must not know the true skills",
+        "reservation:policy=oracle": "must know the true skills, which are not known here",
         "reservation:policy=nobody": "must be one of pe",
         "reservation:policy=pe,spread=1": "spread",
         "fcfs:width=1": "none at all",

@@ -23,8 +23,8 @@ from matchenv.cli import run_command
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.rollout import Batch
 from matchenv.evaluation.seeds import episode_seeds
+from matchenv.runtime import jobs
 from matchenv.runtime.jobs import RunOptions
-from matchenv.runtime.parallel import Engine
 
 SMALL = {"num_opponents": 7, "horizon": 12}
 TRUE_Q = "true_draw_density"
@@ -251,6 +251,6 @@ def test_bad_arguments_are_named_before_a_game_is_played(
         (tmp_path / "damaged" / "config.yml").write_text("algorithm: [")
         (tmp_path / "damaged" / "policy.safetensors").write_bytes(b"no weights")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delattr(Engine, "results")
+    monkeypatch.delattr(jobs, "results_of")
     with pytest.raises(ValueError, match=message):
         run_comparison(policies, **options)

@@ -104,17 +104,17 @@ def test_a_machine_with_other_code_is_refused(
     wanted = {**parallel.provenance(), "numpy": "0.1"}
     monkeypatch.setattr(parallel, "provenance", lambda: wanted)
     with pytest.raises(ValueError, match=r"same versions and code, and .* not '0\.1'"):
-        list(parallel.Engine(f"ray:{cluster.address}").results(abs, [1, 2]))
+        list(parallel.results_of(abs, [1, 2], None, f"ray:{cluster.address}"))
 
 
 def test_what_fails_there_fails_here(cluster: Any) -> None:
-    engine = parallel.Engine(f"ray:{cluster.address}", 1)
+    where = (1, f"ray:{cluster.address}")
     with pytest.raises(ValueError, match="invalid literal for int") as failed:
-        list(engine.results(int, ["1", "x", "2", "3"]))
+        list(parallel.results_of(int, ["1", "x", "2", "3"], *where))
     assert "in _done" in str(failed.value.__cause__)
     with pytest.raises(OSError, match=r"ended 6 times at job 1 of 1"):
-        list(engine.results(os._exit, [3]))
-    assert sorted(engine.results(abs, [-7, 8])) == [(0, 7), (1, 8)]
+        list(parallel.results_of(os._exit, [3], *where))
+    assert sorted(parallel.results_of(abs, [-7, 8], *where)) == [(0, 7), (1, 8)]
     assert not ray.is_initialized()
 
 

@@ -19,22 +19,21 @@ import pytest
 from matchenv.cli import run_command
 from matchenv.runtime import parallel
 from matchenv.runtime.jobs import RunOptions
-from matchenv.runtime.parallel import Engine
+from matchenv.runtime.parallel import results_of
 
 ROOT = Path(__file__).resolve().parents[2]
-TWO = Engine("local", 2)
 
 # Workers that say who they are and wait, and a parent that waits for them.
 WAITING = """
 import os, signal
-from matchenv.runtime.parallel import Engine
+from matchenv.runtime.parallel import results_of
 
 def wait(number):
     os.write(1, f"{os.getpid()}\\n".encode())
     signal.pause()
 
 if __name__ == "__main__":
-    list(Engine("local", 2).results(wait, range(2)))
+    list(results_of(wait, range(2), 2))
 """
 
 
@@ -54,9 +53,9 @@ def first_waits(job: tuple[int, Path]) -> None:
 
 def test_results_come_when_they_are_there(tmp_path: Path) -> None:
     jobs = [(number, tmp_path) for number in range(3)]
-    assert sorted(TWO.results(first_waits, jobs)) == [(0, None), (1, None), (2, None)]
-    assert list(Engine("local", 1).results(abs, [0, -1, 2])) == [(0, 0), (1, 1), (2, 2)]
-    assert list(TWO.results(abs, [])) == []
+    assert sorted(results_of(first_waits, jobs, 2)) == [(0, None), (1, None), (2, None)]
+    assert list(results_of(abs, [0, -1, 2], 1)) == [(0, 0), (1, 1), (2, 2)]
+    assert list(results_of(abs, [], 2)) == []
 
 
 class OddError(Exception):
@@ -74,20 +73,20 @@ def ends(job: Any) -> int:
 
 def test_failed_work_says_where_it_failed() -> None:
     """An error that pickle cannot bring back too."""
-    for engine in (TWO, Engine("local", 1)):
+    for workers in (2, 1):
         with pytest.raises(ValueError, match="invalid literal for int") as failed:
-            list(engine.results(ends, ["1", "x", "2", "3"]))
-        if engine == TWO:
+            list(results_of(ends, ["1", "x", "2", "3"], workers))
+        if workers == 2:
             assert "return int(job)" in str(failed.value.__cause__)
     with pytest.raises(RuntimeError, match="OddError: this and that"):
-        list(TWO.results(ends, [1, "odd"]))
+        list(results_of(ends, [1, "odd"], 2))
     with pytest.raises(OSError, match=r"was killed, or ended, at .*job 3 of 3 \(is"):
-        list(TWO.results(ends, [1, 2, "end"]))
+        list(results_of(ends, [1, 2, "end"], 2))
 
 
 def test_closing_drops_the_work_that_waits(tmp_path: Path) -> None:
     jobs = [tmp_path / str(number) for number in range(100)]
-    with closing(TWO.results(Path.mkdir, jobs)) as results:
+    with closing(results_of(Path.mkdir, jobs, 2)) as results:
         next(results)
     assert multiprocessing.active_children() == []
     assert len(list(tmp_path.iterdir())) < 10
@@ -106,14 +105,13 @@ def test_workers_end_with_a_parent_that_was_killed(tmp_path: Path) -> None:
     parent.wait()
 
 
-def test_numbers_are_processes_of_this_machine() -> None:
-    assert [RunOptions(workers=each).engine for each in (None, 2, TWO)] == [Engine(), TWO, TWO]
+def test_bad_engines_are_refused() -> None:
     for name in ("", "dask", "local:2", "ray:", "Ray", ":auto", "rays"):
         with pytest.raises(ValueError, match="engine must be local, ray or ray:ADDRESS, got"):
-            Engine(name)
+            RunOptions(engine=name)
     for workers in (0, -1, 1.5, True):
         with pytest.raises(ValueError, match="workers must be"):
-            Engine("local", workers)  # type: ignore[arg-type]
+            RunOptions(workers=workers)  # type: ignore[arg-type]
 
 
 def test_without_ray_nothing_is_begun(
