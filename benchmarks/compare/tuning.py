@@ -14,7 +14,6 @@ from matchenv.evaluation.estimates import Record, columns_of, estimate, paired_d
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, expanded, family_of
 from matchenv.evaluation.seeds import TUNING
 from matchenv.evaluation.tables import Column, text_table
-from matchenv.runtime.checks import as_choice
 from matchenv.runtime.files import json_bytes, records_csv
 from matchenv.runtime.jobs import RunOptions
 
@@ -108,7 +107,6 @@ def run_tuning(
     env: str = ONE_PLAYER,
     cells: Mapping[str, Sequence[Any]] | None = None,
     env_kwargs: Mapping[str, Any] | None = None,
-    measure: str | None = None,
     episodes: int = DEFAULT_EPISODES,
     seed: int = 0,
     run: RunOptions | None = None,
@@ -122,8 +120,6 @@ def run_tuning(
         env: as ``run_comparison``, and so are the others.
         cells: where.
         env_kwargs: options of the environment.
-        measure: what is maximised: what a comparison judges by, or the same under the beliefs;
-            None for the former.
         episodes: instances in each cell.
         seed: random seed.
         run: how to work and what to keep.
@@ -135,13 +131,11 @@ def run_tuning(
     """
     run = run or RunOptions()
     kind, settings, places = problem_of(env, cells, env_kwargs)
-    measure = measure or kind.measure
-    as_choice("measure", measure, filter(None, (kind.measure, kind.believed)))
     texts = policies if policies is not None else expanded(TRIED.get(env, kind.policies))
     plan, asked = plan_of(texts, settings, places, episodes, seed, purpose=TUNING)
-    with run.store({"command": "tune", "measure": measure, **asked}) as store:
+    with run.store({"command": "tune", "measure": kind.measure, **asked}) as store:
         rows = play(plan, store)
-        found = Tuning(rows, measure)
+        found = Tuning(rows, kind.measure)
         files = {
             **rows.files(),
             "tuning.csv": records_csv([columns_of(each) for each in found.tried]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
@@ -138,21 +139,20 @@ def _no_winner(where: str, results: Sequence[CellResult]) -> Record:
     Refused if one is. Supported if each is behind another somewhere: then none can be. Undecided
     if for some policy neither can be told.
     """
-    pairs = (("kg", "pe"), ("kg", "drawchance"), ("drawchance", "pe"))
+    asked = list(product(results, (("kg", "pe"), ("kg", "drawchance"), ("drawchance", "pe"))))
     findings = [
         Record(label=f"{r.cell.title}, {a} minus {b}, all games", value=r.paired(a, b, DRAW, "all"))
-        for r, (a, b) in product(results, pairs)
+        for r, (a, b) in asked
     ]
     said = verdicts([finding.value for finding in findings], results[0].units)
-    opposite = {AHEAD: BEHIND, BEHIND: AHEAD}
-    of_policy: dict[str, list[str]] = {name: [] for name in PAPER_POLICIES}
-    for verdict, (first, second) in zip(said, pairs * len(results), strict=True):
-        of_policy[first].append(verdict)
-        of_policy[second].append(opposite.get(verdict, verdict))
+    won = [(a, b) if verdict == AHEAD else (b, a)
+           for (_, (a, b)), verdict in zip(asked, said, strict=True)
+           if verdict in (AHEAD, BEHIND)]  # fmt: skip
+    wins = Counter(winner for winner, _ in won)
     found = OPEN
-    if any(set(each) == {AHEAD} for each in of_policy.values()):
+    if 2 * len(results) in wins.values():
         found = REFUSED
-    elif all(BEHIND in each for each in of_policy.values()):
+    elif {loser for _, loser in won} == set(PAPER_POLICIES):
         found = SUPPORTED
     text = f"{where}: the policies perform similarly, no clear winner"
     return Record(text=text, findings=findings, verdict=found)

@@ -62,7 +62,6 @@ def declare_tune(add: Parser) -> Command:
     from matchenv.benchmarks.compare.tuning import DEFAULT_EPISODES, run_tuning
 
     add.group("policies", "policy")
-    add.option("--measure", "what is maximised (default: what compare judges by)")
     add.group("games", *GAMES, episodes=DEFAULT_EPISODES)
     add.environments()
     add.group("results and work", *RESULTS)
@@ -71,7 +70,7 @@ def declare_tune(add: Parser) -> Command:
     found = run_tuning(
         expanded(given.policy) or None,
         **given.problem(),
-        **given.chosen(("measure", "episodes", "seed")),
+        **given.chosen(("episodes", "seed")),
         run=given.run_options(),
     )
     given.say(found.text)

@@ -13,34 +13,34 @@ import pytest
 from numpy.random import default_rng
 
 from matchenv.belief import MU, TRUE_SKILL
-from matchenv.benchmarks.bench import benchmark, protocol
+from matchenv.benchmarks.bench import benchmark
 from matchenv.benchmarks.bench.benchmark import (
     TOLD,
+    Mark,
     Result,
     family_scores,
     overall,
     play_families,
+    read_marks,
 )
-from matchenv.benchmarks.bench.protocol import Mark, read_marks
 from matchenv.cli import run_command
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.rollout import begin_for
 from matchenv.runtime.files import read_json
 from matchenv.runtime.jobs import RunOptions
 
-COUNTED = [each.name for each in protocol.FAMILIES if each.mark and each.mark.counts]
+COUNTED = [each.name for each in benchmark.FAMILIES if each.mark and each.mark.counts]
 FIRST = COUNTED[0]
 PAGE = Path(__file__).parents[2] / "docs" / "bench.md"
 
 
 @pytest.fixture(autouse=True)
 def few_episodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (benchmark, protocol):
-        monkeypatch.setattr(module, "EPISODES", 20)
+    monkeypatch.setattr(benchmark, "EPISODES", 20)
 
 
 def test_the_protocol_has_all_families_once() -> None:
-    families = protocol.FAMILIES
+    families = benchmark.FAMILIES
     assert [family.number for family in families] == list(range(32))
     assert len({family.name for family in families}) == 32
     for rank in ("top", "middle"):
@@ -59,8 +59,8 @@ def test_the_protocol_has_all_families_once() -> None:
 
 def test_every_main_family_has_its_mark_and_no_variant_has() -> None:
     marks = read_marks()
-    assert [family.mark for family in protocol.FAMILIES] == [*marks.values(), *[None] * 8]
-    assert list(marks) == [family.name for family in protocol.FAMILIES[:24]]
+    assert [family.mark for family in benchmark.FAMILIES] == [*marks.values(), *[None] * 8]
+    assert list(marks) == [family.name for family in benchmark.FAMILIES[:24]]
     for mark in marks.values():
         assert mark.difference > 0.0
         # Small beside what it is to measure.
@@ -95,7 +95,7 @@ def test_marks_score_0_and_1_and_the_interval_covers() -> None:
 def test_a_score_is_the_share_of_the_way_to_the_mark() -> None:
     """By plain arithmetic: the bound in main families, the oracle's own total in variants."""
     names = (*COUNTED[:2], "middle_draws")
-    families = tuple(each for each in protocol.FAMILIES if each.name in names)
+    families = tuple(each for each in benchmark.FAMILIES if each.name in names)
     rng = default_rng(3)
     labels = ("mine", "drawchance", "oracle", TOLD)
     totals = {label: rng.normal(70.0 + 2.0 * k, 3.0, (3, 40)) for k, label in enumerate(labels)}
@@ -130,7 +130,7 @@ def test_told_skill_changes_the_belief_alone() -> None:
 
 
 def test_who_refuses_a_family_scores_0_there() -> None:
-    drifting = protocol.Family(0, "drift", Settings.checked(
+    drifting = benchmark.Family(0, "drift", Settings.checked(
         num_opponents=3, horizon=3, tau=0.1, rank="top", noise="opponent"
     ))  # fmt: skip
     with RunOptions(workers=1, quiet=True).store({}) as store:
@@ -143,7 +143,7 @@ def test_who_refuses_a_family_scores_0_there() -> None:
 def test_a_result_is_what_follows_from_its_totals(
     tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    some = tuple(each for each in protocol.FAMILIES if each.name in (FIRST, "top_draws"))
+    some = tuple(each for each in benchmark.FAMILIES if each.name in (FIRST, "top_draws"))
     monkeypatch.setattr(benchmark, "FAMILIES", some)
     assert run_command(["bench", "--policy", "kg", "--workers", "1", "--out", str(tmp_path)]) == 0
     printed = capsys.readouterr().out

@@ -35,7 +35,7 @@ def comparison() -> Any:
 @pytest.fixture(scope="module")
 def tuning() -> Any:
     widths = [f"window:width={width}" for width in (0.5, 3, 1, 0, 0.2, 9)]
-    return run_tuning([*widths, "fcfs"], cells=BOTH, measure="reward", **SMALL)
+    return run_tuning([*widths, "fcfs"], cells=BOTH, **SMALL)
 
 
 def test_standings_are_those_of_the_runs(comparison: Any) -> None:
@@ -76,15 +76,13 @@ def test_tuning_finds_the_best_of_each_family_on_seeds_of_its_own(
 ) -> None:
     assert not set(tuning.rows.seeds.flat) & set(comparison.rows.seeds.flat)
     for load, name in enumerate(("thin", "2")):
-        means = tuning.rows.columns["reward"][load, :, 0].mean(axis=1)
+        means = tuning.rows.columns["true_reward"][load, :, 0].mean(axis=1)
         assert tuning.best(name) == {
             "window": tuning.rows.policies[means[:-1].argmax()], "fcfs": "fcfs"
         }  # fmt: skip
     for each in tuning.tried:
         assert each.behind.mean >= 0.0
         assert (each.behind.mean == 0.0) == each.best or each.behind.mean < 1e-12
-    with pytest.raises(ValueError, match="measure"):
-        run_tuning(["fcfs"], measure="wait", **SMALL)
 
 
 def test_policies_and_players_of_the_users_own_come(comparison: Any, tmp_path: Path) -> None:
@@ -127,7 +125,7 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert found["against"] == "fcfs"
     assert len(found["groups"]) == 13
     tune = ["tune", *queue, "--out", str(tmp_path / "tune")]
-    assert run_command([*tune, "--policy", "window:width={1,2}", "--measure", "reward"]) == 0
+    assert run_command([*tune, "--policy", "window:width={1,2}"]) == 0
     assert re.search(r"^2 +window:width=", capsys.readouterr().out, re.MULTILINE)
     assert (tmp_path / "tune" / "front.csv").exists()
     assert set(json.loads((tmp_path / "tune" / "best.json").read_text())) == {"2"}
