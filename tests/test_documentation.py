@@ -124,14 +124,6 @@ def test_pages_have_blocks_of_known_languages() -> None:
     assert unknown == [], f"a code block says what it is: {', '.join(sorted(LANGUAGES))}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_no_command_stands_outside_of_the_blocks_that_are_checked(page: Path) -> None:
-    indented = re.findall(
-        r"^    (?:matchenv|make|python|pip) .*", page.read_text("utf-8"), re.MULTILINE
-    )
-    assert [line for line in indented if not any(line[4:] in b.code for b in BLOCKS)] == []
-
-
 @pytest.mark.parametrize(
     "block",
     [
@@ -142,13 +134,6 @@ def test_no_command_stands_outside_of_the_blocks_that_are_checked(page: Path) ->
 def test_python_runs_as_pasted(block: Block, run_alone: Callable[[str], str]) -> None:
     skip_without(block)
     run_alone(block.before + block.code)
-
-
-@pytest.mark.parametrize("line", ["gymnasium.make('Matchmaking-v0')", "matchenv.Settings()"])
-def test_a_block_must_import_what_it_uses(line: str, run_alone: Callable[[str], str]) -> None:
-    with pytest.raises(AssertionError, match=r"NameNotFound|NameError"):
-        run_alone(f"import gymnasium\n{line}")
-    run_alone(f"import gymnasium\nimport matchenv\n{line}")
 
 
 # Commands of shell blocks that are not ours: nothing to check but that we meant them.
