@@ -30,7 +30,15 @@ from matchenv.evaluation.seeds import (
     policy_key,
     stream_of,
 )
-from matchenv.rendering.picture import GAP, LEAST_WIDTH, THEMES, columns_for, sheet, tick_step
+from matchenv.rendering.picture import (
+    GAP,
+    LEAST_WIDTH,
+    THEMES,
+    Window,
+    columns_for,
+    sheet,
+    tick_step,
+)
 from matchenv.rendering.scene import (
     SHARED_WIDTH,
     SINGLE_WIDTH,
@@ -39,7 +47,6 @@ from matchenv.rendering.scene import (
     Renderer,
     over_time,
 )
-from matchenv.rendering.window import Window
 from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.runtime.files import write_bytes
 

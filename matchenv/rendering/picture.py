@@ -1,5 +1,7 @@
 """Draw scenes with pygame: titles, legends, beliefs along the skill axis, large numbers, charts.
 
+The window that shows pictures is here, too.
+
 Shapes are drawn at twice the size, and scaling them down smooths their edges. Text is drawn last,
 at its final size, so that it is as sharp as the font allows. Positions are in pixels from the top
 left corner.
@@ -52,6 +54,13 @@ CHART_SHAPE = 0.13
 
 # Steps between the numbers of an upright axis, at most.
 MOST_TICKS = 5
+
+# SDL's drivers for machines without a screen.
+UNSEEN = ("offscreen", "dummy")
+REMEDY = (
+    "where there is no screen, write pictures to files (render_mode='rgb_array', "
+    "matchenv watch --out FILE.gif) or set SDL_VIDEODRIVER=dummy"
+)
 
 # Colours of a picture, readable and distinguishable for colour-blind people too: those of Okabe and
 # Ito (2008), in two strengths. Nothing depends on colour alone: players are named, outcomes are
@@ -385,6 +394,57 @@ class Canvas:
     def clip(self, box: Rect | None) -> None:
         """Draw shapes within a box only; None: everywhere."""
         self._shapes.set_clip(None if box is None else [SCALE * side for side in box])
+
+
+class Window:
+    """A window, opened with the first picture.
+
+    Args:
+        caption: in its title bar.
+    """
+
+    def __init__(self, caption: str = "matchenv") -> None:
+        self.caption = caption
+        self._clock = pygame.time.Clock()
+
+    def show(self, picture: Pixels, frames_per_second: float) -> list[str]:
+        """Show a picture until a frame's time has passed since the end of the last call.
+
+        Args:
+            picture: uint8, shape (height, width, 3); the window takes its size.
+            frames_per_second: of the film that the pictures make.
+
+        Returns:
+            pygame's names of the keys pressed since the last call, ``"close"`` for the window's.
+
+        Raises:
+            OSError: if no window can be opened, or none that is seen; it says what helps.
+        """
+        size = picture.shape[1], picture.shape[0]
+        screen = pygame.display.get_surface()
+        if screen is None or screen.get_size() != size:
+            try:
+                pygame.display.init()
+                screen = pygame.display.set_mode(size)
+            except pygame.error as error:
+                raise OSError(f"no window can be opened ({error}); {REMEDY}") from error
+            pygame.display.set_caption(self.caption)
+        if pygame.display.get_driver() in UNSEEN and not os.environ.get("SDL_VIDEODRIVER"):
+            raise OSError(f"the window would be invisible; {REMEDY}")
+        data = np.ascontiguousarray(picture).data
+        screen.blit(pygame.image.frombuffer(data, size, "RGB"), (0, 0))
+        pygame.display.flip()
+        pressed = [
+            "close" if event.type == pygame.QUIT else pygame.key.name(event.key)
+            for event in pygame.event.get()
+            if event.type in (pygame.QUIT, pygame.KEYDOWN)
+        ]
+        self._clock.tick(frames_per_second)
+        return pressed
+
+    def close(self) -> None:
+        """Close the window, if it is open."""
+        pygame.display.quit()
 
 
 def line_height(size: int) -> int:

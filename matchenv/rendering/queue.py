@@ -35,16 +35,12 @@ class QueueRenderer(Renderer[State]):
 
     def players(self, state: State, row: int) -> Players:
         """Return those who wait, the population, and the players of games, whose sigma is 0."""
-        waiting, population = (
-            self.simulator.waiting_players(state, row),
-            self.simulator.settings.population,
-        )
+        everybody = self.simulator.settings.population
+        waiting = self.simulator.waiting_players(state, row)
         playing = self.simulator.games(state, row).ravel()
-        return (
-            np.concatenate((waiting.mu, [population.mean], playing)),
-            np.concatenate((waiting.sigma, [population.deviation], np.zeros(playing.size))),
-            waiting.true_skill if self._shows_truth else None,
-        )
+        mu = np.concatenate((waiting.mu, [everybody.mean], playing))
+        sigma = np.concatenate((waiting.sigma, [everybody.deviation], np.zeros(playing.size)))
+        return mu, sigma, waiting.true_skill if self._shows_truth else None
 
     def clock(self, state: State, row: int) -> int:
         """Return the current tick."""

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from matchenv.envs.core.rendering import RENDER_FPS, Frame, Pixels
 
 if TYPE_CHECKING:
-    from matchenv.rendering.window import Window
+    from matchenv.rendering.picture import Window
 
 Floats = NDArray[np.float64]
 
@@ -219,7 +219,7 @@ class Renderer(ABC, Generic[State]):
     def show(self, state: State) -> None:
         """Show the current pictures in the window, for a frame's time, in human mode."""
         if self.render_mode == "human":
-            from matchenv.rendering.window import Window
+            from matchenv.rendering.picture import Window
 
             self._window = self._window or Window(self.simulator.env_id)
             self._window.show(self.grid(state), RENDER_FPS)

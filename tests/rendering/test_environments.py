@@ -92,12 +92,6 @@ def test_a_picture_is_an_array_that_follows_the_steps(env_id: str) -> None:
     np.testing.assert_array_equal(env.render(), pictures[0])
 
 
-def test_lists_of_pictures_come_from_gymnasiums_wrapper() -> None:
-    env = made("Ranking-v0", "rgb_array_list")
-    play(env)
-    assert [frame.shape for frame in env.render()] == [SINGLE_SHAPE] * 4
-
-
 @every_environment
 @one_and_several
 def test_a_window_shows_every_state_by_itself(env_id: str, count: int | None) -> None:
@@ -129,16 +123,18 @@ def test_human_rendering_twice_in_one_process() -> None:
         env.close()
 
 
-def test_record_video(tmp_path: Path) -> None:
+def test_gymnasiums_wrappers_list_and_record_pictures(tmp_path: Path) -> None:
     pytest.importorskip("moviepy")
     from moviepy import VideoFileClip
 
-    env = RecordVideo(
-        made("Ranking-v0"), str(tmp_path / "video"), episode_trigger=lambda episode: True
-    )
+    env = made("Ranking-v0", "rgb_array_list")
+    play(env)
+    assert [frame.shape for frame in env.render()] == [SINGLE_SHAPE] * 4
+    folder = tmp_path / "video"
+    env = RecordVideo(made("Ranking-v0"), str(folder), episode_trigger=lambda episode: True)
     play(env, 4)
     env.close()
-    (path,) = (tmp_path / "video").glob("*.mp4")
+    (path,) = folder.glob("*.mp4")
     with VideoFileClip(str(path)) as clip:
         assert tuple(clip.size) == (800, 600)
         assert round(clip.fps * clip.duration) == 5
@@ -200,7 +196,7 @@ def test_without_pygame_there_are_texts_and_the_remedy_is_named(
 
 
 def test_a_window_names_the_keys_that_are_pressed() -> None:
-    from matchenv.rendering.window import Window
+    from matchenv.rendering.picture import Window
 
     window, picture = Window("caption"), np.zeros((20, 30, 3), dtype=np.uint8)
     assert window.show(picture, 1000) == []

@@ -15,7 +15,6 @@ from pygame import Rect
 from matchenv import MatchmakingEnv, MatchmakingQueueEnv
 from matchenv.envs.core.rendering import Pixels
 from matchenv.envs.ranking import RankingEnv
-from matchenv.rendering.one_player import moving_mean
 from matchenv.rendering.picture import (
     LEAST_HEIGHT,
     LEAST_WIDTH,
@@ -182,9 +181,11 @@ def test_hidden_true_skills_leave_no_trace() -> None:
     assert (pictures[True][0] != pictures[True][1]).any()
 
 
-def check_texts(monkeypatch: pytest.MonkeyPatch, found: Rendered, width: int, height: int) -> None:
-    """See that no letters of a picture overlap others or leave it."""
-    boxes = []
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_no_text_overlaps_another_or_is_cut(
+    monkeypatch: pytest.MonkeyPatch, width: int, height: int
+) -> None:
+    boxes: list[Any] = []
     original = Canvas.text
 
     def text(self: Canvas, x: float, y: float, text: str, size: int, *rest: Any, **named: Any):
@@ -196,32 +197,24 @@ def check_texts(monkeypatch: pytest.MonkeyPatch, found: Rendered, width: int, he
             boxes.append((text, left, y + free, left + wide, y + line_height(size) - free))
         return wide
 
-    title = "knowledge_gradient:finite_horizon=True,belief=full " * 3
-    with monkeypatch.context() as patch:
-        patch.setattr(Canvas, "text", text)
-        sheet([found.scene._replace(title=title)], width, height / width)
-    assert len(boxes) > 15
-    for string, left, top, right, bottom in boxes:
-        assert min(left, top) >= 0, string
-        assert right <= width, string
-        assert bottom <= height, string
-    for one, other in itertools.combinations(boxes, 2):
-        apart = one[3] <= other[1] or other[3] <= one[1] or one[4] <= other[2] or other[4] <= one[2]
-        assert apart, (one, other)
-
-
-@pytest.mark.parametrize(("width", "height"), SIZES)
-def test_no_text_overlaps_another_or_is_cut(
-    monkeypatch: pytest.MonkeyPatch, width: int, height: int
-) -> None:
+    pictures = [queue(steps) for steps in (0, 60)]
     for shown in (True, False):
+        pictures += [Rendered(RankingEnv, steps, render_true_skill=shown) for steps in (0, 60)]
         for others, horizon, games in ((1, 1, 1), (9, 40, 0), (49, 500, 3), (1000, 1_000_000, 3)):
             sizes = {"num_opponents": others, "horizon": horizon, "rank": "top"}
-            check_texts(monkeypatch, episode(shown, games, **sizes), width, height)
-        for steps in (0, 60):
-            ranked = Rendered(RankingEnv, steps, render_true_skill=shown)
-            check_texts(monkeypatch, ranked, width, height)
-            check_texts(monkeypatch, queue(steps), width, height)
+            pictures.append(episode(shown, games, **sizes))
+    title = "knowledge_gradient:finite_horizon=True,belief=full " * 3
+    monkeypatch.setattr(Canvas, "text", text)
+    for found in pictures:
+        boxes.clear()
+        sheet([found.scene._replace(title=title)], width, height / width)
+        assert len(boxes) > 15
+        for string, left, top, right, bottom in boxes:
+            assert 0 <= left <= right <= width, string
+            assert 0 <= top <= bottom <= height, string
+        for one, other in itertools.combinations(boxes, 2):
+            beside = one[3] <= other[1] or other[3] <= one[1]
+            assert beside or one[4] <= other[2] or other[4] <= one[2], (one, other)
 
 
 @pytest.mark.parametrize("shown", [True, False])
@@ -246,15 +239,12 @@ def test_the_numbers_are_those_of_the_episode(shown: bool) -> None:
     ]
     each, total = (chart.curves[-1] for chart in found.scene.charts)
     np.testing.assert_allclose(found.scene.charts[0].curves[1].y, q)
-    np.testing.assert_allclose(each.y, moving_mean(np.array(q), 2))
+    # The mean of the last two games, 5 % of the horizon.
+    np.testing.assert_allclose(each.y, [q[0], (q[0] + q[1]) / 2.0, (q[1] + q[2]) / 2.0])
     np.testing.assert_allclose(total.y, np.cumsum(q))
     label, compared = found.renderer.total(0)
     assert label == f"running total of {true}q"
     np.testing.assert_allclose(compared, total.y)
-
-
-def test_a_moving_mean_has_fewer_values_at_the_start() -> None:
-    np.testing.assert_allclose(moving_mean(np.array([1.0, 3.0, 5.0, 1.0]), 2), [1.0, 2.0, 4.0, 3.0])
 
 
 def test_the_text_lists_who_is_online() -> None:
@@ -273,7 +263,7 @@ def test_the_text_lists_who_is_online() -> None:
     assert "and 29 more" in many.renderer.text(many.state, 0)
 
 
-def test_a_queue_shows_its_numbers_and_players() -> None:
+def test_a_queue_shows_its_numbers_players_and_games() -> None:
     shown = queue(60)
     waiting, facts = shown.env.waiting_players(), shown.facts
     focal, nearest = waiting.focal, waiting.filled[0]
@@ -293,11 +283,8 @@ def test_a_queue_shows_its_numbers_and_players() -> None:
     assert text[6].split()[:2] == ["asked", str(waiting.player[focal])]
     quality = waiting.candidate_quality()
     assert [line.split()[-1] for line in text[7:]] == [f"{each:.4f}" for each in quality]
-
-
-def test_arcs_join_the_players_of_each_game_above_those_who_wait() -> None:
-    shown = queue(60)
-    waiting, ends = shown.env.waiting_players(), shown.env.simulator.games(shown.state, 0)
+    # Arcs join the players of each game, bars below are the waits.
+    ends = shown.env.simulator.games(shown.state, 0)
     curves = shown.scene.charts[1].curves
     arcs = [curve for curve in curves if curve.colour == "truth"]
     found = [sorted((arc.x[0], arc.x[-1])) for arc in arcs]
