@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from importlib.resources import files
 from pathlib import Path
@@ -84,13 +85,6 @@ _PlainLoader.add_implicit_resolver(
 _PlainLoader.add_constructor("!power", lambda _, node: _whole(float(node.value)))
 
 
-class _PlainDumper(yaml.SafeDumper):
-    """YAML without aliases, as it is read."""
-
-    def ignore_aliases(self, data: Any) -> bool:
-        return True
-
-
 def parsed(text: str, name: str) -> Any:
     """Return the content of a YAML text.
 
@@ -116,7 +110,8 @@ def parsed(text: str, name: str) -> Any:
 
 def yaml_text(data: Any) -> str:
     """Return plain data as YAML that ``parsed`` reads."""
-    return yaml.dump(data, Dumper=_PlainDumper, sort_keys=False)
+    # In a copy no object stands twice, for which YAML would have aliases.
+    return yaml.safe_dump(json.loads(json.dumps(data)), sort_keys=False)
 
 
 def parse_pairs(name: str, pairs: list[str]) -> dict[str, Any]:

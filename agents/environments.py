@@ -172,8 +172,7 @@ def settings_without_code(environment: str, env_kwargs: Mapping[str, Any]) -> An
     known = {
         name: each
         for name, each in env_kwargs.items()
-        if name != "render_mode"
-        and not any(map(is_object_spec, each if isinstance(each, list) else [each]))
+        if not any(map(is_object_spec, each if isinstance(each, list) else [each]))
     }
     return settings_of(environment, known)[0]
 

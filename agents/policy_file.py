@@ -13,6 +13,7 @@ import json
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,12 +26,12 @@ from safetensors.numpy import save
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.utils import ConstantSchedule, get_device
 
-from matchenv.agents.algorithms import ALGORITHMS, SHARED, algorithm_by_name
 from matchenv.agents.config_file import CLOSED, Whole, built
 from matchenv.agents.environments import settings_without_code
 from matchenv.agents.learned_names import SHIPPED, learned_file
 from matchenv.agents.network import READERS, guessed_settings, reader_of, spaces_of
-from matchenv.agents.sb3_policies import ACTIVATIONS, least_weights, resolved_policy_kwargs
+from matchenv.agents.run_config import ALGORITHMS, SHARED, algorithm_by_name
+from matchenv.agents.sb3_policies import ACTIVATIONS, resolved_policy_kwargs
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.envs import env_id_of
 from matchenv.envs.core.settings import Options
@@ -130,15 +131,13 @@ class LearnedPolicy:
                 resized = type(network)(**kwargs).to(network.device)
             resized.load_state_dict(network.state_dict())
             return type(self)(self.name, resized, self.belief, settings, self.training)
-        ours, theirs = (
-            (space.shape[0], int(actions.n))
-            for space, actions in (spaces_of(self.settings), spaces_of(settings))
-        )
-        if ours != theirs:
+        observations, actions = spaces_of(settings)
+        size, read = int(np.prod(observations.shape)), self.observation_shape[0]
+        if size != read or actions.n != self.num_opponents:
             raise ValueError(
-                f"the policy {self.name} reads {ours[0]} numbers for {ours[1]} actions and cannot "
-                f"play {env_id} with {settings.text_for(settings)}, which has {theirs[0]} "
-                f"numbers for {theirs[1]} actions"
+                f"the policy {self.name} reads {read} numbers for {self.num_opponents} actions and "
+                f"cannot play {env_id} with {settings.text_for(settings)}, which has {size} "
+                f"numbers for {actions.n} actions"
             )
         return self
 
@@ -242,8 +241,14 @@ class PolicyDescription:
         kwargs = resolved_policy_kwargs(self.policy, self.policy_kwargs, settings)
         observations, actions = spaces_of(settings)
         if weights is not None:
-            # Before a network of any size takes memory.
-            needed = least_weights(kwargs, 1 if self.policy == SHARED else int(actions.n))
+            # A lower bound, before a network of any size takes memory.
+            ends = 1 if self.policy == SHARED else int(actions.n)
+            layers = kwargs.get("net_arch", [1])
+            heads = layers if isinstance(layers, dict) else {"pi": layers}
+            chains = [
+                [ends, *widths, ends if name == "pi" else 1] for name, widths in heads.items()
+            ]
+            needed = max(sum(a * b for a, b in pairwise(chain)) for chain in chains)
             held = sum(each.numel() for each in weights.values())
             if needed > held:
                 raise ValueError(

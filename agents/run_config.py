@@ -1,4 +1,4 @@
-"""The configuration of a training run, as plain data, and the folder of the run.
+"""The configuration of a training run, as plain data, and the folder of the run; no torch.
 
 Files of hyperparameters have the names of rl-baselines3-zoo: under the name of the environment a
 mapping with ``n_timesteps``, ``n_envs``, ``policy``, ``policy_kwargs`` and the arguments of the
@@ -8,17 +8,18 @@ falls linearly from 1e-3 to 0 over the training.
 
 from __future__ import annotations
 
+import inspect
 import platform
 import warnings
 from contextlib import suppress
-from dataclasses import asdict, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, StrictBool, create_model
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from matchenv.agents.algorithms import ALGORITHMS, SHARED, Algorithm, algorithm_by_name
 from matchenv.agents.config_file import (
     CLOSED,
     MOST,
@@ -51,6 +52,73 @@ CHECKSUM = "# sha256 of the lines above: "
 # Evaluations and checkpoints in a training, unless the user says how often.
 EVALUATIONS, EVALUATION_EPISODES = 10, 64
 CHECKPOINTS = 20
+
+# The library's own policy, and the shared network.
+PLAIN, SHARED = "MlpPolicy", "SharedPolicy"
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """One algorithm of stable-baselines3 or sb3-contrib.
+
+    Attributes:
+        name: as on the command line, the names of rl-baselines3-zoo.
+        where: ``module:class`` of the algorithm.
+        shared: class of ``SharedPolicy`` in ``matchenv.agents.sb3_policies``.
+    """
+
+    name: str
+    where: str
+    shared: str = SHARED
+
+    def load_class(self) -> Any:
+        """Return the class of the algorithm; imports torch."""
+        return resolve_name(self.where)
+
+    @property
+    def policies(self) -> dict[str, Any]:
+        """Return the classes of the policy networks by name; imports torch."""
+        shared = resolve_name(f"matchenv.agents.sb3_policies:{self.shared}")
+        return {PLAIN: self.load_class().policy_aliases[PLAIN], SHARED: shared}
+
+    def policy_class(self, policy: str) -> Any:
+        """Return the class of the policy network of this name; imports torch."""
+        return self.policies[as_choice("policy", policy, self.policies)]
+
+    def arguments(self) -> set[str]:
+        """Return the names of the hyperparameters that the constructor takes."""
+        kind = self.load_class()
+        names = {*inspect.signature(kind.__init__).parameters, *getattr(kind, "others", ())}
+        return names - NOT_HYPERPARAMETERS
+
+
+# Arguments of the constructors that the training sets itself.
+NOT_HYPERPARAMETERS = {
+    "self", "policy", "env", "verbose", "seed", "device", "tensorboard_log", "policy_kwargs",
+    "replay_buffer_class", "replay_buffer_kwargs", "rollout_buffer_class",
+    "rollout_buffer_kwargs", "_init_setup_model", "others",
+}  # fmt: skip
+
+ALGORITHMS: dict[str, Algorithm] = {
+    algorithm.name: algorithm
+    for algorithm in (
+        Algorithm("a2c", "stable_baselines3:A2C"),
+        Algorithm("dqn", "stable_baselines3:DQN", "SharedDQNPolicy"),
+        Algorithm("imitation", "matchenv.agents.imitation:Imitation"),
+        Algorithm("ppo", "stable_baselines3:PPO"),
+        Algorithm("trpo", "sb3_contrib:TRPO"),
+    )
+}
+
+
+def algorithm_by_name(name: Any) -> Algorithm:
+    """Return the algorithm of this name.
+
+    Raises:
+        ValueError: for an unknown name; the message lists the known ones.
+    """
+    return ALGORITHMS[as_choice("algo", name, ALGORITHMS)]
+
 
 # The largest seed that NumPy's old generators, which the algorithms draw from, accept.
 LARGEST_SEED = 2**32 - 1
@@ -208,11 +276,12 @@ class RunConfig:
         # A file that is read must not choose what is imported.
         settings = settings_without_code(self.environment, self.env_kwargs)
         simulator, policy = simulator_of(settings), checked["policy"]
-        sees_masks = algorithm.masks and policy == SHARED
+        # The shared network never chooses what is not allowed, but DQN also plays at random.
+        heed = [name for name, each in ALGORITHMS.items() if each.shared == SHARED]
+        sees_masks = algorithm.name in heed and policy == SHARED
         if not sees_masks and simulator.masks(simulator.new_state(1)) is not None:
-            known = ", ".join(name for name, each in ALGORITHMS.items() if each.masks)
             raise ValueError(
-                f"algo must be one of {known}, and policy {SHARED}, where "
+                f"algo must be one of {', '.join(heed)}, and policy {SHARED}, where "
                 f"{settings.text_for(settings)} of {self.environment} does not allow every action "
                 f"at all times, got {algorithm.name} with {policy}"
             )

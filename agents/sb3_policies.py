@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import pairwise
 from typing import Any
 
 from gymnasium import spaces
@@ -12,10 +11,9 @@ from stable_baselines3.common.type_aliases import Schedule
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import nn
 
-from matchenv.agents.algorithms import SHARED
 from matchenv.agents.config_file import built
 from matchenv.agents.network import ActionValues, OpponentReader, SharedNetwork, reader_of
-from matchenv.agents.run_config import PolicyKwargs
+from matchenv.agents.run_config import SHARED, PolicyKwargs
 from matchenv.envs.core.settings import Options
 
 # Hidden layers of the scores and of the value.
@@ -122,11 +120,3 @@ def resolved_policy_kwargs(
     if "Reader" in (kwargs.pop("features_extractor_class", None), policy.replace(SHARED, "Reader")):
         kwargs |= reader_of(settings)
     return kwargs
-
-
-def least_weights(kwargs: Mapping[str, Any], ends: int) -> int:
-    """Return a lower bound of the weights of a network that reads and gives so many numbers."""
-    layers = kwargs.get("net_arch", [1])
-    heads = layers if isinstance(layers, dict) else {"pi": layers}
-    chains = [[ends, *widths, ends if name == "pi" else 1] for name, widths in heads.items()]
-    return max(sum(a * b for a, b in pairwise(chain)) for chain in chains)

@@ -23,11 +23,10 @@ from optuna.distributions import (
 from optuna.trial import Trial, TrialState
 from tqdm import tqdm
 
-from matchenv.agents.algorithms import Algorithm
 from matchenv.agents.config_file import yaml_text
 from matchenv.agents.environments import PROBLEMS
 from matchenv.agents.policy_file import as_device
-from matchenv.agents.run_config import ABOUT_THE_RUN, ENV_KWARGS, RunConfig, RunFolder
+from matchenv.agents.run_config import ABOUT_THE_RUN, ENV_KWARGS, Algorithm, RunConfig, RunFolder
 from matchenv.agents.training import Recorder, start_training
 from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.runtime.files import folder_lock, records_csv, write_bytes
@@ -55,7 +54,7 @@ def checked_space(algorithm: Algorithm, content: Mapping[str, Any]) -> dict[str,
     """
     known = sorted((algorithm.arguments() | set(ABOUT_THE_RUN)) - set(FIXED))
     space: dict[str, BaseDistribution] = {}
-    for name, entry in content.items() or [("", None)]:
+    for name, entry in dict(content or {"": ()}).items():
         as_choice("space", name, known)
         try:
             if isinstance(entry, list):

@@ -11,9 +11,8 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from matchenv.agents.algorithms import algorithm_by_name
 from matchenv.agents.config_file import read_yaml
-from matchenv.agents.run_config import ENV_KWARGS, checked_hyperparameters
+from matchenv.agents.run_config import ENV_KWARGS, algorithm_by_name, checked_hyperparameters
 from matchenv.agents.sb3_policies import resolved_policy_kwargs
 from matchenv.envs import part_of
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE

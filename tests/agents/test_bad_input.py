@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from matchenv import NormalPrior, agents
-from matchenv.agents.algorithms import ALGORITHMS
+from matchenv.agents.run_config import ALGORITHMS
 from matchenv.cli import run_command
 from matchenv.envs.one_player.priors import DrawnPrior
 from matchenv.evaluation.registry import QUEUE, RANKING
@@ -20,7 +20,6 @@ IN_QUEUE = {"environment": QUEUE}
         ({"algo": "sac"}, f"algo must be one of {str([*ALGORITHMS])[1:-1]}, got 'sac'"),
         ({"algo": ["ppo"]}, "algo must be one of"),
         ({"timesteps": 0}, "n_timesteps"),
-        ({"num_envs": 0}, "n_envs"),
         ({"num_envs": 2**21}, "n_envs"),
         ({"seed": -1}, "seed"),
         ({"evaluation_episodes": 1}, "evaluation_episodes must be greater than or equal to 2"),
@@ -71,7 +70,8 @@ def space(message, pair):
         (["--seeds", "0", "0"], "different numbers"),
         (["--seeds", "-1", "2"], "seeds must be an integer of at least 0"),
         (["--seeds", "0", "1", "--seed", "4"], "seed must be left out"),
-        (["--seeds", "0", "--resume", "runs/none"], "resume is missing"),
+        (["--seeds", "0", "--resume", "runs/none"], "leave out its other options, got --seeds"),
+        (["--resume", "runs/none"], "runs/none holds no run"),
         (["--env", QUEUE, "--rank", "top"], "with --env Matchmaking-v0 alone .*, got --rank"),
         (["--env", QUEUE, "--hyperparams", "policy=MlpPolicy"], "got ppo with MlpPolicy"),
         (["--env", RANKING, "--imitate", "oracle"], "'oracle' does not"),
@@ -97,10 +97,8 @@ def space(message, pair):
         hyperparams("rate must be", "learning_rate=lin_fast"),
         hyperparams("rate must be", "learning_rate=-1.0"),
         hyperparams("a rate must be a number", "learning_rate=null"),
-        hyperparams("gamma must be a valid number, got 'abc'", "gamma=abc"),
         hyperparams("gamma must be less than or equal to 1, got 1.5", "gamma=1.5"),
         hyperparams("gamma must be a finite number", "gamma=.nan"),
-        hyperparams("n_epochs must be greater than or equal to 1", "n_epochs=0"),
         hyperparams("n_steps must be less than or equal to", "n_steps=1e30"),
         hyperparams("normalize_advantage must be a valid boolean", "normalize_advantage=1"),
         hyperparams("use_sde must be False", "use_sde=true"),
@@ -110,7 +108,6 @@ def space(message, pair):
         hyperparams("aliases .* are not allowed", "gamma=&a [*a]"),
         hyperparams("must be YAML", "gamma=2001-99-99"),
         hyperparams("nested so deeply", "gamma=" + "[" * 5000),
-        hyperparams("at most 50,000 characters", "gamma=" + "x" * 60_000),
     ],
 )
 def test_bad_commands_leave_nothing_behind(tmp_path, monkeypatch, capsys, words, message):

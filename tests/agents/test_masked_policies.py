@@ -8,8 +8,8 @@ import torch
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
 
 from matchenv import MatchmakingEnv, MatchmakingVectorEnv, Settings, agents
-from matchenv.agents.algorithms import ALGORITHMS
 from matchenv.agents.policy_file import LearnedPolicy, PolicyDescription
+from matchenv.agents.run_config import ALGORITHMS
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.benchmarks.compare import run_comparison
 from matchenv.runtime.jobs import RunOptions

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from matchenv import MatchmakingVectorEnv
-from matchenv.agents.algorithms import ALGORITHMS
 from matchenv.agents.network import CandidateReader, OpponentReader, reader_of, spaces_of
 from matchenv.agents.policy_file import LearnedPolicy, PolicyDescription
+from matchenv.agents.run_config import ALGORITHMS
 from matchenv.envs import simulator_of
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings

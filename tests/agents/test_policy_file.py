@@ -16,7 +16,6 @@ from sb3_contrib import QRDQN, TRPO, MaskablePPO
 from stable_baselines3 import A2C, DQN, PPO
 
 from matchenv import MatchmakingVectorEnv, agents
-from matchenv.agents.algorithms import ALGORITHMS
 from matchenv.agents.config_file import read_yaml
 from matchenv.agents.environments import ONE_PLAYER
 from matchenv.agents.learned_names import RLLIB_FILE
@@ -27,6 +26,7 @@ from matchenv.agents.policy_file import (
     read_policy,
     save_policy,
 )
+from matchenv.agents.run_config import ALGORITHMS
 from matchenv.agents.sb3_policies import SharedPolicy
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.registry import QUEUE, RANKING, files_of, policy_named

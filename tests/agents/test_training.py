@@ -13,9 +13,8 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from matchenv import MatchmakingVectorEnv, agents
 from matchenv.agents import checkpoints
-from matchenv.agents.algorithms import ALGORITHMS
 from matchenv.agents.environments import ONE_PLAYER, HeldOutGames
-from matchenv.agents.run_config import RunFolder
+from matchenv.agents.run_config import ALGORITHMS, RunFolder
 from matchenv.agents.training import Keeper
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.baselines import DrawChance, KnowledgeGradient

@@ -7,9 +7,8 @@ import pytest
 import yaml
 
 from matchenv.agents import tuning as tuning_module
-from matchenv.agents.algorithms import ALGORITHMS
 from matchenv.agents.config_file import read_yaml
-from matchenv.agents.run_config import RunFolder, configured
+from matchenv.agents.run_config import ALGORITHMS, RunFolder, configured
 from matchenv.agents.tuning import (
     BEST,
     SPACES,

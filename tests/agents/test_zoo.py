@@ -7,8 +7,8 @@ from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.utils import LinearSchedule
 
 import matchenv  # noqa: F401  (registers the environment)
-from matchenv.agents.algorithms import algorithm_by_name
 from matchenv.agents.network import Reader
+from matchenv.agents.run_config import algorithm_by_name
 from matchenv.agents.training import SCHEDULED
 from matchenv.agents.zoo import ZOO
 
