@@ -33,8 +33,6 @@ from matchenv.runtime.files import (
 from matchenv.runtime.parallel import LOCAL, check_engine, results_of
 from matchenv.runtime.provenance import provenance
 
-# Raised when the arrays of finished jobs mean something else than before.
-FORMAT = 2
 SETTINGS, BLOCKS = "settings.json", "blocks"
 
 # Array of times in seconds; never written, since no two runs have the same.
@@ -105,7 +103,7 @@ class RunOptions:
             yield Store(self, None, "")
             return
         folder = Path(self.out)
-        content = json_bytes({"format": FORMAT, **settings, "made_with": provenance()})
+        content = json_bytes({**settings, "made_with": provenance()})
         wanted = json.loads(content)
         with folder_lock(folder):
             known = _known_settings(folder)

@@ -97,7 +97,16 @@ def object_from_spec(
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.append(here)
-    _check_allowed(kind, text, form["module"])
+    top = form["module"].partition(".")[0]
+    if not (_any_code or top == "matchenv" or top in sys.stdlib_module_names):
+        found = find_spec(top)  # imports nothing
+        places = list(found.submodule_search_locations or [found.origin or ""]) if found else []
+        installed = tuple(sysconfig.get_path(name) for name in ("purelib", "platlib"))
+        if not all(place.startswith(installed) for place in places):
+            raise ValueError(
+                f"{kind} {text!r} would run the code of {', '.join(places)}, which is not an "
+                "installed package: look at it, then give --allow-code"
+            )
     try:
         factory = getattr(import_module(form["module"]), form["name"])
     except (ImportError, AttributeError) as error:
@@ -108,20 +117,6 @@ def object_from_spec(
     if base is not None and not (isinstance(factory, type) and issubclass(factory, base)):
         raise ValueError(f"{kind} {text!r} must name a subclass of {base.__name__}, got {factory}")
     return build_object(kind, text, factory, form["options"] or "", defaults)
-
-
-def _check_allowed(kind: str, text: str, module: str) -> None:
-    top = module.partition(".")[0]
-    if _any_code or top == "matchenv" or top in sys.stdlib_module_names:
-        return
-    found = find_spec(top)  # imports nothing
-    places = list(found.submodule_search_locations or [found.origin or ""]) if found else []
-    installed = tuple(sysconfig.get_path(name) for name in ("purelib", "platlib"))
-    if not all(place.startswith(installed) for place in places):
-        raise ValueError(
-            f"{kind} {text!r} would run the code of {', '.join(places)}, which is not an "
-            "installed package: look at it, then give --allow-code"
-        )
 
 
 def build_object(

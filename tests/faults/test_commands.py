@@ -28,6 +28,8 @@ from fault_injection import (
 )
 from long_commands import LONG_COMMANDS, QUICK, LongCommand, differing, undisturbed
 
+from matchenv.runtime.signals import WORDS
+
 pytestmark = pytest.mark.skipif(
     not os.path.exists("/proc/self/fd"), reason="looks at files as Linux does"
 )
@@ -76,45 +78,35 @@ def test_a_fault_at_every_operation(kind: str, command: LongCommand, tmp_path: P
 
 
 @by_command
-def test_killed_at_random_moments(command: LongCommand, tmp_path: Path) -> None:
-    """Again and again in one folder, until it has come to its end."""
-    whole, killed = undisturbed(command).seconds, 0
-    while killed < KILLS:
-        folder = tmp_path / str(killed)
-        folder.mkdir()
-        for _ in range(IN_A_ROW):
-            ended = killed_after(command.work(folder), random.uniform(0.0, whole), signal.SIGKILL)
-            ended_by(KILL, command, ended)
-            killed += 1
-            if ended.status == 0:
-                break
-        goes_on(command, folder)
-        shutil.rmtree(folder)
-
-
-@by_command
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
 def test_stopped_at_random_moments(
     command: LongCommand, number: signal.Signals, tmp_path: Path
 ) -> None:
-    """One line and the status of the signal, and nothing half written."""
-    whole = undisturbed(command)
-    word = "terminated" if number == signal.SIGTERM else "interrupted"
-    for place in range(STOPS):
-        folder = tmp_path / str(place)
-        folder.mkdir()
+    """A kill, again and again in one folder until it has come to its end; or a signal.
+
+    A signal gets one line and its status, and leaves nothing half written.
+    """
+    whole, killed = undisturbed(command), number == signal.SIGKILL
+    for place in range(KILLS if killed else STOPS):
+        folder = tmp_path / str(place // IN_A_ROW if killed else place)
+        folder.mkdir(exist_ok=True)
         # Not in the first milliseconds, in which the process does not listen yet.
-        seconds = random.uniform(0.1, max(0.2, whole.seconds))
+        least = 0.0 if killed else 0.1
+        seconds = random.uniform(least, max(2.0 * least, whole.seconds))
         ended = killed_after(as_a_process(command.typed(), folder), seconds, number)
-        said = command.said(ended)
-        if ended.status != 0:
+        if killed:
+            ended_by(KILL, command, ended)
+            if ended.status != 0 and (place + 1) % IN_A_ROW:
+                continue
+        elif ended.status != 0:
+            said = command.said(ended)
             assert (ended.status, said.count("\n")) == (128 + number, 1), ended
             # In its first moments a command does not know yet how it goes on.
-            assert said == f"{word}\n" or said.startswith(f"{word}; ")
+            assert said.rstrip("\n").partition(";")[0] == WORDS[number]
         names = " ".join(content_of(folder))
-        assert "unfinished" not in names
-        assert ".lock" not in names
+        assert killed or ("unfinished" not in names and ".lock" not in names)
         goes_on(command, folder)
+        shutil.rmtree(folder)
 
 
 @by_command

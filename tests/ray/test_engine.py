@@ -45,15 +45,6 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     made.shutdown()
 
 
-def test_the_same_bytes_on_two_nodes(cluster: Any, tmp_path: Path) -> None:
-    here, there = tmp_path / "here", tmp_path / "there"
-    assert run_command([*COMPARE, "--quiet", "--workers", "1", "--out", str(here)]) == 0
-    engine = f"ray:{cluster.address}"
-    assert run_command([*COMPARE, "--quiet", "--engine", engine, "--out", str(there)]) == 0
-    assert files_of(here) == files_of(there)
-    assert not ray.is_initialized()
-
-
 def test_a_node_that_is_killed_in_the_middle(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
