@@ -43,7 +43,6 @@ class BeliefReplay:
         quality: (games,) match quality of each game before it, in (0, 1].
         mu: (players,) means of the beliefs after the last game.
         sigma: (players,) their standard deviations.
-        games_played: (players,) number of games of each player.
         entry_mu: (entries,) mean of the belief about the entry's player right after the game.
         entry_sigma: (entries,) its standard deviation.
         unconverged: games whose expectation propagation reached its cap before its tolerance.
@@ -54,7 +53,6 @@ class BeliefReplay:
     quality: Floats
     mu: Floats
     sigma: Floats
-    games_played: Integers
     entry_mu: Floats
     entry_sigma: Floats
     unconverged: Integers
@@ -92,7 +90,7 @@ def replay_trueskill(log: MatchLog, **parameters: Any) -> BeliefReplay:
     quality = match_qualities(log.game_start, mean, variance, np.maximum(noise, LEAST_VARIANCE))
     return BeliefReplay(
         team_mean=mean, team_variance=variance, quality=quality, mu=mu, sigma=sigma,
-        games_played=log.games_played, entry_mu=history[0], entry_sigma=history[1],
+        entry_mu=history[0], entry_sigma=history[1],
         unconverged=np.flatnonzero(~(room.change <= constants.tolerance)),
     )  # fmt: skip
 
@@ -184,7 +182,7 @@ def replay_system(log: MatchLog, system: RatingSystem) -> BeliefReplay:
     return BeliefReplay(
         team_mean=mean, team_variance=variance,
         quality=match_qualities(log.game_start, mean, variance + noise, noise),
-        mu=final[:, 0].copy(), sigma=final[:, 1].copy(), games_played=log.games_played,
+        mu=final[:, 0].copy(), sigma=final[:, 1].copy(),
         entry_mu=history[:, 0].copy(), entry_sigma=history[:, 1].copy(),
         unconverged=np.empty(0, np.int64),
     )  # fmt: skip
@@ -219,5 +217,5 @@ def ratings_table(log: MatchLog, replay: BeliefReplay) -> dict[str, Any]:
     """
     return {
         "player": np.array(log.players, object), "mu": replay.mu, "sigma": replay.sigma,
-        "games": replay.games_played,
+        "games": log.games_played,
     }  # fmt: skip

@@ -76,7 +76,8 @@ def whole_games(
         ], join="inner").sort_index(kind="stable")  # fmt: skip
     split, notes = ~texts.index.isin(list(bad)), list[str]()
     rows, used = _values(texts, bad, time_format)
-    rows["run"] = (rows["game"] != rows["game"].shift()).cumsum()  # rows that stand together
+    game = rows["game"].where(split).ffill()
+    rows["run"] = (game != game.shift()).cumsum()  # of rows that stand together
     sound = _without(rows, bad)
     alone = pd.Series(np.arange(len(sound)), sound.index, dtype=object)
     sides = [sound["game"], sound["team"].where(sound["team"].notna(), alone)]
@@ -151,13 +152,14 @@ def read_times(texts: pd.Series[Any], time_format: str | None = None) -> tuple[p
             f"time_format must be one of {', '.join(map(repr, TIME_FORMATS))} or a format of "
             f"strptime, got {time_format!r}"
         )
+    place, distinct = pd.factorize(texts)
     tried = {}
     for name in (time_format,) if time_format else TIME_FORMATS:
-        tried[name] = _seconds(texts, name)
+        tried[name] = _seconds(pd.Series(distinct, dtype=object), name)
         if tried[name].notna().all():
             break
     used = max(tried, key=lambda name: tried[name].count())  # the first of several
-    return tried[used], used
+    return tried[used].iloc[place].set_axis(texts.index), used
 
 
 def _seconds(texts: pd.Series[Any], name: str) -> pd.Series[Any]:
@@ -171,7 +173,7 @@ def _seconds(texts: pd.Series[Any], name: str) -> pd.Series[Any]:
         left = texts[found.isna()]
         read = pd.to_datetime(left, format=each, errors="coerce", utc=True).astype(found.dtype)
         found = found.where(found.notna(), read)
-    return (found - pd.Timestamp(0, tz="UTC")).dt.total_seconds()
+    return (found.astype("int64") / 1e6).where(found.notna())
 
 
 def _add(

@@ -21,7 +21,6 @@ from matchenv.runtime.checks import LARGEST_SKILL, SMALLEST
 GZIP = b"\x1f\x8b"
 PIECE = 1 << 20  # bytes
 DELIMITERS = ",;\t|"
-MOST_NAMED = 5  # bad lines of ratings that a message names
 MOST_MEGABYTES, MOST_ROWS = 256, 10_000_000
 # A line of a log has some hundred characters. What is far beyond that is no log.
 LONGEST_LINE = 100_000
@@ -89,34 +88,41 @@ def read_table(
     first, *lines = text.split("\n")
     delimiter = max(DELIMITERS, key=first.count)
     header = [name.strip() for name in _fields(first, delimiter)]
+    if not header:
+        raise BadLogError("line 1: the header cannot be read: broken quoting")
     for name in filter(None, header):
         if header.count(name) > 1:
             raise BadLogError(f"line 1: the header names {name!r} twice")
     rows, bad = list[list[str]](), dict[int, BadRow]()
     for number, line in enumerate(lines, start=2):
-        fields, problem, detail = _fields(line, delimiter), "", ""
+        fields, detail = _fields(line[:LONGEST_LINE], delimiter), ascii(line[:60])
+        problem = ""
         if not line.strip():
-            problem = "blank line"
+            problem, detail = "blank line", ""
         elif len(line) > LONGEST_LINE:
             problem, detail = "line too long", f"{len(line):,} characters"
         elif BROKEN.search(line):
-            problem, detail = "broken encoding", ascii(line[:60])
-        elif line.count('"') % 2:
-            problem, detail = "broken quoting", ascii(line[:60])
+            problem = "broken encoding"
+        elif not fields:
+            problem = "broken quoting"
         elif len(fields) != len(header):
             problem, detail = "wrong number of columns", f"{len(fields)} instead of {len(header)}"
         if problem:
             bad[number] = BadRow(number, problem, detail)
-        rows.append(fields)
+        rows.append(fields or line[:LONGEST_LINE].split(delimiter))
     columns = {name: [row[place] if place < len(row) else "" for row in rows]
                for place, name in enumerate(header)}  # fmt: skip
     return TextTable(columns, bad, hashlib.sha256(data).hexdigest())
 
 
 def _fields(line: str, delimiter: str) -> list[str]:
-    """Return the fields of a line, of its beginning if it is too long."""
-    line = line[:LONGEST_LINE]
-    return next(csv.reader([line], delimiter=delimiter)) if '"' in line else line.split(delimiter)
+    """Return the fields of a line, none if its quotes are broken."""
+    if '"' not in line:
+        return line.split(delimiter)
+    try:
+        return next(csv.reader([line], delimiter=delimiter, strict=True))
+    except csv.Error:
+        return []
 
 
 def _read_bytes(path: Path, max_megabytes: int) -> bytearray:
@@ -151,7 +157,7 @@ def read_ratings(
 
     Raises:
         ValueError: if the file cannot be read, has no players or misses a column, and for bad
-            numbers; it names their lines.
+            numbers; it names the first one's line.
     """
     try:
         table = read_table(path)
@@ -166,17 +172,17 @@ def read_ratings(
     found = {name: columns[name] for name in (*texts, *numbers)}
     if not found[numbers[0]]:
         raise ValueError(f"{kind} must hold at least one player, got none in {path}")
-    bad = {line: row.reason for line, row in table.bad.items()}
+    bad = [str(row) for row in table.bad.values()]
     for name in numbers:
-        for row, text in enumerate(found[name]):
-            found[name][row] = value = _number(text)
-            if not (SMALLEST if name == "sigma" else -LARGEST_SKILL) <= value <= LARGEST_SKILL:
-                bad.setdefault(row + 2, f"{name} is {text.strip()!r}")
+        least = SMALLEST if name == "sigma" else -LARGEST_SKILL
+        written, found[name] = found[name], [_number(text) for text in found[name]]
+        bad += [f"line {line}: {name} is {text.strip()!r}"
+                for line, (text, value) in enumerate(zip(written, found[name], strict=True), 2)
+                if not least <= value <= LARGEST_SKILL and line not in table.bad]  # fmt: skip
     if bad:
-        named = "; ".join(f"line {line}: {bad[line]}" for line in sorted(bad)[:MOST_NAMED])
-        more = f" and {len(bad) - MOST_NAMED} more" if len(bad) > MOST_NAMED else ""
+        more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
         raise ValueError(
-            f"{kind} must hold finite numbers, deviations above 0: {path}: {named}{more}"
+            f"{kind} must hold finite numbers, deviations above 0: {path}: {bad[0]}{more}"
         )
     return found
 

@@ -173,13 +173,14 @@ def test_games_left_out_are_said_first_even_when_quiet_and_too_many_are_failed_w
 
 def test_ratings_can_be_the_population_of_the_queue(league_folder: Path) -> None:
     """The file has everyone's belief after the last game, and ``population`` reads it."""
-    rated = replay_trueskill(read_log(LEAGUE).log)
+    log = read_log(LEAGUE).log
+    rated = replay_trueskill(log)
     table = league_folder / "replay" / "ratings.csv"
     rows = population_of(table).rows
     assert_array_equal(rows[:, [0, 2]], np.column_stack((rated.mu, rated.sigma)))
     heading, *lines = table.read_text(encoding="utf-8").splitlines()
     assert heading == "player,mu,sigma,games"
-    assert [int(line.split(",")[-1]) for line in lines] == rated.games_played.tolist()
+    assert [int(line.split(",")[-1]) for line in lines] == log.games_played.tolist()
 
 
 def test_a_log_without_draws_has_no_empty_figure(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,6 @@ from matchenv.logs.fitting import derivatives, parameters_of
 from matchenv.logs.forecasts import constant_log_loss
 from matchenv.trueskill import draw_margin_from_probability
 
-GAMES = Path(__file__).parents[2] / "examples" / "games.csv"
 SIGMA = 25.0 / 3.0
 DAY = 86_400
 
@@ -69,6 +67,7 @@ def test_parameters_of_simulated_games_are_found_again() -> None:
     assert all(inside(found, name, truth) for name, truth in truths.items())
     assert found.log_loss < min(found.log_loss_default, found.log_loss_constant)
     assert found.gain[1] > 0.0
+    assert found.verdict == "better"
     assert found.calibration_wins < 0.05
     assert found.train_games == 2100
     late = log.rank.reshape(-1, 2)[found.train_games :]
@@ -146,14 +145,3 @@ def test_bad_input() -> None:
     for share in (0.0, 1.0, -0.1, float("nan")):
         with pytest.raises(ValueError, match="train_share"):
             fit(log, train_share=share)
-
-
-def test_the_command_writes_the_parameters(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_command(["fit", str(GAMES), "--out", str(tmp_path / "out")]) == 0
-    said = capsys.readouterr().out
-    assert "better than the constant forecast" in said
-    found = json.loads((tmp_path / "out" / "fit.json").read_bytes())
-    assert {"beta", "tau", "draw_probability"} <= set(found["parameters"])
-    assert found["verdict"] == "better"

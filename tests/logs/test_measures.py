@@ -20,7 +20,6 @@ from matchenv.benchmarks.replay.measures import (
 )
 from matchenv.logs import MatchLog
 from matchenv.logs.forecasts import (
-    calibration,
     calibrations,
     constant_log_loss,
     draws_of_games,
@@ -134,24 +133,13 @@ def test_calibration_by_hand() -> None:
     found = calibrations(LOG_P, OUTCOME)
     # Wins stated 0.5, 0.1, 0.5 and, from the other side, 0.3, 0.7, 0.1; the first two
     # came true. 0.1, 0.3 and 0.7 are edges, where rounding decides.
-    wins = found["wins"]
+    wins, draws = found["wins"], found["draws"]
     assert [wins["count"][k : k + 2].sum() for k in (1, 5, 9, 13)] == [2, 1, 2, 1]
     assert_allclose(wins["edges"], np.arange(21) / 20)
     stated, came = [0.5, 0.1, 0.3, 0.7], [0.5, 0.5, 0.0, 0.0]
-    assert found["wins"]["error"] == pytest.approx(
-        np.dot([2, 2, 1, 1], np.abs(np.subtract(stated, came))) / 6
-    )
+    off = np.abs(np.subtract(stated, came))
+    assert wins["error"] == pytest.approx(np.dot([2, 2, 1, 1], off) / 6)
     # Two draws stated at 0.2; one at 0.4, the largest, came true.
-    assert_allclose(found["draws"]["edges"], np.arange(21) / 50)
-    assert found["draws"]["count"][-1] == 1
-    assert found["draws"]["error"] == pytest.approx((0.2 + 0.2 + 0.6) / 3)
-
-
-def test_edges_of_bins() -> None:
-    stated, happened = np.array([0.0, 0.1, 2.0]), np.array([False, True, True])
-    found = calibration(stated, happened, 2.0)
-    assert np.flatnonzero(found["count"]).tolist() == [0, 1, 19]
-    assert_allclose(found["stated"][[0, 1, 19]], stated)
-    assert_allclose(found["observed"][[0, 1, 19]], happened)
-    assert found["error"] == pytest.approx((0.0 + 0.9 + 1.0) / 3.0)
-    assert math.isnan(calibration(stated[:0], happened[:0], 1.0)["error"])
+    assert_allclose(draws["edges"], np.arange(21) / 50)
+    assert_allclose((draws["stated"][[10, 19]], draws["observed"][[10, 19]]), [[0.2, 0.4], [0, 1]])
+    assert draws["error"] == pytest.approx((0.2 + 0.2 + 0.6) / 3)

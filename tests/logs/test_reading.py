@@ -56,11 +56,14 @@ FORMS: dict[str, tuple[str, Games]] = {
         "game,team,player,rank\n1,r,a,2\n1,x,c,1\n1,r,b,2\n1,g,d,9\n",
         [[(AB, 1), (("c",), 0), (("d",), 2)]],
     ),
+    "a broken line within a game, and a quote within a name": (
+        'game,player,score\n1,c"d,2\nx,1\n1,a,1\n', [[(('c"d',), 0), (A, 1)]],
+    ),
     "rank before score": (
         "game,player,score,rank\n1,a,5,2\n1,b,9,1\n", [[(A, 1), (B, 0)]],
     ),
-    "home and away": (
-        "home_team,away_team,home_goals,away_goals\na,b,2,2\nb,a,0,1\n",
+    "home and away, far in the future": (
+        "date,home_team,away_team,home_goals,away_goals\n1/2/2900,a,b,2,2\n2/13/2901,b,a,0,1\n",
         [[(A, 0), (B, 0)], [(B, 1), (A, 0)]],
     ),
     "blanks, quotes and line ends": (
@@ -223,7 +226,7 @@ HEAD = "game,player,score\n"
         ("game,player\n1,a\n", {}, "score, result or rank"),
         ("player,score\na,1\n", {}, "nothing found for game"),
         ("game,player,score,score\n1,a,1,1\n", {}, "names 'score' twice"),
-        ('game,"player,score\n1,a,1\n', {}, "nothing found for player in the header"),
+        ('game,"player,score\n1,a,1\n', {}, "line 1: the header cannot be read: broken quoting"),
         *((HEAD, {"columns": columns}, "columns")
           for columns in (["game"], ["referee=x"], ["game="], ["player=nobody"],
                           ["game=game", "game=game"])),
