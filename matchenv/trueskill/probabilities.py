@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from matchenv.runtime.checks import LARGEST_SKILL, as_positive_number
-from matchenv.runtime.compile import compiled
+from matchenv.runtime.checks import as_positive_number
 from matchenv.trueskill.draw_margin import as_draw_margin, margin_between
 from matchenv.trueskill.game import draw_probability_of, win_probability_of
 from matchenv.trueskill.normal import INVERSE_SQRT_2PI
@@ -19,7 +18,6 @@ from matchenv.trueskill.sides import performances, quality_of_sides
 from matchenv.trueskill.teams import Team, Weights, as_ranks, flatten_teams
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Performances further from their means than this, in standard deviations, are below 1e-18.
 FURTHEST = 9.0
@@ -49,14 +47,8 @@ def team_match_quality(teams: Iterable[Team], beta: float, weights: Weights | No
     Source: a ratio of determinants; for two players it is eq. (7) of Herbrich, Minka, Graepel
     (2006).
     """
-    plain = type(beta) is float and 1.0 / LARGEST_SKILL <= beta <= LARGEST_SKILL
-    spread = beta if plain else as_positive_number("beta", beta)
-    return _quality_of_players(*flatten_teams(teams, weights), spread)
-
-
-@compiled
-def _quality_of_players(players: Floats, side_start: Integers, beta: float) -> float:
-    return quality_of_sides(*performances(players, side_start, beta))
+    spread = as_positive_number("beta", beta)
+    return quality_of_sides(*performances(*flatten_teams(teams, weights), spread))
 
 
 def team_win_probability(

@@ -248,23 +248,6 @@ def log_ranking_evidence(table: Floats, sides: int) -> float:
 
 
 @compiled
-def set_comparisons(side_start: Integers, rank: Floats, model: Constants, table: Floats) -> None:
-    """Order the sides by rank, equal ones as given, and write rows ORDER, MARGIN and DRAWN."""
-    sides = rank.size
-    for side in range(sides):
-        place = side
-        while place > 0 and rank[int(table[ORDER, place - 1])] > rank[side]:
-            table[ORDER, place] = table[ORDER, place - 1]
-            place -= 1
-        table[ORDER, place] = side
-    for i in range(sides - 1):
-        a, b = int(table[ORDER, i]), int(table[ORDER, i + 1])
-        players = side_start[a + 1] - side_start[a] + side_start[b + 1] - side_start[b]
-        table[MARGIN, i] = margin_between(model.draw_margin, model.margin_grows, players)
-        table[DRAWN, i] = 1.0 if rank[a] == rank[b] else 0.0
-
-
-@compiled
 def updated_member(
     mu: float,
     sigma: float,
@@ -330,14 +313,21 @@ def rate_sides(teams: Teams, rank: Floats, model: Constants, table: Floats) -> f
     Returns:
         The largest change in the last iteration.
     """
-    sides = rank.size
-    set_comparisons(teams.side_start, rank, model, table)
+    sides, start = rank.size, teams.side_start
+    for side in range(sides):  # by rank, equal ones as given
+        place = side
+        while place > 0 and rank[int(table[ORDER, place - 1])] > rank[side]:
+            table[ORDER, place] = table[ORDER, place - 1]
+            place -= 1
+        table[ORDER, place] = side
     for i in range(sides):
-        side = int(table[ORDER, i])
+        side, worse = int(table[ORDER, i]), int(table[ORDER, min(i + 1, sides - 1)])
         table[MEAN, i], table[VARIANCE, i] = side_performance(
-            teams.mu, teams.sigma, teams.weight, model.beta, model.tau,
-            teams.side_start[side], teams.side_start[side + 1],
-        )  # fmt: skip
+            teams.mu, teams.sigma, teams.weight, model.beta, model.tau, start[side], start[side + 1]
+        )
+        players = start[side + 1] - start[side] + start[worse + 1] - start[worse]
+        table[MARGIN, i] = margin_between(model.draw_margin, model.margin_grows, players)
+        table[DRAWN, i] = 1.0 if rank[side] == rank[worse] else 0.0
     change = pass_messages(table, sides, model.tolerance, model.max_iterations)
     for i in range(sides):
         _update_side(teams, int(table[ORDER, i]), model, table, i)

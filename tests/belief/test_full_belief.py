@@ -79,50 +79,6 @@ class DenseBelief:
         return np.sqrt(np.array(pairs))
 
 
-def moments_by_quadrature(
-    mu: Any, covariance: Any, outcome: int, draw_margin: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and covariance of two skills after a game, by the trapezium rule on a grid.
-
-    The integrand is smooth and vanishes at the edges, so the rule is exact to many digits.
-    """
-    root = np.linalg.cholesky(covariance)
-    z = np.linspace(-9.0, 9.0, 241)
-    weight = stats.norm.pdf(z)[:, None] * stats.norm.pdf(z)
-    grid = np.stack(np.meshgrid(z, z, indexing="ij"))
-    skills = np.asarray(mu)[:, None, None] + np.tensordot(root, grid, axes=1)
-    gap = skills[0] - skills[1]
-    upper = stats.norm.sf((draw_margin - gap) / (np.sqrt(2.0) * BETA))
-    lower = stats.norm.cdf((-draw_margin - gap) / (np.sqrt(2.0) * BETA))
-    weight = weight * {1: upper, -1: lower, 0: 1.0 - upper - lower}[outcome]
-    weight = weight / weight.sum()
-    mean = (skills * weight).sum(axis=(1, 2))
-    centred = skills - mean[:, None, None]
-    return mean, np.einsum("iab,jab,ab->ij", centred, centred, weight)
-
-
-@pytest.mark.parametrize("draw_margin", [0.0, 0.9])
-def test_two_players_are_exact_inference_game_by_game(draw_margin: float) -> None:
-    """The posterior's own moments, by quadrature, from a belief that has covariance already."""
-    seen = set()
-    for seed in range(3):
-        env = MatchmakingEnv(
-            num_opponents=1, horizon=6, beta=BETA, draw_margin=draw_margin, belief="full"
-        )
-        env.reset(seed=seed)
-        mu, covariance = env.knowledge_state.mu, np.diag(env.knowledge_state.sigma**2)
-        for _ in range(6):
-            outcome = env.step(0)[4]["outcome"]
-            seen.add(outcome)
-            mu, covariance = moments_by_quadrature(mu, covariance, outcome, draw_margin)
-            state = env.knowledge_state
-            variance = covariance[0, 0] + covariance[1, 1] - 2.0 * covariance[0, 1]
-            np.testing.assert_allclose(state.mu, mu, rtol=1e-9, atol=1e-9)
-            np.testing.assert_allclose(state.sigma, np.sqrt(np.diag(covariance)), rtol=1e-9)
-            assert state.difference_sigma == pytest.approx([np.sqrt(variance)], rel=1e-9)
-    assert seen == ({-1, 0, 1} if draw_margin else {-1, 1})
-
-
 @pytest.mark.parametrize(
     ("num_opponents", "horizon", "draw_margin"),
     [(1, 200, 0.0), (7, 400, 0.6), (49, 300, 0.0), (2, 10_000, 0.0)],

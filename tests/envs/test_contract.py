@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from matchenv import NormalPrior
 from matchenv.envs import ENVIRONMENTS, part_of
 from matchenv.envs.one_player.settings import REWARDS
-from matchenv.evaluation.rollout import Batch
 
 CHANGING = {"availability": 0.5, "mean_stay": 3.0, "turnover": 0.1}
 ONE_PLAYER, QUEUE, RANKING = "Matchmaking-v0", "MatchmakingQueue-v0", "Ranking-v0"
@@ -115,33 +114,6 @@ def test_the_native_vector_environment_is_gymnasiums_over_scalars(
         assert {name for name in result[4] if "final" not in name} == set(infos)
         ends += int((result[2] | result[3]).sum())
     assert ends >= 2 * count
-
-
-@every_setting
-def test_a_batch_of_a_rollout_is_the_environment(env_id: str, options: dict[str, Any]) -> None:
-    """Observations, rewards and facts from the same seeds, to the end of the episode."""
-    seeds = [5, 6, 7]
-    settings = part_of(env_id, "settings")(**options)
-    batch = Batch(settings, seeds)
-    envs = [gym.make(env_id, **options).unwrapped for _ in seeds]
-    for env, seed in zip(envs, seeds, strict=True):
-        env.reset(seed=seed)
-    rng = np.random.default_rng(2)
-    for _ in range(200):
-        if not batch.running.any():
-            return
-        masks = np.array([env.get_wrapper_attr("action_masks")() for env in envs])
-        actions = some_actions(masks, rng)
-        running = batch.running.copy()
-        step = batch.step(actions)
-        facts = batch.simulator.facts(batch.state)
-        for row in np.flatnonzero(running):
-            observation, reward, terminated, truncated, info = envs[row].step(actions[row])
-            np.testing.assert_array_equal(batch.simulator.observe(batch.state)[row], observation)
-            assert (step.reward[row], step.terminated[row]) == (reward, terminated)
-            assert step.truncated[row] == truncated
-            assert all(facts[name][row] == info[name] for name in facts)
-    pytest.fail("the episodes did not end")
 
 
 @every_environment

@@ -16,7 +16,6 @@ from matchenv.ratings.elo import Elo
 from matchenv.trueskill import (
     ConvergenceWarning,
     Rating,
-    draw_margin_from_probability,
     rate,
     team_match_quality,
 )
@@ -91,14 +90,6 @@ def test_three_sides_are_near_the_exact_posterior(
         assert mine.sigma == pytest.approx(deviation, rel=0.008)
 
 
-def test_the_grid_itself_is_exact_where_only_two_sides_matter() -> None:
-    skills = [(40.0, 3.0), (36.0, 8.0), (-20.0, 1.0)]
-    exact = grid_posterior(skills, [False, False], 0.74)
-    rated = rate([[skills[0]], [skills[1]]], [0, 1], beta=BETA, draw_margin=0.74)
-    for (mine,), (mean, deviation) in zip(rated, exact, strict=False):
-        assert mine == pytest.approx((mean, deviation), rel=1e-6)
-
-
 @given(st.lists(beliefs, min_size=2, max_size=6, unique=True), st.randoms(use_true_random=False))
 @settings(max_examples=50, deadline=None)
 def test_the_order_in_which_sides_are_named_does_not_matter(skills, random) -> None:
@@ -142,32 +133,11 @@ def sane(teams: list, rated: list) -> None:
             assert 0.0 < new.sigma <= sigma * (1.0 + 1e-12)
 
 
-@pytest.mark.parametrize("draw_probability", [1e-9, 0.1, 0.999])
-def test_three_hundred_sides(draw_probability: float) -> None:
-    rng = np.random.default_rng(0)
-    teams = [[(float(rng.normal(25.0, 8.0)), 8.0)] for _ in range(300)]
-    ranks = rng.integers(0, 200, 300).tolist()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        rated = rate(teams, ranks, beta=BETA, draw_probability=draw_probability)
-    sane(teams, rated)
-    # The mean performances, read off the means of skill, must obey the ranking themselves:
-    # what the ranking allows is a convex set.
-    order = np.argsort(ranks, kind="stable")
-    before = np.array([teams[k][0][0] for k in order])
-    after = np.array([rated[k][0].mu for k in order])
-    performance = before + (after - before) * (64.0 + BETA**2) / 64.0
-    lead, tied = -np.diff(performance), np.diff(np.sort(ranks)) == 0
-    margin = draw_margin_from_probability(draw_probability, BETA)
-    assert (lead[~tied] > margin).all()
-    assert (np.abs(lead[tied]) < margin + 1e-6).all()
-
-
 def test_wild_games_stay_sane_and_nearly_all_converge() -> None:
     rng = np.random.default_rng(5)
     unconverged = 0
     for _ in range(1500):
-        sides = int(rng.choice([2, 3, 4, 8, 30]))
+        sides = int(rng.choice([2, 3, 4, 8, 30, 100]))
         spread, scale = 10.0 ** rng.uniform(-1, 4), 10.0 ** rng.uniform(-3, 3)
         teams = [
             [

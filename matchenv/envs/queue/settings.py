@@ -185,12 +185,8 @@ QUEUE_NUMBERS = 3
 
 def _as_patience(name: str, value: Any) -> float:
     """Return a mean number of ticks of at least 1; infinity, also for None: no one gives up."""
-    if value is None or (isinstance(value, float) and value == math.inf):
-        return math.inf
-    number = as_number(name, value)
-    if number < 1.0:
-        raise ValueError(f"{name} must be at least 1 tick, or math.inf for no end, got {value!r}")
-    return number
+    endless = value is None or (isinstance(value, float) and value == math.inf)
+    return math.inf if endless else as_number(name, value, low=1.0)
 
 
 @dataclass(frozen=True)
