@@ -38,9 +38,9 @@ def ranker_of(log: MatchLog, *, draw_margin: float | None = None, **options: Any
         beta = options.get("beta", RankingSettings.beta)
         draw_margin = draw_margin_from_probability(float(np.mean(outcomes == 0)), beta)
     ranker = Ranker(log.players, draw_margin=draw_margin, **options)
-    names, pairs = log.players, log.player.reshape(-1, 2)
-    for (i, j), outcome in zip(pairs.tolist(), outcomes.tolist(), strict=True):
-        ranker.record(names[i], names[j], outcome)
+    pairs = log.player.reshape(-1, 2).tolist()
+    for (i, j), outcome in zip(pairs, outcomes.tolist(), strict=True):
+        ranker.record(log.players[i], log.players[j], outcome)
     return ranker
 
 
@@ -108,13 +108,11 @@ def ranking_figure(rows: Sequence[Ranked]) -> Iterator[tuple[str, bytes]]:
         figure, axes = new_figure(1, 1, (5.0, 1.0 + 0.2 * len(rows)))
         ax, places = axes[0, 0], np.arange(len(rows))
         means = [row.mean for row in rows]
-        reach = [[row.mean - row.low for row in rows], [row.high - row.mean for row in rows]]
+        reach = [row.high - row.mean for row in rows]
         ax.errorbar(means, places, xerr=reach, fmt="o", color=LINES[0][0], markersize=3.0)
         # A name is text, whatever is in it.
-        names = [row.item.replace("$", r"\$") for row in rows]
-        ax.set_yticks(
-            places, [f"{name}  {row.place}" for name, row in zip(names, rows, strict=True)]
-        )
+        names = [row.item.replace("$", r"\$") + f"  {row.place}" for row in rows]
+        ax.set_yticks(places, names)
         ax.invert_yaxis()
         ax.set_xlabel("skill, with its 95 % interval")
         ax.grid(axis="x", color="0.9")

@@ -18,7 +18,7 @@ from pygame import Rect
 from matchenv.rendering.picture import THEMES, Canvas, Colour, _written, tick_step, ticks
 from matchenv.rendering.scene import number_text, skill_limits, widened
 
-ROWS, COLUMNS, FINE = 40, 60, 16
+ROWS, COLUMNS = 40, 60
 
 
 def covered(draw: Callable[[Canvas], None]) -> np.ndarray:
@@ -29,36 +29,33 @@ def covered(draw: Callable[[Canvas], None]) -> np.ndarray:
     return 1.0 - canvas.pixels()[:, :, 0] / 255.0
 
 
-def fine_share(inside: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
-    """Share of FINE x FINE points in each pixel for which a condition on x and y holds."""
-    x = (np.arange(COLUMNS * FINE) + 0.5) / FINE
-    y = (np.arange(ROWS * FINE) + 0.5) / FINE
-    points = inside(*np.meshgrid(x, y)).astype(float)
-    return points.reshape(ROWS, FINE, COLUMNS, FINE).mean(axis=(1, 3))
+def distances(x: float, y: float) -> np.ndarray:
+    """Distance of the middle of each pixel from a point."""
+    columns, rows = np.meshgrid(np.arange(COLUMNS) + 0.5, np.arange(ROWS) + 0.5)
+    return np.hypot(columns - x, rows - y)
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.7, -3.0])
 def test_a_line_is_equally_thick_however_steep(slope: float) -> None:
     x = np.linspace(5.0, 55.0, 30)
     x = x[np.abs(slope * (x - 30.0)) < 14.0]
-    found = covered(lambda canvas: canvas.line(x, 20.0 + slope * (x - 30.0), 3.0, "ink"))
+    y = 20.0 + slope * (x - 30.0)
+    found = covered(lambda canvas: canvas.line(x, y, 3.0, "ink"))
     length = math.hypot(x[-1] - x[0], slope * (x[-1] - x[0]))
     assert found.sum() == pytest.approx(3.0 * length, rel=0.12, abs=8.0)
-    distance = fine_share(
-        lambda x, y: np.abs(y - 20.0 - slope * (x - 30.0)) / math.hypot(1.0, slope) < 3.0
-    )
-    assert (found[distance == 0.0] == 0.0).all()
+    nearest = np.min([distances(*place) for place in zip(x, y, strict=True)], axis=0)
+    assert (found[nearest > 4.0] == 0.0).all()
 
 
 def test_dots_are_discs_and_one_point_is_a_line() -> None:
-    expected = fine_share(lambda x, y: np.hypot(x - 30.3, y - 17.8) < 2.5)
-    place = np.array([30.3]), np.array([17.8])
+    place, away = (np.array([30.3]), np.array([17.8])), distances(30.3, 17.8)
     for found in (
         covered(lambda canvas: canvas.dots(*place, 2.5, "ink")),
         covered(lambda canvas: canvas.line(*place, 5.0, "ink")),
     ):
-        assert np.abs(found - expected).max() < 0.6
-        assert found.sum() == pytest.approx(expected.sum(), rel=0.1)
+        assert found.sum() == pytest.approx(math.pi * 2.5**2, rel=0.1)
+        assert found[away < 1.5].min() == pytest.approx(1.0)
+        assert found[away > 3.5].max() == 0.0
     pale = covered(lambda canvas: canvas.area(*np.array([[0, 60, 30], [0, 0, 40]]), "ink", 0.3))
     assert pale.max() == pytest.approx(0.3, abs=0.01)
     assert pale.mean() == pytest.approx(0.15, abs=0.01)
