@@ -194,7 +194,7 @@ def test_bad_input_is_one_line_that_says_what_to_do(
         return line
 
     assert "--out named for matchenv train, compare" in said(tmp_path)
-    assert "folders is missing" in said(tmp_path / "missing")
+    assert "missing holds no results" in said(tmp_path / "missing")
     assert "must end in .html" in said(results / "a", "--out", tmp_path / "a.pdf")
     for name, file in (("a", "comparison.json"), ("c", "tuning.csv"), ("runs", "evaluations.json")):
         shutil.copytree(results / name, tmp_path / name)

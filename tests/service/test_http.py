@@ -201,7 +201,7 @@ def test_a_service_of_its_own(
 BAD_OPTIONS = [
     ("name,mu\nann,1\n", "", "player"),
     ("player,mu,sigma\nann,1,2\nann,1,2\n", "", "twice"),
-    ("player,mu,sigma\n", "--fitted none", "fitted is missing"),
+    ("player,mu,sigma\n", "--fitted none", "fitted must be a folder"),
     ("player,mu,sigma\n", "--fitted . --beta 1", "--beta"),
 ]
 
