@@ -102,10 +102,6 @@ class Protocol:
         return (*self.key, purpose) if self.key or purpose != REPORT else ()
 
 
-def _ranks_and_priors(swept: Mapping[str, Sequence[Any]], settings: Any) -> tuple[Cell, ...]:
-    return cells_of(swept["rank"], swept["prior"], settings.num_opponents, settings.rank_by)
-
-
 def _loads(swept: Mapping[str, Sequence[Any]], settings: Options) -> tuple[Cell, ...]:
     del settings
     found = {cell.name: cell for cell in map(load_of, map(str, swept["load"]))}
@@ -237,7 +233,9 @@ ONE_PLAYER = Protocol(
     ),
     leading=2,
     swept={"rank": ("top", "middle", "bottom"), "prior": ("informative",)},
-    cells=_ranks_and_priors,
+    cells=lambda swept, settings: cells_of(
+        swept["rank"], swept["prior"], settings.num_opponents, settings.rank_by
+    ),
     fixed=("rank", "prior", "reward", "belief"),
     # Luck by opponent tells policies apart with fewer episodes; see docs/benchmarks.md.
     defaults={"noise": "opponent"},

@@ -272,24 +272,20 @@ def candidate_of(given: Any, env_id: str = ONE_PLAYER) -> Candidate:
     method_of(given)
     if getattr(given, "needs_truth", False):
         raise ValueError(f"the {label} must be given by its name {label!r}, not as an object")
-    return Candidate(label, partial(_copied, given), None)
+    return Candidate(label, partial(_made, given, [], digest_of([])), None)
 
 
 def _made(
-    text: str, files: Sequence[Path], digest: str, settings: Options, skills: TrueSkills | None
+    given: Any, files: Sequence[Path], digest: str, settings: Options, skills: TrueSkills | None
 ) -> Any:
-    policy = policy_named(text, settings, skills)
+    named = isinstance(given, str)
+    policy = policy_named(given, settings, skills) if named else copy.deepcopy(given)
     if digest_of(files) != digest:
         raise ValueError(
-            f"the files of policy {text!r} must stay as they are while it plays, and one of "
+            f"the files of policy {given!r} must stay as they are while it plays, and one of "
             f"{', '.join(map(str, files))} was changed"
         )
-    return policy
-
-
-def _copied(policy: Any, settings: Options, skills: TrueSkills | None) -> Any:
-    del skills
-    return adapted(copy.deepcopy(policy), settings)
+    return policy if named else adapted(policy, settings)
 
 
 def candidates_of(
