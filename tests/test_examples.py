@@ -22,12 +22,6 @@ def names(paths: list[Path]) -> list[str]:
     return [path.stem for path in paths]
 
 
-def test_there_is_one_for_each_reader() -> None:
-    assert names(NOTEBOOKS) == [
-        "rate_a_log_and_choose_a_matcher", "the_paper_in_ten_minutes", "train_and_compare"
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=names(NOTEBOOKS))
 def test_its_outputs_are_kept_and_small(path: Path) -> None:
     assert path.stat().st_size < LARGEST

@@ -149,33 +149,31 @@ def run_optimum(
     identities = {candidate.label: candidate.identity for candidate in candidates}
     with run.store({"command": "optimum", "policies": identities, **problem}) as store:
         done = store.results(jobs)
-        whole = {name: np.concatenate([each[name] for each in done], axis=1) for name in done[0]}
-        found = Record(problem, losses=losses_of((OPTIMUM, *identities), **whole))
+        # Of shape (P, E), the optimum's first.
+        believed, true_q, best = (
+            np.concatenate([each[name] for each in done], axis=1)
+            for name in ("believed", "true_q", "first_is_best")
+        )
+        losses = [
+            Record(
+                policy=policy,
+                believed=estimate(believed[i]),
+                gap=paired_difference(believed[i], believed[0]),
+                true_q=estimate(true_q[i]),
+                true_difference=paired_difference(true_q[i], true_q[0]),
+                first_is_best=float(best[i].mean()),
+            )
+            for i, policy in enumerate((OPTIMUM, *identities))
+        ]
+        found = Record(problem, losses=losses)
         content = {"confidence": CONFIDENCE, "versions": versions(), "problems": [found]}
         files = {
             "optimum.txt": f"{table_text(found)}\n".encode(),
             "optimum.json": json_bytes(content, checked=True),
-            "optimum.csv": records_csv([columns_of({**problem, **loss}) for loss in found.losses]),
+            "optimum.csv": records_csv([columns_of({**problem, **loss}) for loss in losses]),
         }
         store.finish(found, files.items())
     return found
-
-
-def losses_of(
-    policies: Sequence[str], believed: Floats, true_q: Floats, first_is_best: Floats
-) -> list[Record]:
-    """Return what each policy loses, from arrays of shape (P, E), the optimum's first."""
-    return [
-        Record(
-            policy=policy,
-            believed=estimate(believed[i]),
-            gap=paired_difference(believed[i], believed[0]),
-            true_q=estimate(true_q[i]),
-            true_difference=paired_difference(true_q[i], true_q[0]),
-            first_is_best=float(first_is_best[i].mean()),
-        )
-        for i, policy in enumerate(policies)
-    ]
 
 
 def work(
@@ -316,8 +314,7 @@ def follow(
 
 
 def _check_size(settings: Settings) -> None:
-    outcomes = 3 if settings.draw_margin > 0.0 else 2
-    games = settings.horizon
+    outcomes, games = len(settings.constants.outcomes), settings.horizon
     # Logarithms: the numbers themselves may be too large to write.
     sequences = (games - 1) * np.log10(outcomes * settings.num_opponents)
     if sequences > np.log10(MOST_SEQUENCES) or games * np.log10(outcomes) > np.log10(MOST_NODES):

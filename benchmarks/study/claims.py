@@ -100,29 +100,21 @@ def claims_on(results: Sequence[CellResult]) -> list[Record]:
     for the claim above 0; and its ``verdict`` by those whose intervals leave out 0, with Holm's
     correction for all of the claim: ``undecided`` where there is none.
     """
-    found = {each.where: each for each in results if set(PAPER_POLICIES) <= set(each.rows.policies)}
+    found = {each.where: each for each in results if set(PAPER_POLICIES) <= set(each.policies)}
     if not found:
         return []
     claims, num_players, units = [], results[0].settings.game.num_players, results[0].units
     middle = middle_places(num_players)
     places = f"{', '.join(ordinal(place + 1) for place in middle)} of {num_players}"
     for prior, on_middle in ON_MIDDLE.items():
-        outer, inner = (
-            [found[prior, place] for place in some if (prior, place) in found]
-            for some in ((0, num_players - 1), middle)
-        )
-        for where, cells, statements in (
-            ("top and bottom rank", outer, ON_EXTREMES),
-            (places, inner, on_middle),
+        for where, some, statements in (
+            ("top and bottom rank", (0, num_players - 1), ON_EXTREMES),
+            (places, middle, on_middle),
         ):
-            for each in statements if cells else ():
-                by = ""
-                if prior == "equal":  # where the paper may mean either of two things
-                    skill = cells[0].cell.options["rank_by"] == "true_skill"
-                    by = f" with places by {'true skill' if skill else 'hidden mean'}"
-                claims.append(each.claim(f"{prior} prior{by}, {where}", cells))
-        if inner and prior == "informative":
-            claims.append(_no_winner(f"{prior} prior, {places}", inner))
+            cells = [found[prior, place] for place in some if (prior, place) in found]
+            claims += [each.claim(f"{prior} prior, {where}", cells) for each in statements if cells]
+        if cells and prior == "informative":
+            claims.append(_no_winner(f"{prior} prior, {places}", cells))
     centre = found.get(("equal", place_at_share(EVEN_RANK, num_players)))
     if centre is not None:
         claims.append(ON_CENTRE.claim(f"equal prior, {centre.cell.title}", [centre]))

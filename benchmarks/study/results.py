@@ -65,6 +65,11 @@ class CellResult:
         return self.cell.labels["prior"], place
 
     @property
+    def policies(self) -> tuple[str, ...]:
+        """Labels of the policies."""
+        return self.rows.policies
+
+    @property
     def units(self) -> int:
         """Number of values behind errors: draws of the prior, or episodes of a single draw."""
         draws, episodes = self.rows.seeds.shape

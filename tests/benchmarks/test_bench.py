@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -39,34 +40,30 @@ def few_episodes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benchmark, "EPISODES", 20)
 
 
-def test_the_protocol_has_all_families_once() -> None:
-    families = benchmark.FAMILIES
+def test_the_protocol_has_all_families_once_and_every_main_one_its_mark() -> None:
+    families, marks = benchmark.FAMILIES, read_marks()
     assert [family.number for family in families] == list(range(32))
-    assert len({family.name for family in families}) == 32
-    for rank in ("top", "middle"):
-        here = [each.settings for each in families if each.settings.rank == rank]
-        for size in ((m, n) for m in (9, 49, 199) for n in (50, 500)):
-            found = {each.prior for each in here if (each.num_opponents, each.horizon) == size}
-            assert found == {"informative", "equal"}
-        for has in (
-            lambda each: each.tau > 0.0,
-            lambda each: each.draw_margin > 0.0,
-            lambda each: each.pool_changes,
-            lambda each: each.equal_variance == "matching",
-        ):
-            assert any(map(has, here))
-
-
-def test_every_main_family_has_its_mark_and_no_variant_has() -> None:
-    marks = read_marks()
-    assert [family.mark for family in benchmark.FAMILIES] == [*marks.values(), *[None] * 8]
-    assert list(marks) == [family.name for family in benchmark.FAMILIES[:24]]
+    kinds = product(("top", "middle"), ("informative", "equal"), (9, 49, 199), (50, 500))
+    main = ["_".join(map(str, each)) for each in kinds]
+    more = product(("matching", "draws", "drift", "pool"), ("top", "middle"))
+    variants = [f"{rank}_{variant}" for variant, rank in more]
+    assert [family.name for family in families] == [*main, *variants]
+    assert [family.mark for family in families] == [*(marks[name] for name in main), *[None] * 8]
     for mark in marks.values():
-        assert mark.difference > 0.0
-        # Small beside what it is to measure.
+        # The error is small beside what it is to measure.
         assert 0.0 < mark.standard_error < mark.difference / 8.0
         assert mark.paths >= 20
         assert mark.bound > mark.drawchance
+    for family in families[:24]:
+        has = family.settings
+        size = (has.num_opponents, has.horizon)
+        assert family.name == "_".join(map(str, (has.rank, has.prior, *size)))
+    settings = [family.settings for family in families[24:]]
+    assert [each.rank for each in settings] == ["top", "middle"] * 4
+    assert {each.equal_variance for each in settings[:2]} == {"matching"}
+    assert min(each.draw_margin for each in settings[2:4]) > 0.0
+    assert min(each.tau for each in settings[4:6]) > 0.0
+    assert all(each.pool_changes for each in settings[6:])
 
 
 @pytest.mark.parametrize(("error", "counts"), [(0.19, True), (0.21, False)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -177,12 +177,6 @@ def test_the_summary_is_balanced_latex(page: Path) -> None:
     for table in re.findall(r"\\begin\{tabular\}\{@\{\}(\w+)@\{\}\}(.*?)\\end", text, re.DOTALL):
         rows = [line for line in table[1].splitlines() if " & " in line]
         assert {len(re.split(r"(?<!\\)&", row)) for row in rows} == {len(table[0])}
-
-
-def test_the_summary_can_be_typeset(
-    page: Path, latex_complaints: Callable[[str], list[str]]
-) -> None:
-    assert not latex_complaints(page.with_suffix(".tex").read_text())
 
 
 def test_bad_input_is_one_line_that_says_what_to_do(
