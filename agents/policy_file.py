@@ -45,8 +45,8 @@ FORMAT = 2
 # Bytes of an unpacked zip file that is read.
 LARGEST_ZIP = 1 << 30
 
-# Arguments of a network in a zip file that do not change what it computes.
-OF_THE_TRAINING = ("optimizer_class", "optimizer_kwargs", "use_sde")
+# Arguments in a zip file that change what a network computes.
+OF_THE_NETWORK = {"net_arch", "activation_fn", "features_extractor_class"}
 
 
 class LearnedPolicy:
@@ -404,21 +404,18 @@ def read_zip(path: Path) -> tuple[BasePolicy, PolicyDescription]:
 
 def _plain_kwargs(data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the arguments of a zip file's network, as in a YAML file, and of its reader."""
-    found, reader = {}, {}
-    for name, value in data["policy_kwargs"].items():
-        if name.startswith(":") or name in OF_THE_TRAINING:
-            continue
-        # What JSON does not know is a pickled object, with a text beside it.
-        text = str(value)
-        if text.startswith("<class"):
-            kind = text.rpartition(".")[2].rstrip("'>")
-            known = {each.__name__: key for key, each in ACTIVATIONS.items()}
-            ours = any(kind == each.__name__ for each in READERS.values())
-            found[name] = "Reader" if ours else known.get(kind, kind)
-        elif name == "features_extractor_kwargs":
-            reader = ast.literal_eval(text)
+    # What JSON does not know is a pickled object, with a text beside it.
+    texts = {name: str(value) for name, value in data["policy_kwargs"].items()}
+    found, reader = {}, ast.literal_eval(texts.get("features_extractor_kwargs", "{}"))
+    for name in texts.keys() & OF_THE_NETWORK:
+        kind = texts[name].rpartition(".")[2].rstrip("'>")
+        if not texts[name].startswith("<class"):
+            found[name] = ast.literal_eval(texts[name])
+        elif any(kind == each.__name__ for each in READERS.values()):
+            found[name] = "Reader"
         else:
-            found[name] = ast.literal_eval(text)
+            known = {each.__name__: key for key, each in ACTIVATIONS.items()}
+            found[name] = known.get(kind, kind)
     return found, reader
 
 

@@ -84,7 +84,33 @@ def start_training(
     path = path or RUNS / f"{config.algorithm}-seed{config.seed}"
     with folder_lock(path):
         folder = RunFolder.create(path, config)
-        _train(folder, model, quiet, writers)
+        config = folder.read_config()
+        if config.versions != present_versions():
+            warnings.warn(
+                f"the run {path} was started with other versions of Python or its packages; the "
+                "results may differ from those of a run in one go",
+                stacklevel=2,
+            )
+        # By default the library writes to the terminal, which would break the progress bar.
+        logger = configure(str(folder.tensorboard), ["tensorboard"])
+        logger.output_formats += writers
+        model.set_logger(logger)
+        evaluations = restore_newest(folder.checkpoints, model, config)
+        # It ends after a whole rollout, which may be later.
+        begun, total = model.num_timesteps, max(config.timesteps, model.num_timesteps)
+        with tqdm(total=total, initial=begun, unit="game", disable=quiet) as bar:
+            keeper = Keeper(folder, config, evaluations, bar)
+            try:
+                model.learn(total - begun, callback=keeper, reset_num_timesteps=False)
+            except ValueError as error:
+                # Raised by torch's distributions, the first to look at what a network gives.
+                if "invalid values" not in str(error):
+                    raise
+                raise FloatingPointError(
+                    "the training came to numbers that are not finite; a smaller learning_rate or "
+                    "another unit of skill may help"
+                ) from error
+        model.logger.close()
     return folder
 
 
@@ -117,46 +143,12 @@ def continue_training(
         ValueError: for a folder that is missing, holds no run or a damaged one, that another
             process works in, or that names classes that may not be imported.
     """
-    torch.set_num_threads(as_integer("threads", threads, 1))
-    with folder_lock(path), only_installed_code(allow_code=allow_code):
+    with only_installed_code(allow_code=allow_code):
         folder = RunFolder.open(path)
         if timesteps is not None:
             folder.extend(timesteps)
         config = folder.read_config()
-        _train(folder, new_model(config, device), quiet)
-    return folder
-
-
-def _train(
-    folder: RunFolder, model: BaseAlgorithm, quiet: bool, writers: Sequence[KVWriter] = ()
-) -> None:
-    config = folder.read_config()
-    if config.versions != present_versions():
-        warnings.warn(
-            f"the run {folder.path} was started with other versions of Python or its packages; the "
-            "results may differ from those of a run in one go",
-            stacklevel=3,
-        )
-    # By default the library writes to the terminal, which would break the progress bar.
-    logger = configure(str(folder.tensorboard), ["tensorboard"])
-    logger.output_formats += writers
-    model.set_logger(logger)
-    evaluations = restore_newest(folder.checkpoints, model, config)
-    # It ends after a whole rollout, which may be later.
-    begun, total = model.num_timesteps, max(config.timesteps, model.num_timesteps)
-    with tqdm(total=total, initial=begun, unit="game", disable=quiet) as bar:
-        keeper = Keeper(folder, config, evaluations, bar)
-        try:
-            model.learn(total - begun, callback=keeper, reset_num_timesteps=False)
-        except ValueError as error:
-            # Raised by torch's distributions, the first to look at what a network gives.
-            if "invalid values" not in str(error):
-                raise
-            raise FloatingPointError(
-                "the training came to numbers that are not finite; a smaller learning_rate or "
-                "another unit of skill may help"
-            ) from error
-    model.logger.close()
+        return start_training(path, config, device=device, threads=threads, quiet=quiet)
 
 
 def new_model(config: RunConfig, device: str) -> BaseAlgorithm:

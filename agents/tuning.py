@@ -53,8 +53,10 @@ def checked_space(algorithm: Algorithm, content: Mapping[str, Any]) -> dict[str,
         ValueError: for no or an unknown name, or an entry that is neither; it names it.
     """
     known = sorted((algorithm.arguments() | set(ABOUT_THE_RUN)) - set(FIXED))
+    if not content:
+        raise ValueError(f"space must name a hyperparameter of {', '.join(known)}")
     space: dict[str, BaseDistribution] = {}
-    for name, entry in dict(content or {"": ()}).items():
+    for name, entry in content.items():
         as_choice("space", name, known)
         try:
             if isinstance(entry, list):
