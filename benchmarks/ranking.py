@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.logs.match_log import MatchLog
-from matchenv.ranking import Ranked, Ranker
+from matchenv.ranking import Ranker
 from matchenv.runtime.files import folder_lock, records_csv, write_together
 from matchenv.trueskill.draw_margin import draw_margin_from_probability
 
@@ -88,32 +87,28 @@ def rank_text(
 
 
 def write_ranking(ranker: Ranker, out: Path) -> None:
-    """Write ranking.csv, ranking.json, which ``Ranker.load`` reads, and the figure."""
+    """Write ranking.csv, ranking.json, which ``Ranker.load`` reads, and the figure.
+
+    The figure, PNG and SVG, has the skills with 95 % intervals, the best at the top.
+    """
+    # Plotting is slow to load.
+    from matchenv.benchmarks.figures import LINES, files_of, new_figure, style
+
     rows = ranker.ranking()
     files = {
         "ranking.csv": records_csv([row._asdict() for row in rows]),
         "ranking.json": ranker.content(),
-        **dict(ranking_figure(rows)),
     }
-    with folder_lock(out):
-        write_together((out / name, content) for name, content in files.items())
-
-
-def ranking_figure(rows: Sequence[Ranked]) -> Iterator[tuple[str, bytes]]:
-    """Return the figure as PNG and SVG: skills with 95 % intervals, the best at the top."""
-    # Plotting is slow to load.
-    from matchenv.benchmarks.figures import LINES, files_of, new_figure, style
-
     with style("ranking", 9.0):
         figure, axes = new_figure(1, 1, (5.0, 1.0 + 0.2 * len(rows)))
         ax, places = axes[0, 0], np.arange(len(rows))
-        means = [row.mean for row in rows]
-        reach = [row.high - row.mean for row in rows]
+        means, reach = [row.mean for row in rows], [row.high - row.mean for row in rows]
         ax.errorbar(means, places, xerr=reach, fmt="o", color=LINES[0][0], markersize=3.0)
         # A name is text, whatever is in it.
-        names = [row.item.replace("$", r"\$") + f"  {row.place}" for row in rows]
-        ax.set_yticks(places, names)
+        ax.set_yticks(places, [row.item.replace("$", r"\$") + f"  {row.place}" for row in rows])
         ax.invert_yaxis()
         ax.set_xlabel("skill, with its 95 % interval")
         ax.grid(axis="x", color="0.9")
-        yield from files_of("ranking", figure, 200)
+        files |= dict(files_of("ranking", figure, 200))
+    with folder_lock(out):
+        write_together((out / name, content) for name, content in files.items())

@@ -167,10 +167,11 @@ class Ranker:
         deviation = np.sqrt(np.diagonal(self._covariance))
         low, high = self._mu - 1.96 * deviation, self._mu + 1.96 * deviation
         met = Counter(i for *pair, _ in self._games for i in pair)
-        columns = (self._mu, deviation, low, high, best, worst, top)
+        games = np.array([met[i] for i in range(len(self._mu))])
+        columns = (self._mu, deviation, low, high, best, worst, top, games)
         rows = list(zip(self.items, *(each.tolist() for each in columns), strict=True))
         order = np.argsort(-self._mu, kind="stable").tolist()
-        return [Ranked(place, *rows[i], met[i]) for place, i in enumerate(order, start=1)]
+        return [Ranked(place, *rows[i]) for place, i in enumerate(order, start=1)]
 
     def unsettled(self, confidence: float = 0.95, indifference: float = 0.0) -> list[Pair]:
         """Return the pairs of the goal whose order is still open, the least sure first.
