@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from matchenv.benchmarks.report.page import (
 )
 from matchenv.logs.reading import Reading
 from matchenv.logs.smoothing import SmoothedLog
-from matchenv.runtime.files import number
 
 # Half of the 95 % interval of a normal, in deviations.
 BAND = 1.96
@@ -58,28 +56,24 @@ def _section(found: Mapping[str, Any], name: str) -> Section:
     log, systems, settings = found["log"], found["systems"], found["settings"]
     rows = [(label.strip(), *cells) for label, cells in measure_rows(found).items()]
     cells = pd.DataFrame(rows, columns=["measure", *systems])
-    charts = {}
+    blocks = []
     for key, (title, x, y, x_title, y_title, diagonal) in CURVES.items():
-        measured = {
-            system: each[key] for system, each in systems.items()
-            if not math.isnan(number(each[key].get("area", 0.0)))
-        }  # fmt: skip
-        if key == "draw_forecasts" and not settings["parameters"]["draw_probability"]:
-            continue  # no draw is forecast
-        lines = ((system, each[x], each[y]) for system, each in measured.items())
-        charts[title] = figure = new_figure(x_title, y_title, lines)
-        if diagonal and measured:
-            end = max(each.get("edges", [1.0])[-1] for each in measured.values())
+        if key.startswith("draw") and not settings["parameters"]["draw_probability"]:
+            continue  # there are none
+        lines = ((system, each[key][x], each[key][y]) for system, each in systems.items())
+        figure = new_figure(x_title, y_title, lines)
+        if diagonal:
+            end = max(each[key].get("edges", [1.0])[-1] for each in systems.values())
             add_line(figure, diagonal, [0.0, end], [0.0, end], line_dash="dot")
         if key == "fairness":
             figure.update_xaxes(type="log")
+        blocks.append(Block(title, figure))
     for system, each in systems.items():
         ratings = {one["player"]: [each["start"], *one["rating"]] for one in each["trajectories"]}
         lines = ((player, range(len(line)), line) for player, line in ratings.items())
-        players = new_figure("games played", "rating", lines, hovermode="x unified")
-        if ratings:
-            add_level(players, each["start"], "a newcomer")
-        charts[f"Ratings of the top players, {system}"] = players
+        figure = new_figure("games played", "rating", lines, hovermode="x unified")
+        add_level(figure, each["start"], "a newcomer")
+        blocks.append(Block(f"Ratings of the top players, {system}", figure))
     return Section(
         title=f"replay: {name}",
         lead=(
@@ -87,10 +81,7 @@ def _section(found: Mapping[str, Any], name: str) -> Section:
             f"order of play; {log['bad_rows']:,} of {log['rows']:,} rows were left out as bad."
         ),
         settings={**settings, **settings["parameters"], "sha256 of the log": log["sha256"]},
-        blocks=[
-            *(Block(title, figure) for title, figure in charts.items() if figure.data),
-            Block("How well each system forecast the games", cells),
-        ],
+        blocks=[*blocks, Block("How well each system forecast the games", cells)],
     )
 
 

@@ -64,7 +64,12 @@ class Storage:
                 path or ":memory:", timeout=0.0, check_same_thread=False
             )
             if path is None:
-                self._fill(json.dumps(asdict(settings)))
+                text = json.dumps(asdict(settings))
+                for table in TABLES:
+                    self._database.execute(table)
+                values = (text, 0, _sum_of([(text,)]))
+                self._database.execute("INSERT INTO pool VALUES (?, ?, ?)", values)
+                self._database.commit()
             self._read()
         except (sqlite3.Error, TypeError, ValueError) as error:
             self.close()
@@ -74,13 +79,6 @@ class Storage:
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
                 raise ValueError(f"path must not be open in another process, {path} is") from None
             raise ValueError(f"path must be a pool's file, got {path}: {error}") from None
-
-    def _fill(self, settings: str) -> None:
-        pool = (settings, 0, _sum_of([(settings,)]))
-        with self._database:
-            for table in TABLES:
-                self._database.execute(table)
-            self._database.execute("INSERT INTO pool VALUES (?, ?, ?)", pool)
 
     def _read(self) -> None:
         run = self._database.execute
