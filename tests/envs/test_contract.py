@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from matchenv import NormalPrior
 from matchenv.envs import ENVIRONMENTS, part_of
 from matchenv.envs.one_player.settings import REWARDS
+from matchenv.evaluation.rollout import Batch
 
 CHANGING = {"availability": 0.5, "mean_stay": 3.0, "turnover": 0.1}
 ONE_PLAYER, QUEUE, RANKING = "Matchmaking-v0", "MatchmakingQueue-v0", "Ranking-v0"
@@ -114,6 +115,33 @@ def test_the_native_vector_environment_is_gymnasiums_over_scalars(
         assert {name for name in result[4] if "final" not in name} == set(infos)
         ends += int((result[2] | result[3]).sum())
     assert ends >= 2 * count
+
+
+@every_setting
+def test_a_batch_of_a_rollout_is_the_environment(env_id: str, options: dict[str, Any]) -> None:
+    """Observations, rewards and facts from the same seeds, to the end of the episode."""
+    seeds = [5, 6, 7]
+    settings = part_of(env_id, "settings")(**options)
+    batch = Batch(settings, seeds)
+    envs = [gym.make(env_id, **options).unwrapped for _ in seeds]
+    for env, seed in zip(envs, seeds, strict=True):
+        env.reset(seed=seed)
+    rng = np.random.default_rng(2)
+    for _ in range(200):
+        if not batch.running.any():
+            return
+        masks = np.array([env.get_wrapper_attr("action_masks")() for env in envs])
+        actions = some_actions(masks, rng)
+        running = batch.running.copy()
+        step = batch.step(actions)
+        facts = batch.simulator.facts(batch.state)
+        for row in np.flatnonzero(running):
+            observation, reward, terminated, truncated, info = envs[row].step(actions[row])
+            np.testing.assert_array_equal(batch.simulator.observe(batch.state)[row], observation)
+            assert (step.reward[row], step.terminated[row]) == (reward, terminated)
+            assert step.truncated[row] == truncated
+            assert all(facts[name][row] == info[name] for name in facts)
+    pytest.fail("the episodes did not end")
 
 
 @every_environment
@@ -234,18 +262,24 @@ def test_bad_actions_change_nothing(env_id: str, options: dict[str, Any]) -> Non
 
 @pytest.mark.parametrize("seed", [5, [5, 6, 7], [5, None, 7], None])
 @every_environment
-def test_seeds_of_a_reset_are_gymnasiums(env_id: str, options: dict[str, Any], seed: Any) -> None:
-    """Generators that get no seed go on, which the next episodes show."""
-    ours = gym.make_vec(env_id, num_envs=3, **options)
-    theirs = SyncVectorEnv([lambda: gym.make(env_id, **options)] * 3)
+def test_masked_resets_are_gymnasiums(env_id: str, options: dict[str, Any], seed: Any) -> None:
+    """The others stay as they are, and so do their generators, which the next episodes show."""
+    ours = gym.make_vec(env_id, num_envs=3, autoreset_mode=AutoresetMode.DISABLED, **options)
+    theirs = SyncVectorEnv(
+        [lambda: gym.make(env_id, **options)] * 3, autoreset_mode=AutoresetMode.DISABLED
+    )
+    mask, found = np.array([True, False, True]), []
     for env in (ours, theirs):
         env.reset(seed=1)
-    for given in (seed, None):
-        (found, infos), (expected, expected_infos) = (
-            env.reset(seed=given) for env in (ours, theirs)
-        )
-        np.testing.assert_array_equal(found, expected)
-        assert_same(infos, expected_infos, "second reset")
+        found.append(env.reset(seed=seed, options={"reset_mask": mask.copy()}))
+    (observations, infos), (expected, expected_infos) = found
+    np.testing.assert_array_equal(observations, expected)
+    assert_same(infos, expected_infos, "masked reset")
+    assert not any(np.any(infos[n][~mask]) for n in infos if not n.startswith("_"))
+    np.testing.assert_array_equal(ours.reset()[0], theirs.reset()[0])
+    for bad in (np.zeros(3, bool), np.ones(2, bool), [1, 0, 0]):
+        with pytest.raises(ValueError, match="reset_mask"):
+            ours.reset(options={"reset_mask": bad})
 
 
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)
@@ -274,7 +308,7 @@ def test_options_of_a_reset_may_have_a_row_for_each_environment(env_id: str) -> 
 def test_bad_arguments_and_seeds_are_named(env_id: str) -> None:
     make = part_of(env_id, "vector_env")
     for name, value in (
-        ("num_envs", 0), ("autoreset_mode", "Disabled"), ("max_episode_steps", 0), ("copy", 1),
+        ("num_envs", 0), ("autoreset_mode", "sometimes"), ("max_episode_steps", 0), ("copy", 1),
         ("render_mode", "film"),
     ):  # fmt: skip
         with pytest.raises(ValueError, match=name):
@@ -332,6 +366,22 @@ def test_returned_arrays_are_the_callers_own(env_id: str, options: dict[str, Any
             np.testing.assert_array_equal(mine, theirs)
             mine[...] = 1
         returned[-1] = copy.deepcopy(returned[-1])
+
+
+@every_environment
+def test_disabled_autoreset_waits_for_a_reset(env_id: str, options: dict[str, Any]) -> None:
+    env = gym.make_vec(
+        env_id, num_envs=2, autoreset_mode="Disabled", max_episode_steps=1, **options
+    )
+    env.reset(seed=0)
+    actions = env.unwrapped.action_masks().argmax(axis=1)
+    _, _, terminated, truncated, _ = env.step(actions)
+    assert (terminated | truncated).all()
+    with pytest.raises(ResetNeeded, match=r"environments \[0, 1\]"):
+        env.step(actions)
+    env.reset(options={"reset_mask": np.array([True, False])})
+    with pytest.raises(ResetNeeded, match=r"environments \[1\]"):
+        env.step(actions)
 
 
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)

@@ -85,6 +85,8 @@ RESETS: dict[str, list[tuple[Any, str]]] = {
         ({"mu": [0.0]}, "'sigma'"),
         ({"sigma": [1.0]}, "'mu'"),
         ({"true_skill": [1.0]}, "'mu'"),
+        ({"noise": [math.inf]}, "noise.*finite"),
+        ({"noise": 1.0}, "noise.*shape"),
         ({"mu": [0.0, math.nan], "sigma": [1.0, 1.0]}, "mu.*finite"),
         ({"mu": [0.0, 1.0], "sigma": [1.0, 0.0]}, "sigma.*positive"),
         ({"mu": [0.0, 1.0], "sigma": [1.0]}, "sigma.*shape"),

@@ -18,8 +18,6 @@ from matchenv.envs.core.simulator import plain, restored_array
 from matchenv.runtime.checks import as_actions, as_choice, as_integer
 from matchenv.runtime.random import drawn_key
 
-MODES = (AutoresetMode.NEXT_STEP.value, AutoresetMode.SAME_STEP.value)
-
 Infos = dict[str, Any]
 Stepped = tuple[NDArray[np.float32], NDArray[np.float64], Masks, Masks, Infos]
 
@@ -33,8 +31,8 @@ class NativeVectorEnv(
         num_envs: copies, >= 1.
         render_mode: as the single environment's.
         render_true_skill: as the single environment's.
-        autoreset_mode: ``AutoresetMode.NEXT_STEP`` or ``SAME_STEP``, as Gymnasium defines them;
-            also their values as text.
+        autoreset_mode: ``AutoresetMode.NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``, as Gymnasium
+            defines them; also their values as text.
         max_episode_steps: steps after which an episode is truncated, >= 1; None for never.
         copy: return new arrays of observations; False: views that the next step changes.
         options: as the single environment's.
@@ -70,7 +68,9 @@ class NativeVectorEnv(
             raise ValueError(f"copy must be True or False, got {copy!r}")
         self.max_episode_steps = max_episode_steps
         mode = getattr(autoreset_mode, "value", autoreset_mode)
-        self.autoreset_mode = AutoresetMode(as_choice("autoreset_mode", mode, MODES))
+        self.autoreset_mode = AutoresetMode(
+            as_choice("autoreset_mode", mode, [each.value for each in AutoresetMode])
+        )
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}  # type: ignore[misc]
         self.single_observation_space = self.simulator.observation_space
         self.single_action_space: spaces.Discrete = spaces.Discrete(self.simulator.num_actions)
@@ -89,12 +89,14 @@ class NativeVectorEnv(
         seed: int | list[int | None] | None = None,
         options: dict[str, Any] | None = None,
     ) -> tuple[NDArray[np.float32], Infos]:
-        """Start an episode in every environment.
+        """Start an episode in every environment, or in those of ``options["reset_mask"]``.
 
         Args:
             seed: an integer s seeds environment i with s + i; a list seeds each (None goes
-                on with that one's generator); None goes on with all.
-            options: as the single environment's, each array for all or with one row for each.
+                on with that one's generator); None goes on with all. With a mask, seeds
+                of environments that are not reset have no effect.
+            options: as the single environment's, each array for all or with one row for each;
+                ``"reset_mask"``, shape (num_envs,), bool, names the environments to reset.
 
         Returns:
             Observations, shape (num_envs, K), and the information that is there after a reset.
@@ -102,11 +104,13 @@ class NativeVectorEnv(
         Raises:
             ValueError: for bad seeds or options; nothing is changed then.
         """
+        options = dict(options) if isinstance(options, dict) else options
+        mask = _taken_reset_mask(options, self._everywhere)
         given = self.simulator.given(options, self.num_envs)
-        self.generators = _reseeded(self.generators, seed, self.num_envs)
-        self._begin_drawn(np.arange(self.num_envs), given)
+        self.generators = _reseeded(self.generators, seed, mask)
+        self._begin_drawn(np.flatnonzero(mask), given)
         self._show()
-        return self._observations(), self._infos(self._everywhere)
+        return self._observations(), self._infos(mask)
 
     def step(self, actions: NDArray[np.int64]) -> Stepped:
         """Carry out an action in every environment.
@@ -124,10 +128,16 @@ class NativeVectorEnv(
         Raises:
             ValueError: for actions of a wrong shape or type, out of range or refused; nothing is
                 changed then.
-            gymnasium.error.ResetNeeded: before the first reset.
+            gymnasium.error.ResetNeeded: before the first reset, or with DISABLED where no
+                episode runs.
         """
         self._check_started("step")
         running = self._running
+        if not self._all_run and self.autoreset_mode == AutoresetMode.DISABLED:
+            raise ResetNeeded(
+                "Call reset(options={'reset_mask': ...}) before step(): no episode runs in "
+                f"environments {np.flatnonzero(~running).tolist()}."
+            )
         chosen = as_actions(actions, self.num_envs, self.simulator.num_actions)
         rewards, terminated, truncated = self._carry_out(chosen, running)
         if self.max_episode_steps is not None:
@@ -220,6 +230,9 @@ class NativeVectorEnv(
         final: Infos = {}
         if self._all_run and not over.any():
             return final
+        if self.autoreset_mode == AutoresetMode.DISABLED:
+            self._running, self._all_run = ~over, False
+            return final
         if self.autoreset_mode == AutoresetMode.SAME_STEP:
             rows = np.flatnonzero(over)
             observations = np.full(self.num_envs, None, dtype=object)
@@ -255,9 +268,10 @@ class NativeVectorEnv(
 
 
 def _reseeded(
-    generators: list[np.random.Generator], seed: Any, count: int
+    generators: list[np.random.Generator], seed: Any, mask: Masks
 ) -> list[np.random.Generator]:
     """Return the generators of all environments after a reset with these seeds."""
+    count = mask.size
     seeds: list[int | None] = [None] * count
     if isinstance(seed, list | tuple) or (isinstance(seed, np.ndarray) and seed.ndim):
         if len(seed) != count:
@@ -269,6 +283,26 @@ def _reseeded(
     elif seed is not None:
         seeds = [as_integer("seed", seed, 0) + i for i in range(count)]
     return [
-        generators[i] if generators and value is None else seeding.np_random(value)[0]
+        generators[i]
+        if generators and (value is None or not mask[i])
+        else seeding.np_random(value if mask[i] else None)[0]
         for i, value in enumerate(seeds)
     ]
+
+
+def _taken_reset_mask(options: Any, everywhere: Masks) -> Masks:
+    """Take ``"reset_mask"`` out of the options; without it all environments are reset.
+
+    Raises:
+        ValueError: for a mask of another shape or type, or one without any True.
+    """
+    mask = options.pop("reset_mask", None) if isinstance(options, dict) else None
+    if mask is None:
+        return everywhere
+    mask = np.asarray(mask)
+    if mask.shape != everywhere.shape or mask.dtype != np.bool_ or not mask.any():
+        raise ValueError(
+            f"options['reset_mask'] must be bool of shape {everywhere.shape} with at least "
+            f"one True, got {mask!r}"
+        )
+    return mask

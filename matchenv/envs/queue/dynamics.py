@@ -122,6 +122,7 @@ class State(NamedTuple):
         shown: places of the focal player and the candidates, shape (B, C); NONE for no one.
         mask: allowed actions, shape (B, C).
         observation: shape (B, 4 C + 3), float32.
+        luck: uniform numbers that decide the first N games, shape (B, N); NaN: not fixed.
         visits: VISIT records, shape (B, V); V = 0 where visits are not kept.
     """
 
@@ -133,6 +134,7 @@ class State(NamedTuple):
     shown: Integers
     mask: NDArray[np.bool_]
     observation: NDArray[np.float32]
+    luck: Floats
     visits: Records
 
     @property
@@ -142,9 +144,9 @@ class State(NamedTuple):
 
 
 def empty_state(
-    settings: QueueSettings, count: int, room: int = FIRST_ROOM, visits: int = 0
+    settings: QueueSettings, count: int, room: int = FIRST_ROOM, luck: int = 0, visits: int = 0
 ) -> State:
-    """Return ``count`` queues that have not begun, with room for players and visits."""
+    """Return ``count`` queues that have not begun; the sizes are P, N and V of ``State``."""
     capacity = settings.capacity
     return State(
         queue=np.zeros(count, QUEUE),
@@ -155,6 +157,7 @@ def empty_state(
         shown=np.full((count, capacity), NONE),
         mask=np.zeros((count, capacity), dtype=np.bool_),
         observation=np.zeros((count, settings.observation_size), dtype=np.float32),
+        luck=np.full((count, luck), np.nan),
         visits=np.zeros((count, visits), VISIT),
     )
 
@@ -276,6 +279,8 @@ def end_games(state: State, params: Params, row: int) -> None:
         one, two = state.players[row, i], state.players[row, j]
         gap = one.true_skill - two.true_skill
         u, outcome = uniform(queue.key, OUTCOME, first.game), -1
+        if first.game < state.luck.shape[1] and not math.isnan(state.luck[row, first.game]):
+            u = state.luck[row, first.game]
         win = win_probability_of(gap, variance, params.draw_margin)
         if u < win:
             outcome = 1

@@ -103,7 +103,9 @@ class MatchmakingQueueEnv(ScalarEnv):
 
     The service is empty at tick 0. `reset(options={"mu": ..., "sigma": ..., "true_skill": ...})`
     lets these players wait at tick 0, the first as the longest waiting. True skills that are not
-    given are drawn from the belief.
+    given are drawn from the belief. `"noise"` fixes standard normals z of the first games in the
+    order of their beginning, as seen by the focal player, who wins if the difference of true skills
+    plus sqrt(2) `beta` z exceeds `draw_margin`.
 
     The seed determines everything that no choice determines: when players log on and their skills,
     how long each would wait, whether each comes back after a game, and the noise of the n-th game

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from matchenv.envs.core.settings import as_given, checked_options
 from matchenv.envs.core.simulator import LAST, Facts, Keys, Masks, Simulator, Step, observation_box
@@ -80,21 +81,32 @@ class QueueSimulator(Simulator[State]):
         return self.keeping_visits(state) if self._keeps_visits else state
 
     def given(self, options: Any, count: int | None) -> dict[str, Floats] | None:
-        """Check the players who wait at tick 0; as ``Simulator``."""
-        given = checked_options(options, ("mu", "sigma", "true_skill"))
-        if given and not {"mu", "sigma"} <= set(given):
+        """Check the players who wait at tick 0, and ``"noise"``; as ``Simulator``."""
+        given = checked_options(options, ("mu", "sigma", "true_skill", "noise"))
+        players = set(given) - {"noise"}
+        if players and not {"mu", "sigma"} <= players:
             raise ValueError(f"options must hold 'mu' and 'sigma' of players, got {sorted(given)}")
-        shape = np.shape(given.get("mu", ()))
-        if given and len(shape) != 1 and (len(shape) != 2 or shape[0] != count):
-            allowed = "(n,)" if count is None else f"(n,) or ({count}, n)"
-            raise ValueError(f"options['mu'] must have shape {allowed}, got {shape}")
-        return {name: as_given(name, value, [shape]) for name, value in given.items()} or None
+        for name, value in given.items():
+            shape = np.shape(value if name == "noise" else given["mu"])
+            if len(shape) != 1 and (len(shape) != 2 or shape[0] != count):
+                allowed = "(n,)" if count is None else f"(n,) or ({count}, n)"
+                raise ValueError(f"options[{name!r}] must have shape {allowed}, got {shape}")
+            given[name] = as_given(name, value, [shape])
+        return given or None
 
     def begin(
         self, state: State, rows: Integers, keys: Keys, given: dict[str, Floats] | None = None
     ) -> State:
         """Start new runs, up to the first choice; as ``Simulator``."""
         given = given or {}
+        # A game is won where u < P(win): so noise z means u = Phi(-z), as seen by the focal player.
+        luck = ndtr(-given.get("noise", np.zeros(0)))
+        games, old = luck.shape[-1], state.luck.shape[1]
+        if games > old:
+            wide = np.pad(state.luck, ((0, 0), (0, games - old)), constant_values=np.nan)
+            state = state._replace(luck=wide)
+        state.luck[rows] = np.nan
+        state.luck[rows, :games] = np.broadcast_to(luck, (len(state.luck), games))[rows]
         mu = given.get("mu", np.zeros(0))
         # True skills that are not given are drawn from the belief.
         parts = mu, given.get("sigma", mu), given.get("true_skill", np.full_like(mu, np.nan))
@@ -167,7 +179,7 @@ class QueueSimulator(Simulator[State]):
 
     def restored(self, state: State, arrays: Mapping[str, Any]) -> State:
         """Return a state with the values of saved arrays, of any room; as ``Simulator``."""
-        growing = ("players", "visits")
+        growing = ("players", "luck", "visits")
         sizes = [arrays[name].shape[1] if arrays[name].ndim > 1 else 0 for name in growing]
         return super().restored(empty_state(self.settings, len(state.queue), *sizes), arrays)
 
