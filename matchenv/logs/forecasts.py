@@ -123,6 +123,8 @@ def pair_costs(gap: Floats, outcome: Outcomes) -> Floats:
     Args:
         gap: (pairs,) predicted strength of the first side minus that of the second.
         outcome: (pairs,) +1 if the first side came out ahead, -1 if the second, 0 for a draw.
+
+    Source: Herbrich, Minka, Graepel (2006), section 4.1.
     """
     return np.where(outcome == 0, np.nan, np.where(np.sign(gap) == outcome, 0.0, 1.0))
 

@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from matchenv.benchmarks.replay.measures import (
+from matchenv.benchmarks.replay.report import (
     draw_curve,
     most_even,
-    prediction_error,
     win_ratio_deviation,
     win_shares,
 )
@@ -24,6 +23,8 @@ from matchenv.logs.forecasts import (
     constant_log_loss,
     draws_of_games,
     log_losses,
+    mean_over_pairs,
+    pair_costs,
     pairs_of_sides,
 )
 
@@ -58,11 +59,9 @@ def test_prediction_error_by_hand() -> None:
     gap = np.array([1.0, -2.0, 0.0, 3.0, 0.0, 5.0])
     outcome = np.array([1, 1, 1, -1, 0, 0], dtype=np.int8)
     # Right, wrong, draw predicted, wrong; then two drawn pairs.
-    found = prediction_error(gap, outcome, np.arange(6))
-    assert found["error"] == pytest.approx(3 / 4)
-    nothing = prediction_error(gap[4:], outcome[4:], np.arange(2))
-    assert math.isnan(nothing["error"])
-    assert math.isnan(nothing["standard_error"])
+    costs = pair_costs(gap, outcome)
+    assert mean_over_pairs(costs, np.arange(6))[0] == pytest.approx(3 / 4)
+    assert np.isnan(mean_over_pairs(costs[4:], np.arange(2))).all()
 
 
 def test_standard_error_is_the_spread_over_repeated_logs() -> None:
@@ -72,9 +71,9 @@ def test_standard_error_is_the_spread_over_repeated_logs() -> None:
     for _ in range(400):
         game = np.repeat(np.arange(200), rng.integers(1, 10, 200))
         gap = np.where(rng.random(200) < 0.3, -1.0, 1.0)[game]
-        found = prediction_error(gap, np.ones(len(game), dtype=np.int8), game)
-        errors.append(found["error"])
-        stated.append(found["standard_error"])
+        costs = pair_costs(gap, np.ones(len(game), dtype=np.int8))
+        errors.append(mean_over_pairs(costs, game)[0])
+        stated.append(mean_over_pairs(costs, game)[1])
     # The spread of 400 values is itself known to one part in sqrt(800).
     assert np.mean(stated) == pytest.approx(np.std(errors), rel=5 / math.sqrt(800))
 
