@@ -138,7 +138,10 @@ class Decisions:
         self.times: list[tuple[float, int]] = []
         self._policy, self._rng = policy, rng
         self._method = method_of(policy)
-        self._takes_masks = _takes_masks(getattr(policy, self._method))
+        # Third-party policies may read masks in observations instead.
+        parameters = inspect.signature(getattr(policy, self._method)).parameters
+        any_name = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+        self._takes_masks = any_name or "action_masks" in parameters
         self.knows_masks = self._takes_masks or self._method != "predict"
         self._memory: Any = None
         self._first = True
@@ -162,14 +165,6 @@ class Decisions:
             simulator.observe(state), self._memory, begins, deterministic=True, **among
         )
         return actions
-
-
-def _takes_masks(method: Callable[..., Any]) -> bool:
-    """Return whether a policy takes masks; third-party policies may read them in observations."""
-    parameters = inspect.signature(method).parameters
-    return "action_masks" in parameters or any(
-        each.kind is each.VAR_KEYWORD for each in parameters.values()
-    )
 
 
 def steps(decisions: Decisions, batch: Batch) -> Iterator[Step[Any]]:
