@@ -223,10 +223,8 @@ def strongest(log: MatchLog, smoothed: SmoothedLog, count: int = SHOWN) -> list[
     """Return the players of the highest mu - 3 sigma at their last game, in that order."""
     last = np.zeros(log.num_players, dtype=np.int64)
     last[log.player] = np.arange(len(log.player))
-    played = np.unique(log.player)
     sure = smoothed.mu[last] - 3.0 * smoothed.sigma[last]
-    order = played[np.argsort(-sure[played], kind="stable")]
-    return [log.players[k] for k in order[:count].tolist()]
+    return [log.players[k] for k in np.argsort(-sure, kind="stable")[:count].tolist()]
 
 
 def smooth_text(log: MatchLog, smoothed: SmoothedLog, players: Sequence[str]) -> str:

@@ -283,11 +283,12 @@ def _match_log(rows: pd.DataFrame, common: bool, is_rank: bool, is_time: bool) -
 
 def log_of_table(frame: Any, columns: Mapping[str, str]) -> MatchLog:
     """Return the log of a table; see ``MatchLog.from_table``."""
-    header = [str(column) for column in getattr(frame, "columns", frame)]
-    names, _ = find_columns(header, [f"{role}={name}" for role, name in columns.items()])
-    table = pd.DataFrame({role: list(frame[name]) for role, name in names.items()}, dtype=object)
-    texts, bad = table.map(str).where(table.notna(), ""), BadRows()
-    log, *_ = whole_games(texts.to_dict("list"), 0, bad)
+    given = {str(column).strip(): column for column in getattr(frame, "columns", frame)}
+    names, _ = find_columns(list(given), [f"{role}={name}" for role, name in columns.items()])
+    texts = {role: list(frame[given[name]]) for role, name in names.items()}
+    table = pd.DataFrame(texts, dtype=object)
+    bad = BadRows()
+    log, *_ = whole_games(table.map(str).where(table.notna(), "").to_dict("list"), 0, bad)
     for row in sorted(bad.values())[:1]:
         raise ValueError(
             f"frame must be a log of matches: row {row.line}: {row.reason} ({row.detail})"

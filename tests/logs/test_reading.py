@@ -410,8 +410,8 @@ def test_a_table_is_the_log_that_its_rows_say(library: str) -> None:
      (np.datetime64("1970-01-02"), 86400)],
 )  # fmt: skip
 def test_times_may_be_numbers_dates_or_moments_with_a_zone(when: Any, seconds: int) -> None:
-    rows = {"game": [1, 1], "player": ["a", "b"], "score": [1, 0], "time": [when, when]}
-    assert MatchLog.from_table(rows, score="score", time="time").time == [seconds]
+    rows = {"game": [1, 1], " player ": ["a", "b"], 7: [1, 0], "time": [when, when]}
+    assert MatchLog.from_table(rows, score="7").time == [seconds]
 
 
 @pytest.mark.parametrize(
