@@ -58,14 +58,13 @@ class MatchmakingVecEnv(VecEnv):
                 f"num_envs must be at least {len(cells)}, one for each combination of the lists in "
                 f"its options, got {num_envs}"
             )
-        parts = [slice(int(part[0]), int(part[-1]) + 1)
-                 for part in np.array_split(np.arange(num_envs), len(cells))]  # fmt: skip
+        self._slices = [slice(int(part[0]), int(part[-1]) + 1)
+                        for part in np.array_split(np.arange(num_envs), len(cells))]  # fmt: skip
         self.natives: list[Any] = [
             gym.make_vec(environment, rows.stop - rows.start,
                          autoreset_mode=AutoresetMode.SAME_STEP, **cell)
-            for rows, cell in zip(parts, cells, strict=True)
+            for rows, cell in zip(self._slices, cells, strict=True)
         ]  # fmt: skip
-        self._slices = parts
         self._returns = np.zeros(num_envs)
         self._lengths = np.zeros(num_envs, dtype=np.int64)
         self._made_at = time.monotonic()

