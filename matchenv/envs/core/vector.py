@@ -212,11 +212,12 @@ class NativeVectorEnv(
 
     def _begin_drawn(self, rows: NDArray[np.int64], given: Any = None) -> None:
         """Start episodes of keys that are drawn from their generators."""
-        keys = np.array([drawn_key(self.generators[row]) for row in rows.tolist()], np.uint64)
-        self._begin(rows, keys, given)
-        self._running[rows] = True
+        if rows.size > 0:
+            keys = np.array([drawn_key(self.generators[row]) for row in rows.tolist()], np.uint64)
+            self._begin(rows, keys, given)
+            self._running[rows] = True
+            self._steps[rows] = 0
         self._all_run = bool(self._running.all())
-        self._steps[rows] = 0
 
     def _begin_where_over(self, over: Masks) -> Infos:
         """Begin new episodes where the autoreset mode asks for it.

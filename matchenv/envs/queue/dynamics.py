@@ -421,7 +421,7 @@ def show(state: State, params: Params, row: int) -> None:
     seen[4 * capacity + 2] = queue.playing / (queue.playing + capacity)
 
 
-@compiled(refcounted=False)
+@compiled(refcounted=False, inline=True)
 def advance(state: State, params: Params, row: int) -> bool:
     """Go on until someone is asked about or the horizon is reached.
 
