@@ -55,19 +55,12 @@ __all__ = [
     "share_of_games_left",
 ]
 
-_WHERE = {
-    "EqualPrior": "matchenv.envs.one_player.priors",
-    "InformativePrior": "matchenv.envs.one_player.priors",
-    "KnowledgeState": "matchenv.belief.knowledge",
-    "MatchmakingEnv": "matchenv.envs.one_player.env",
-    "MatchmakingQueueEnv": "matchenv.envs.queue.env",
-    "MatchmakingQueueVectorEnv": "matchenv.envs.queue.env",
-    "MatchmakingVectorEnv": "matchenv.envs.one_player.env",
-    "NormalPrior": "matchenv.envs.one_player.priors",
-    "Prior": "matchenv.envs.one_player.priors",
-    "Reward": "matchenv.envs.one_player.settings",
-    "Settings": "matchenv.envs.one_player.settings",
-    "share_of_games_left": "matchenv.belief.knowledge",
+_NAMES = {
+    "belief.knowledge": ("KnowledgeState", "share_of_games_left"),
+    "envs.one_player.env": ("MatchmakingEnv", "MatchmakingVectorEnv"),
+    "envs.one_player.priors": ("EqualPrior", "InformativePrior", "NormalPrior", "Prior"),
+    "envs.one_player.settings": ("Reward", "Settings"),
+    "envs.queue.env": ("MatchmakingQueueEnv", "MatchmakingQueueVectorEnv"),
 }
 _MODULES = {"agents", "baselines", "benchmarks", *(each.name for each in iter_modules(__path__))}
 _MODULES.discard("__main__")
@@ -77,8 +70,9 @@ for _id, _parts in ENVIRONMENTS.items():
 
 
 def __getattr__(name: str) -> Any:
-    if name in _WHERE:
-        return getattr(import_module(_WHERE[name]), name)
+    for module, names in _NAMES.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{module}"), name)
     if name in _MODULES:
         return import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
