@@ -14,16 +14,17 @@ from matchenv.envs.core.settings import Options
 from matchenv.envs.one_player.env import MatchmakingEnv
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
+from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.registry import POLICIES, RESERVATION, policy_named
 from matchenv.evaluation.rollout import rollout
 
 # Enough players in the queue that the exact matching has work.
 SMALL: list[Options] = [Settings(num_opponents=5, horizon=2, belief=name) for name in BELIEFS]
-SMALL.append(QueueSettings(arrival_rate=20.0, horizon=2, capacity=4))
+SMALL += [QueueSettings(arrival_rate=20.0, horizon=2, capacity=4), RankingSettings(num_items=5)]
 
 
 def warm_up(report: Callable[[str], None] = lambda _: None) -> None:
-    """Play every baseline for two games, and draw a picture where pygame is installed.
+    """Play every baseline for a few games, and draw a picture where pygame is installed.
 
     Numba keeps the compiled functions for later processes, where it has a folder to write to.
 

@@ -126,10 +126,11 @@ def conclusion(found: Record) -> str:
     ):  # fmt: skip
         if rows:
             said.append(f"{words}: {', '.join(TITLES[each.group] for each in rows)}.")
+    rewards = {each.policy: each.true_reward.mean for each in found.standings}
     said += [
-        f"Knowing all skills would change the true reward by {gain.reward:+.1f} "
-        f"({gain.verdicts['reward']})."
-        for gain in found.learning[:1] if gain.verdicts["reward"]
+        "Knowing all skills would change the true reward by "
+        f"{100.0 * gain.reward.mean / rewards[gain.than]:+.1f} % ({gain.verdicts['reward']})."
+        for gain in found.learning[:1] if gain.verdicts["reward"] and rewards[gain.than] > 0.0
     ]  # fmt: skip
     return " ".join(said)
 

@@ -94,6 +94,9 @@ def test_the_text_opens_with_its_conclusion(found: Judgement) -> None:
     for said in (f"{found.evenness.groups[0].hindsight.mean:.3f}", f"matching in place of {RULE}",
                  "Knowing all skills would change the true reward by +"):  # fmt: skip
         assert said in paragraph
+    known, unknown = (found.comparison.values("true_reward", 0, name).mean()
+                      for name in ("oracle", "matching"))  # fmt: skip
+    assert f"by {100.0 * (known / unknown - 1.0):+.1f} % (ahead)" in paragraph
     for said in ("How even were the games?", "read off the log's times", "Who pays, if matching",
                  "How much would learning have gained?", "weakest tenth", "ahead"):  # fmt: skip
         assert said in "\n\n".join(rest)
