@@ -407,7 +407,7 @@ def _plain_kwargs(data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
     # What JSON does not know is a pickled object, with a text beside it.
     texts = {name: str(value) for name, value in data["policy_kwargs"].items()}
     found, reader = {}, ast.literal_eval(texts.get("features_extractor_kwargs", "{}"))
-    for name in texts.keys() & OF_THE_NETWORK:
+    for name in (each for each in texts if each in OF_THE_NETWORK):
         kind = texts[name].rpartition(".")[2].rstrip("'>")
         if not texts[name].startswith("<class"):
             found[name] = ast.literal_eval(texts[name])
