@@ -142,8 +142,15 @@ def test_a_result_is_what_follows_from_its_totals(
 ) -> None:
     some = tuple(each for each in benchmark.FAMILIES if each.name in (FIRST, "top_draws"))
     monkeypatch.setattr(benchmark, "FAMILIES", some)
-    assert run_command(["bench", "--policy", "kg", "--workers", "1", "--out", str(tmp_path)]) == 0
+    words = ["bench", "--policy", "kg", "--workers", "1", "--out", str(tmp_path)]
+    assert run_command(words) == 0
     printed = capsys.readouterr().out
+    # What is missing is played again, and gives the same.
+    whole = (tmp_path / "bench.json").read_bytes()
+    for block in [*(tmp_path / "blocks").iterdir()][::2]:
+        block.unlink()
+    assert run_command(words) == 0
+    assert (tmp_path / "bench.json").read_bytes() == whole
     assert sorted(each.name for each in tmp_path.glob("*.*")) == [
         "bench.json", "bench.md", "entry.json", "settings.json"
     ]  # fmt: skip
