@@ -31,6 +31,7 @@ from matchenv.evaluation.registry import Candidate, adapted, candidates_of
 from matchenv.evaluation.rollout import Sums, TrueSkills
 from matchenv.evaluation.seeds import BENCH, INSTANCES, POLICIES, episode_seeds
 from matchenv.evaluation.tables import Column, markdown_table, text_table
+from matchenv.runtime.checks import as_choice
 from matchenv.runtime.files import checksum, json_bytes, parsed_json
 from matchenv.runtime.jobs import RunOptions, Store
 from matchenv.runtime.provenance import provenance
@@ -135,6 +136,18 @@ def _families() -> tuple[Family, ...]:
 FAMILIES = _families()
 
 
+def families_named(names: Sequence[str]) -> tuple[Family, ...]:
+    """Return the families of these names, in the protocol's order; all for no name.
+
+    Raises:
+        ValueError: for an unknown name.
+    """
+    known = {family.name: family for family in FAMILIES}
+    for name in names:
+        as_choice("only", name, known)
+    return tuple(family for family in FAMILIES if not names or family.name in names)
+
+
 def protocol_digest() -> str:
     """Return a digest of all that the protocol fixes."""
     families = {family.name: family.settings.description() for family in FAMILIES}
@@ -198,7 +211,7 @@ class Result:
     Attributes:
         method: its name in tables.
         policies: what tells its runs from others, by label; one run for each training seed.
-        families: those of the protocol.
+        families: what was played; all of the protocol, or it is no entry.
         totals: true q of every episode, by label, shape (F, E): the runs, DrawChance, the oracle
             and the told index.
         refused: families that a run does not play, by label.
@@ -210,9 +223,14 @@ class Result:
     totals: dict[str, Floats]
     refused: dict[str, tuple[str, ...]]
 
+    @property
+    def whole(self) -> bool:
+        """True if all families were played."""
+        return len(self.families) == len(FAMILIES)
+
     @cached_property
-    def scores(self) -> dict[str, Estimate]:
-        """Interquartile means.
+    def scores(self) -> dict[str, Estimate | None]:
+        """Interquartile means, None where no family was played.
 
         ``score`` is over the main families whose mark counts, and ``variants`` over the variants,
         with the oracle as mark; ``told`` and ``told_variants`` are those of the told index.
@@ -225,8 +243,10 @@ class Result:
             "variants": (self.policies, variants),
             "told_variants": ((TOLD,), variants),
         }
-        return {name: overall(self._above(labels)[:, places], self._spans()[places])
-                for name, (labels, places) in asked.items()}  # fmt: skip
+        return {
+            name: overall(self._above(labels)[:, places], self._spans()[places]) if places else None
+            for name, (labels, places) in asked.items()
+        }
 
     def family_scores(self) -> list[Record]:
         """Return one for each family.
@@ -262,11 +282,11 @@ class Result:
 
     def head(self) -> list[str]:
         """Return what stands above the table."""
-        texts = {name: f"{found:.3f}" for name, found in self.scores.items()}
+        texts = {name: f"{found:.3f}" if found else "-" for name, found in self.scores.items()}
+        count = f"{len(self.families)} families" if self.whole else "some families, no entry"
         runs = "1 run" if len(self.policies) == 1 else f"{len(self.policies)} runs"
         return [
-            f"{self.method}, {NAME}, {len(self.families)} families, {EPISODES} episodes each, "
-            f"{runs}",
+            f"{self.method}, {NAME}, {count}, {EPISODES} episodes each, {runs}",
             "score {score}; of the variants {variants}".format_map(texts),
             "the index, given player 0's skill: {told}; {told_variants}".format_map(texts),
             f"0 is {LOW_END}; 1 is the bound on every policy, in the variants the {HIGH_END}",
@@ -278,9 +298,9 @@ class Result:
         return "\n".join([*self.head(), "", *text_table(COLUMNS, self.family_scores())])
 
     def files(self) -> dict[str, bytes]:
-        """Return the content of the result files, by name."""
+        """Return the content of the result files, by name; no entry where families are missing."""
         rows = self.family_scores()
-        scores = {name: {"value": each.mean, "low": each.low, "high": each.high}
+        scores = {name: each and {"value": each.mean, "low": each.low, "high": each.high}
                   for name, each in self.scores.items()}  # fmt: skip
         content = {
             "benchmark": NAME,
@@ -288,6 +308,7 @@ class Result:
             "method": self.method,
             "policies": self.policies,
             "families": [family.name for family in self.families],
+            "whole": self.whole,
             "refused": self.refused,
             **scores,
             "made_with": provenance(),
@@ -307,7 +328,7 @@ class Result:
         return {
             "bench.json": json_bytes(content, checked=True),
             "bench.md": f"{markdown}\n".encode(),
-            "entry.json": json_bytes(entry),
+            **({"entry.json": json_bytes(entry)} if self.whole else {}),
         }
 
 
@@ -321,26 +342,32 @@ def told_index(settings: Settings, true_skill: TrueSkills | None) -> ToldIndex:
 
 
 def run_bench(
-    policies: Sequence[str], *, method: str | None = None, run: RunOptions | None = None
+    policies: Sequence[str],
+    *,
+    method: str | None = None,
+    only: Sequence[str] = (),
+    run: RunOptions | None = None,
 ) -> Result:
     """Play the benchmark.
 
     Args:
         policies: texts of policies: the runs of one method, one for each training seed.
         method: its name in tables; None for the first policy's.
+        only: names of families; none for all. A result of some is no entry.
         run: how to work and what to keep.
 
     Raises:
         ValueError: for a bad argument, before anything is played, or a folder with other results.
         OSError: for a folder that cannot be written.
     """
-    run = run or RunOptions()
+    run, families = run or RunOptions(), families_named(only)
     # Who plays not even the environment of the defaults is refused.
     who = {each.label: str(each.identity) for each in candidates_of(policies, Settings.checked())}
-    asked = {"command": "bench", "protocol": protocol_digest(), "method": method, "policies": who}
+    asked = {"command": "bench", "protocol": protocol_digest(), "method": method, "policies": who,
+             "only": list(only)}  # fmt: skip
     with run.store(asked) as store:
-        totals, refused = play_families(list(who), FAMILIES, store)
-        result = Result(method or next(iter(who)), who, FAMILIES, totals, refused)
+        totals, refused = play_families(list(who), families, store)
+        result = Result(method or next(iter(who)), who, families, totals, refused)
         store.finish(result, result.files().items())
     return result
 

@@ -127,13 +127,14 @@ def declare_bench(add: Parser) -> Command:
     """
     add.group("policies", "policy")
     add.option("--method", "name in tables (default: the first policy's)")
+    add.option("--only", "names of families; a result of some families is not an entry", ())
     add.group("results and work", *RESULTS)
 
     given = yield
     from matchenv.benchmarks.bench.benchmark import run_bench
 
     run = given.run_options()
-    result = run_bench(expanded(given.policy), method=given.method, run=run)
+    result = run_bench(expanded(given.policy), **given.chosen(("method", "only")), run=run)
     given.say(result.text)
 
 

@@ -103,8 +103,11 @@ def test_a_score_is_the_share_of_the_way_to_the_mark() -> None:
     by_name = [row.score.mean for row in result.family_scores()]
     np.testing.assert_allclose(by_name, above / spans)
     found = result.scores
+    assert found["variants"] is not None
     assert found["variants"].mean == pytest.approx(by_name[2])
+    assert found["score"] is not None
     assert found["score"].mean == pytest.approx(np.mean(by_name[:2]))
+    assert Result("mine", {"mine": ""}, families[:2], totals, {}).scores["variants"] is None
 
 
 def test_told_skill_changes_the_belief_alone() -> None:
@@ -161,6 +164,14 @@ def test_a_result_is_what_follows_from_its_totals(
     entry = json.loads((tmp_path / "entry.json").read_text())
     assert entry["score"] == found["score"]
     assert (entry["command"], entry["runs"]) == ("matchenv bench --policy kg", 1)
+    folder = tmp_path / "some"
+    words = ["bench", "--policy", "kg", "--only", FIRST, "--workers", "1", "--out", str(folder)]
+    assert run_command(words) == 0
+    assert "some families, no entry" in capsys.readouterr().out
+    assert not (folder / "entry.json").exists()
+    assert read_json(folder / "bench.json")["variants"] is None
+    assert run_command([*words, "--only", "middle"]) == 2
+    assert f"only must be one of '{FIRST}'" in capsys.readouterr().err
 
 
 def test_the_page_has_the_leaderboard_as_it_is_in_its_file() -> None:
