@@ -29,7 +29,6 @@ POSITIONAL = "WORD"
 SMALL = {command.words.split()[0]: command for command in (
     *reversed(LONG_COMMANDS),
     LongCommand(f"rank {LOG} --out OUT", workers=False),
-    LongCommand("bench --policy pe --out OUT"),
     LongCommand("serve --pool pool.db --port 0", out="nowhere", workers=False),
     LongCommand("warm-up", out="nowhere", workers=False),
 )}  # fmt: skip

@@ -218,6 +218,7 @@ LONG_COMMANDS = (
     LongCommand(f"replay {LOG} --out OUT", workers=False, says=READ),
     LongCommand("report RUN --out OUT --latex report.tex", out="report.html", workers=False),
     LongCommand(f"watch {SIZES} --policy pe --rank top --out OUT", out="film.png", workers=False),
+    LongCommand("bench --policy pe --only top_informative_9_50 --out OUT"),
 )
 
 # A sample that takes seconds.
