@@ -42,7 +42,7 @@ from matchenv.envs.one_player.settings import as_texts
 from matchenv.evaluation import seeds
 from matchenv.evaluation.registry import ONE_PLAYER
 from matchenv.runtime.checks import as_choice, as_integer
-from matchenv.runtime.files import checksum, folder_lock, json_bytes, read_json, write_bytes
+from matchenv.runtime.files import checksum, json_bytes, read_json, write_bytes
 from matchenv.runtime.provenance import versions
 
 PACKAGES = ("gymnasium", "sb3-contrib", "scipy", "stable-baselines3", "torch")
@@ -478,11 +478,9 @@ class RunFolder:
             ValueError: for a number < 1.
         """
         total = as_integer("timesteps", timesteps, 1)
-        with folder_lock(self.path):
-            config = self.read_config()
-            values = {**config.hyperparameters, "n_timesteps": total}
-            longer = replace(config, hyperparameters=values)
-            write_bytes(self.config_file, longer.to_text().encode())
+        config = self.read_config()
+        longer = replace(config, hyperparameters={**config.hyperparameters, "n_timesteps": total})
+        write_bytes(self.config_file, longer.to_text().encode())
 
     def write_evaluations(self, seed: int, evaluations: list[dict[str, Any]]) -> None:
         """Write the evaluations, with the environment seed of their first episode."""

@@ -144,10 +144,11 @@ def continue_training(
             process works in, or that names classes that may not be imported.
     """
     with only_installed_code(allow_code=allow_code):
-        folder = RunFolder.open(path)
-        if timesteps is not None:
-            folder.extend(timesteps)
-        config = folder.read_config()
+        with folder_lock(path):
+            folder = RunFolder.open(path)
+            if timesteps is not None:
+                folder.extend(timesteps)
+            config = folder.read_config()
         return start_training(path, config, device=device, threads=threads, quiet=quiet)
 
 

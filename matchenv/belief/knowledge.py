@@ -247,7 +247,7 @@ class KnowledgeState:
         if opponents is None:
             raise ValueError(
                 f"observation must have shape (..., {2 + kind.extra_rows} * num_opponents + 3) "
-                f"with the {belief} belief, got shape {array.shape}"
+                f"with the {belief} belief, got shape {array.shape}{_remedy(size)}"
             )
         mu, sigma, extra, _ = np.split(array, [opponents + 1, 2 * opponents + 2, size - 1], axis=-1)
         return cls(mu, sigma, extra, belief)
@@ -314,6 +314,16 @@ def split_mask(
 def share_of_games_left(observation: ArrayLike) -> NDArray[np.float64]:
     """Return games left / horizon, the last number of each observation of any belief."""
     return np.asarray(observation, dtype=np.float64)[..., -1]
+
+
+def _remedy(size: int) -> str:
+    """Name the beliefs that have observations of this size."""
+    found = [
+        f"{count} opponents with belief={name!r}"
+        for name, kind in BELIEFS.items()
+        if (count := kind.num_opponents_of(size)) is not None
+    ]
+    return f"; it is one of {' or '.join(found)}" if found else ""
 
 
 @compiled

@@ -89,7 +89,7 @@ def test_closing_drops_the_work_that_waits(tmp_path: Path) -> None:
     with closing(results_of(Path.mkdir, jobs, 2)) as results:
         next(results)
     assert multiprocessing.active_children() == []
-    assert len(list(tmp_path.iterdir())) < 10
+    assert len(list(tmp_path.iterdir())) < 50
 
 
 @pytest.mark.skipif(not hasattr(signal, "pause"), reason="waits as Unix does")
