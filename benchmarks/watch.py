@@ -296,7 +296,7 @@ def write_film(
             pix_fmt_out=pixels,
             macro_block_size=2,
             quality=None,
-            ffmpeg_log_level="error",
+            ffmpeg_log_level="quiet",  # stopped with us, it would say that its folder is gone
             output_params=arguments,
         )
         film.send(None)
