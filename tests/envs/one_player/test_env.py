@@ -103,7 +103,10 @@ def test_instances_follow_the_study(prior: str, variance: str) -> None:
     assert stats.kstest(((env.true_skill - state.mu) / deviation).ravel(), "norm").pvalue > 1e-3
 
 
-@pytest.mark.parametrize(("rank", "place"), [("top", 0), (12, 12), ("middle", 24), ("bottom", 49)])
+RANKS = [("top", 0), (0, 0), (12, 12), ("middle", 24), ("bottom", 49), (49, 49)]
+
+
+@pytest.mark.parametrize(("rank", "place"), RANKS)
 def test_player_0_stands_at_the_rank(rank: int | str, place: int) -> None:
     env = MatchmakingEnv(rank=rank)
     by_skill = MatchmakingEnv(rank=rank, rank_by="true_skill", prior="equal")
