@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -121,23 +122,26 @@ class PlannedPolicy(QueuePolicy):
     it or has another mean.
     """
 
+    @cached_property
+    def _plans(self) -> dict[int, Any]:
+        """Run and tick of each queue's plan, and partners by number and mean."""
+        return {}
+
     def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
         """Follow the plan of the tick; a player without a partner among the candidates waits."""
         actions = np.full(len(queues), WAIT, dtype=np.int64)
-        # Of each queue: run and tick of its plan, and partners by number and mean.
-        plans: dict[int, Any] = self.__dict__.setdefault("_plans", {})
         times = list(zip(queues.run.tolist(), queues.tick.tolist(), strict=True))
         players, means = queues.player.tolist(), queues.mu[:, 0].tolist()
         for row in np.flatnonzero(queues.filled > 0).tolist():
             focal = players[row][0], means[row]
-            made, partners = plans.get(row, (None, {}))
+            made, partners = self._plans.get(row, (None, {}))
             if made != times[row] or focal not in partners:
                 waiting = queues[row]
                 plan = self.plan(waiting)
                 numbers = np.where(plan == NOBODY, NOBODY, waiting.player[plan]).tolist()
                 names = zip(waiting.player.tolist(), waiting.mu.tolist(), strict=True)
                 partners = dict(zip(names, numbers, strict=True))
-                plans[row] = times[row], partners
+                self._plans[row] = times[row], partners
             partner = partners[focal]
             if partner != NOBODY and partner in players[row]:
                 actions[row] = players[row].index(partner)

@@ -268,7 +268,9 @@ def candidate_of(given: Any, env_id: str = ONE_PLAYER) -> Candidate:
         return Candidate(text.rstrip("/\\") or text, partial(_made, text, files, digest), identity)
     label = getattr(given, "name", None)
     if not isinstance(label, str):
-        raise ValueError(f"a policy must be a name, a folder, or have a name, got {given!r}")
+        raise ValueError(
+            f"a policy must be a name, a folder, or an object with a name, got {given!r}"
+        )
     method_of(given)
     if getattr(given, "needs_truth", False):
         raise ValueError(f"the {label} must be given by its name {label!r}, not as an object")
