@@ -174,7 +174,8 @@ def thompson(view: RankingView, settings: RankingSettings, rng: Generator) -> Fl
     unsure = by_formula(UNSURE, view, settings, rng)
     i, j = settings.pairs.T
     for row, (mu, covariance) in enumerate(zip(view.mu, view.covariance, strict=True)):
-        places = places_of(rng.multivariate_normal(mu, covariance, method="cholesky"))
+        drawn = mu + np.linalg.cholesky(covariance) @ rng.standard_normal(mu.size)
+        places = places_of(drawn)
         apart, cut = np.abs(places[i] - places[j]), settings.cut
         counts = (cut == 0) | ((places[i] < cut) != (places[j] < cut))
         unsure[row] -= np.where(counts, apart - 1.0, settings.num_items)

@@ -10,7 +10,7 @@ import numpy as np
 from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.logs.match_log import MatchLog
-from matchenv.ranking import Ranker
+from matchenv.ranking import MOST_GAMES, Ranker
 from matchenv.runtime.files import folder_lock, records_csv, write_together
 from matchenv.trueskill.draw_margin import draw_margin_from_probability
 
@@ -35,6 +35,8 @@ def ranker_of(log: MatchLog, *, draw_margin: float | None = None, **options: Any
     outcomes = log.rank[1::2].astype(np.int64) - log.rank[0::2]
     if draw_margin is None:
         beta = options.get("beta", RankingSettings.beta)
+        if not outcomes.any():
+            raise ValueError("draw_margin must be given for a log of draws alone, got None")
         draw_margin = draw_margin_from_probability(float(np.mean(outcomes == 0)), beta)
     ranker = Ranker(log.players, draw_margin=draw_margin, **options)
     pairs = log.player.reshape(-1, 2).tolist()
@@ -75,9 +77,11 @@ def rank_text(
         named += [f"and {len(unsettled) - NAMED:,} more"] if len(unsettled) > NAMED else []
         word = "pair" if len(unsettled) == 1 else "pairs"
         lines.append(f"{goal} is settled but for {len(unsettled):,} {word}: {', '.join(named)}")
-        games, low, high = ranker.games_needed(confidence, indifference)
-        lines.append(f"some {games:,} games more settle all of it "
-                     f"(80 % interval {low:,} to {high:,})")  # fmt: skip
+        games, low, high = (
+            f"{each:,}{'+' if each == MOST_GAMES else ''}"
+            for each in ranker.games_needed(confidence, indifference)
+        )
+        lines.append(f"some {games} games more settle all of it (80 % interval {low} to {high})")
     else:
         lines.append(f"{goal} is settled at {100.0 * confidence:g} %")
     if count:

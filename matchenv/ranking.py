@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ VERSION = 1
 DRAWS = 4000  # of all skills, for ranks: a share of 0.95 is good to 0.004
 INTERVAL = 0.95
 MOST_GAMES = 1_000_000  # beyond these an estimate of the games needed is no use
+OPTIONS = ("beta", "sigma", "draw_margin", "goal", "k")
 
 
 class Ranked(NamedTuple):
@@ -55,7 +57,10 @@ class Ranked(NamedTuple):
 
 
 class GamesNeeded(NamedTuple):
-    """Games until the goal is settled: the median, and an interval of 80 % probability."""
+    """Games until the goal is settled: the median, and an interval of 80 % probability.
+
+    1,000,000 stands for as many or more.
+    """
 
     games: int
     low: int
@@ -92,10 +97,10 @@ class Ranker:
             raise ValueError(f"items must be at least two names, got {names!r}")
         if goal == TOP and k is None:
             raise ValueError("k must be given with goal='top', got None")
-        self._options: dict[str, Any] = {
-            "beta": beta, "sigma": sigma, "draw_margin": draw_margin, "goal": goal,
-            "k": 1 if k is None else k,
-        }  # fmt: skip
+        self.settings = RankingSettings(
+            num_items=len(names), beta=beta, sigma=sigma, draw_margin=draw_margin, goal=goal,
+            k=1 if k is None else k,
+        )  # fmt: skip
         self._place: dict[str, int] = {}
         self._games: list[tuple[int, int, int]] = []
         self._mu, self._covariance = np.zeros(0), np.zeros((0, 0))
@@ -146,10 +151,14 @@ class Ranker:
             pending: pairs whose games are under way.
 
         Raises:
-            ValueError: for a count below 1 or unknown items.
+            ValueError: for a count below 1, and for pending pairs of other than two items.
         """
         covariance, names, found = self._covariance.copy(), self.items, list[Pair]()
-        for a, b in pending:
+        for pair in pending:
+            try:
+                a, b = pair
+            except (TypeError, ValueError):
+                raise ValueError(f"pending must hold pairs of items, got {pair!r}") from None
             self._expect(self._mu, covariance, self._pair(a, b), 1)
         for _ in range(as_integer("count", count, 1)):
             i, j = self._pairs[self._scores(self._mu, covariance).argmax()].tolist()
@@ -184,9 +193,8 @@ class Ranker:
         """
         doubts = self._doubts(self._mu, self._covariance, indifference)
         order = np.argsort(-doubts, kind="stable")
-        rest = doubts.sum() - np.cumsum(doubts[order])
         bound = 1.0 - as_share("confidence", confidence)
-        count = 0 if doubts.sum() <= bound else int(np.argmax(rest <= bound)) + 1
+        count = np.count_nonzero(np.cumsum(np.sort(doubts)) > bound)
         names = self.items
         return [(names[i], names[j]) for i, j in self._pairs[order[:count]].tolist()]
 
@@ -212,9 +220,10 @@ class Ranker:
         chosen by the rule and shrink the belief's covariance as is expected of them, while the
         means are those of the draw. Arguments are those of ``is_settled``.
         """
-        least = 0 if self.is_settled(confidence, indifference) else 1
+        if self.is_settled(confidence, indifference):
+            return GamesNeeded(0, 0, 0)
         bound, skills = 1.0 - confidence, self._drawn(max(3, min(20, 1000 // len(self._mu))))
-        counts = [max(least, self._games_for(each, bound, indifference)) for each in skills]
+        counts = [max(1, self._games_for(each, bound, indifference)) for each in skills]
         middle, low, high = np.quantile(counts, [0.5, 0.1, 0.9], method="inverted_cdf").tolist()
         return GamesNeeded(middle, low, high)
 
@@ -224,7 +233,8 @@ class Ranker:
 
     def content(self) -> bytes:
         """Return what ``save`` writes."""
-        state = {"version": VERSION, **self._options, "items": self.items, "games": self._games}
+        options = {name: getattr(self.settings, name) for name in OPTIONS}
+        state = {"version": VERSION, **options, "items": self.items, "games": self._games}
         return json_bytes(state, checked=True)
 
     @classmethod
@@ -235,14 +245,15 @@ class Ranker:
             OSError: if the file cannot be read.
             ValueError: for a file of something else, or a damaged one; names the file.
         """
-        state = read_json(Path(path))
+        state, known = read_json(Path(path)), {"version", "items", "games", *OPTIONS}
         try:
             if not isinstance(state, Mapping) or state.get("version") != VERSION:
                 raise ValueError(f"version must be {VERSION}")
-            known = ("version", "items", "games")
-            _, names, games = (state[key] for key in known)
-            ranker = cls(names, **{key: state[key] for key in state if key not in known})
-            for *pair, outcome in games:
+            if state.keys() != known:
+                raise ValueError(f"it must hold {', '.join(sorted(known))}")
+            names = state["items"]
+            ranker = cls(names, **{name: state[name] for name in OPTIONS})
+            for *pair, outcome in state["games"]:
                 a, b = (names[as_integer("game", each, 0, len(names) - 1)] for each in pair)
                 ranker.record(a, b, outcome)
         except (KeyError, TypeError, ValueError) as error:
@@ -255,7 +266,7 @@ class Ranker:
             if not isinstance(name, str) or not name or name in places:
                 raise ValueError(f"item must be a new name, got {name!r}")
             places[name] = len(places)
-        self.settings = RankingSettings(num_items=len(places), **self._options)
+        self.settings = replace(self.settings, num_items=len(places))
         self._place, self._pairs = places, self.settings.pairs
         covariance = self.settings.sigma**2 * np.eye(len(places))
         covariance[:old, :old] = self._covariance
@@ -282,10 +293,8 @@ class Ranker:
 
     def _drawn(self, count: int) -> Floats:
         """Return draws of all skills from the belief, shape (count, n); equal beliefs, equal."""
-        values, vectors = np.linalg.eigh(self._covariance)
-        normals = np.random.default_rng(0).normal(size=(count, len(values)))
-        drawn: Floats = self._mu + (normals * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-        return drawn
+        belief, rng = (self._mu, self._covariance), np.random.default_rng(0)
+        return rng.multivariate_normal(*belief, count, check_valid="ignore", method="eigh")
 
     def _doubts(self, mu: Floats, covariance: Floats, indifference: float) -> Floats:
         """Return P(misordered by more than the indifference) of each pair, 0 where none counts."""
@@ -313,4 +322,4 @@ class Ranker:
             for pair in chosen:
                 self._expect(skills, covariance, pair, each)
             total += each * len(chosen)
-        return total
+        return min(total, MOST_GAMES)

@@ -44,8 +44,7 @@ def test_ranks_and_top_probabilities_are_those_of_the_belief() -> None:
     rows = ranker.ranking()
     assert [row.place for row in rows] == list(range(1, 9))
     assert sum(row.top for row in rows) == pytest.approx(3.0)
-    belief = ranker._mu, ranker._covariance
-    draws = np.random.default_rng(1).multivariate_normal(*belief, size=20_000)
+    draws = np.random.default_rng(1).multivariate_normal(ranker._mu, ranker._covariance, 20_000)
     places = np.argsort(np.argsort(-draws, axis=1), axis=1) + 1
     for row in rows:
         own = places[:, NAMES.index(row.item)]
@@ -64,7 +63,7 @@ def test_what_is_left_out_of_unsettled_is_sure_together(options: dict[str, Any])
         assert rest <= 1.0 - confidence + 1e-12
         assert not found or np.sort(doubts)[::-1][len(found) - 1 :].sum() > 1.0 - confidence
         assert ranker.is_settled(confidence, 0.1) == (not found)
-    assert ranker.unsettled(1.0 - 1e-15) != []
+    assert len(ranker.unsettled(1.0)) == np.count_nonzero(doubts)
 
 
 def test_batches_take_their_own_games_into_account() -> None:
@@ -143,6 +142,7 @@ def test_other_files_are_refused_with_their_name(tmp_path: Path, change: dict[st
         (lambda ranker: ranker.is_settled(indifference=-1.0), "indifference"),
         (lambda ranker: ranker.unsettled(confidence=1.5), "confidence"),
         (lambda ranker: ranker.next_pairs(0), "count"),
+        (lambda ranker: ranker.next_pairs(1, [("model-0",)]), "pending must hold pairs"),
     ],
 )
 def test_bad_arguments_are_named_and_change_nothing(asked: Any, said: str) -> None:
@@ -165,5 +165,7 @@ def test_games_needed_are_of_the_right_size() -> None:
             gap = skills[NAMES.index(a)] - skills[NAMES.index(b)]
             ranker.record(a, b, 1 if gap + np.sqrt(2.0) * rng.normal() > 0.0 else -1)
             needed += 1
+        assert ranker.games_needed(indifference=0.2) == (0, 0, 0)
         hits += 0.5 * found.low <= needed <= 2.0 * max(found.high, 10)
     assert hits >= 4
+    assert Ranker(["a", "b"], beta=1e6).games_needed() == (1_000_000,) * 3  # or more

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from matchenv.cli.parser import RESULTS, Command, Given, Parser
 from matchenv.evaluation.registry import expanded
-from matchenv.runtime.checks import as_integer, as_share
+from matchenv.runtime.checks import as_integer, as_non_negative_number, as_share
 
 
 def declare_replay(add: Parser) -> Command:
@@ -122,6 +122,7 @@ def declare_rank(add: Parser) -> Command:
     given.needs("logs", *(() if given.out is None else ("benchmarks",)))
     as_integer("next", given.next, 0, 10_000)
     as_share("confidence", given.confidence)
+    as_non_negative_number("indifference", given.indifference)
     options = given.chosen(("goal", "k", "beta", "sigma", "draw_margin"))
     ranker = ranker_of(given.reading().log, **options)
     if given.out is not None:

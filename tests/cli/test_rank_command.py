@@ -62,6 +62,7 @@ def test_it_says_what_is_settled(options: str, said: str, rank: Any) -> None:
         ("--goal top", "k must be given"),
         ("--next -1", "next must be an integer"),
         ("--confidence 2", "confidence must be in"),
+        ("--indifference -1 --quiet", "indifference must not be negative"),
         ("--draw-margin 0", "outcome must be 1 or -1 with draw_margin=0"),
     ],
 )
