@@ -301,8 +301,12 @@ def problem_of(
                 raise ValueError(f"{name} may hold {', '.join(allowed)}, got {word!r}")
     settings = settings_type.checked(**options)
     found = kind.cells(swept, settings)
-    for cell in found:
+    for place, cell in enumerate(found):
         replace(settings, **cell.options)  # refuses what it cannot take
+        if cell.options in [each.options for each in found[:place]]:
+            raise ValueError(f"cells must differ, got {cell.title!r} twice")
+    if not found:
+        raise ValueError(f"cells must have values, got {swept!r}")
     return kind, settings, found
 
 

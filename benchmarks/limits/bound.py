@@ -118,8 +118,7 @@ def run_bound(
     for prior in priors:
         as_choice("priors", prior, PRIORS)
     for name in env_kwargs or {}:
-        if name not in ENVIRONMENT_OPTIONS:
-            raise ValueError(f"env_kwargs may hold {', '.join(ENVIRONMENT_OPTIONS)}, got {name!r}")
+        as_choice("env_kwargs", name, ENVIRONMENT_OPTIONS)
     # Policies and bound have the same luck: the k-th game with an opponent ends the same.
     options = {"noise": "opponent", **(env_kwargs or {})}
     _, settings, cells = problem_of(ONE_PLAYER, {"rank": ranks, "prior": priors}, options)
@@ -130,12 +129,14 @@ def run_bound(
     with run.store(asked) as store:
         rows = play(plan, store)
         seeds = rows.seeds[0].tolist()
+        # What is kept does not depend on the order of the policies.
+        order = np.argsort(rows.policies)
         jobs = [
             Job(
                 f"bound_{cell.name}_episode{first:06d}",
                 count,
                 partial(bounds_of, plan.settings_of(cell, 0), seeds[first : first + count], depth,
-                        rows.arrays["met"][c, :, 0, first : first + count]),
+                        rows.arrays["met"][c, order, 0, first : first + count]),
             )
             for c, cell in enumerate(plan.cells)
             for first, count in spans_of(episodes, BLOCK)
@@ -143,7 +144,7 @@ def run_bound(
         done = store.results(jobs)
         path, paid = (np.concatenate([each[name] for each in done]) for name in ("bound", "paid"))
         path = path.reshape(len(plan.cells), episodes)
-        paid = np.moveaxis(paid.reshape(*path.shape, -1), -1, 1)
+        paid = np.moveaxis(paid.reshape(*path.shape, -1), -1, 1)[:, np.argsort(order)]
         found = Record({
             **asked,
             "against": LOW_END,

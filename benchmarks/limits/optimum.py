@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ from matchenv.evaluation.registry import Candidate, candidates_of
 from matchenv.evaluation.rollout import Batch, belief_of, one_thread
 from matchenv.evaluation.seeds import TRUTHS, episode_seeds, spans_of, stream_of
 from matchenv.evaluation.tables import Column, text_table
-from matchenv.runtime.checks import as_integer
+from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.runtime.files import Arrays, json_bytes, records_csv
 from matchenv.runtime.jobs import Job, RunOptions
 from matchenv.runtime.provenance import versions
@@ -124,6 +125,8 @@ def run_optimum(
     as_integer("episodes", episodes, 2)
     as_integer("truths", truths, 1, MOST_TRUTHS)
     as_integer("seed", seed, 0)
+    for name in env_kwargs or {}:
+        as_choice("env_kwargs", name, (*OPTIONS, "rank"))
     options = {**SIZES, **(env_kwargs or {})}
     ranks = [options.pop("rank", None)]
     settings = Settings.checked(**options)
@@ -131,6 +134,8 @@ def run_optimum(
     (cell,) = cells_of(ranks, ["informative"], settings.num_opponents)
     settings = replace(settings, rank=cell.options["rank"])
     candidates = candidates_of(policies, settings)
+    # What is kept does not depend on the order that was asked for.
+    kept = sorted(candidates, key=attrgetter("label"))
     ones = np.ones((1, settings.num_players))
     prior = KnowledgeState.of_prior(0.0 * ones, ones, settings.belief)
     for candidate in candidates:
@@ -139,7 +144,7 @@ def run_optimum(
         Job(
             f"optimum_episode{first:06d}",
             count,
-            partial(work, settings, candidates, seed, range(first, first + count), truths),
+            partial(work, settings, kept, seed, range(first, first + count), truths),
             all(candidate.identity is not None for candidate in candidates),
         )
         for first, count in spans_of(episodes, BLOCK)
@@ -150,8 +155,9 @@ def run_optimum(
     with run.store({"command": "optimum", "policies": identities, **problem}) as store:
         done = store.results(jobs)
         # Of shape (P, E), the optimum's first.
+        order = [0, *(1 + kept.index(candidate) for candidate in candidates)]
         believed, true_q, best = (
-            np.concatenate([each[name] for each in done], axis=1)
+            np.concatenate([each[name] for each in done], axis=1)[order]
             for name in ("believed", "true_q", "first_is_best")
         )
         losses = [

@@ -80,9 +80,12 @@ class Plan:
 
     def jobs(self) -> list[Job]:
         """Return a job for each cell, policy and block, in this order."""
+        # A name follows from what is played, not from the order in which it was asked for.
+        labels = sorted(candidate.label for candidate in self.candidates)
         return [
             Job(
-                f"{cell.name}_policy{p:02d}_prior{block.prior:03d}_episode{block.first:06d}",
+                f"{cell.name}_policy{labels.index(candidate.label):02d}_prior{block.prior:03d}"
+                f"_episode{block.first:06d}",
                 len(block.seeds),
                 partial(
                     rollout,
@@ -95,7 +98,7 @@ class Plan:
                 candidate.identity is not None,
             )
             for cell in self.cells
-            for p, candidate in enumerate(self.candidates)
+            for candidate in self.candidates
             for block in self.blocks
         ]
 

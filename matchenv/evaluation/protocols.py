@@ -104,11 +104,7 @@ class Protocol:
 
 def _loads(swept: Mapping[str, Sequence[Any]], settings: Options) -> tuple[Cell, ...]:
     del settings
-    found = {cell.name: cell for cell in map(load_of, map(str, swept["load"]))}
-    if not found or len(found) < len(swept["load"]):
-        raise ValueError(f"load must be at least one, each once, of {', '.join(LOADS)} or arrival "
-                         f"rates, got {swept['load']!r}")  # fmt: skip
-    return tuple(found.values())
+    return tuple(map(load_of, map(str, swept["load"])))
 
 
 def load_of(name: str, rate: float | None = None) -> Cell:
@@ -129,7 +125,7 @@ def load_of(name: str, rate: float | None = None) -> Cell:
             raise ValueError(
                 f"load must be one of {known} or an arrival rate, got {name!r}"
             ) from None
-        name = f"{rate:g}"
+        name = repr(rate).removesuffix(".0")
     rate = LOADS[name] if rate is None else rate
     title = f"{name} load: players log on at a rate of {rate:g} a tick"
     return Cell(name, title, {"load": name}, {"arrival_rate": rate})

@@ -77,6 +77,22 @@ def test_a_policy_that_was_replaced_is_named(
     assert stamps(tmp_path / "out") == before
 
 
+@pytest.mark.parametrize("command", [*COMMANDS, "limits optimum"])
+def test_what_is_kept_does_not_depend_on_the_order_of_the_policies(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for order, out in (("kg", "pe"), "first"), (("pe", "kg"), "first"), (("pe", "kg"), "second"):
+        words = [*command.split(), *COMMANDS.get(command, SMALL), "--out", out, "--policy", *order]
+        assert run_command(words) == 0
+    files = [path.relative_to("second") for path in Path("second").rglob("*.*")]
+    for file in files:
+        assert (
+            file.name == "settings.json"
+            or Path("first", file).read_bytes() == Path("second", file).read_bytes()
+        ), file
+
+
 def test_a_policy_that_is_replaced_while_it_plays_is_refused(
     policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
 ) -> None:
