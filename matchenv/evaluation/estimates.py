@@ -229,7 +229,7 @@ def ratio_of_means(above: Floats, below: Floats) -> Estimate:
 
 
 def without_luck(values: Floats, control: Floats) -> Floats:
-    """Values less their share of luck whose mean is known to be 0; the mean stays, the error falls.
+    """Return values minus their share of a luck of known mean 0; the mean stays, the error falls.
 
     The share is that of least squares. It depends on the values themselves, which shifts the mean
     by a term of the order of one value's weight.
