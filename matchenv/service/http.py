@@ -9,7 +9,7 @@ import socket
 import time
 from collections.abc import Awaitable, Callable
 from inspect import getdoc, signature
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
 import uvicorn
 from fastapi import FastAPI, Query, Request, Response
@@ -35,6 +35,8 @@ REQUEST_SECONDS, ANSWER_SECONDS, CHECK_SECONDS, LAST_SECONDS = 10, 60, 1, 1
 # Connections at a time, and those that the system accepts before they are counted. Descriptors
 # are not the limit: systems allow a process 256 or more.
 CONNECTIONS, BACKLOG = 100, 16
+# Characters of an error, which may name what was sent.
+LONGEST_ERROR = 1000
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     404: {"description": "A name that no player of the pool has."},
@@ -44,16 +46,17 @@ ERRORS: dict[int | str, dict[str, Any]] = {
 }
 
 
+Entry = TypeVar("Entry")
 create: Any = create_model  # whose overloads know no fields in a mapping
 
 
-def model(name: str, of: Any, *, extra: Any = "ignore", **types: Any) -> Any:
+def model(name: str, of: Any, *, body: bool = False, **types: Any) -> Any:
     """Return the model of an answer or a body: the fields of a named tuple, or a call's arguments.
 
     Args:
         name: of the model.
         of: the named tuple or the call.
-        extra: ``"forbid"`` refuses fields that are not declared.
+        body: refuse fields that are not declared, and texts or booleans for numbers.
         types: in place of its own, and of further fields.
     """
     hints, fields = get_type_hints(of) | types, dict(types)
@@ -61,15 +64,20 @@ def model(name: str, of: Any, *, extra: Any = "ignore", **types: Any) -> Any:
         default = ... if each.default is each.empty else each.default
         fields[each.name] = (hints[each.name], default)
     summary = (getdoc(of) or "").partition("\n")[0]
-    return create(name, __config__=ConfigDict(extra=extra), __doc__=summary, **fields)
+    config = ConfigDict(extra="forbid" if body else "ignore", strict=body)
+    return create(name, __config__=config, __doc__=summary, **fields)
 
 
 PLAYER, RATING = model("Player", Player, exposed=float), model("Rating", Rating)
 MEETING, SPLIT = model("Meeting", Meeting), model("Split", Split)
 STANDINGS = create("Standings", standings=list[model("RankedPlayer", RankedPlayer)])
 HEALTH = create("Health", status=str, players=int, games=int)
+# The first bad entry refuses a list: half a million of them would be a gigabyte of errors.
+Rows = Annotated[list[Entry], Field(fail_fast=True)]
+ROWS_OF_GAME = {"teams": Rows[Rows[str]], "ranks": Rows[float], "weights": Rows[Rows[float]] | None}
 GAME = Annotated[
-    model("GameBody", Game, extra="forbid"), AfterValidator(lambda game: Game(**dict(game)))
+    model("GameBody", Game, body=True, **ROWS_OF_GAME),
+    AfterValidator(lambda game: Game(**dict(game))),
 ]
 OPPONENTS = Annotated[int, Field(le=PROPOSALS)]
 MEMBERS = Annotated[list[str], Field(max_length=SPLIT_PLAYERS)]
@@ -110,7 +118,7 @@ def _refusal(status: int) -> Callable[[Request, Exception], JSONResponse]:
             # Not what was sent: it may hold a NaN, which JSON has no word for.
             each = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
             said = "; ".join(each)
-        return JSONResponse({"detail": said}, status)
+        return JSONResponse({"detail": said[:LONGEST_ERROR]}, status)
 
     return refuse
 
@@ -135,8 +143,10 @@ def _add_service(app: FastAPI, pool: Pool) -> None:
             status = response.status_code
         finally:
             # The route as it is declared: labels with players' names would have no end.
-            route = getattr(request.scope.get("route"), "path", "other")
-            method = request.method if route != "other" else "other"
+            # Methods that a route does not have would have no end either.
+            is_known = "route" in request.scope and status != 405
+            route = request.scope["route"].path if is_known else "other"
+            method = request.method if is_known else "other"
             requests.labels(method, route, status).observe(time.perf_counter() - start)
         return response
 
@@ -184,7 +194,7 @@ def _add_players(app: FastAPI, pool: Pool) -> None:
             return answer(body, call(**dict(body)))
 
         endpoint.__name__ = name
-        body = model(f"{name.title()}Body", call, extra="forbid", **types)
+        body = model(f"{name.title()}Body", call, body=True, **types)
         endpoint.__annotations__["body"] = body
         app.post(path, status_code=status, tags=[tag], response_model=kind)(endpoint)
 
@@ -192,13 +202,13 @@ def _add_players(app: FastAPI, pool: Pool) -> None:
     post("/blocks", "players", pool.block, None, lambda *_: None, 204)
     post("/blocks/lifted", "players", pool.unblock, None, lambda *_: None, 204)
     post("/games", "games", pool.rate, create("Ratings", ratings=dict[str, RATING]),
-         lambda body, _: {"ratings": ratings(body.games)}, games=list[GAME])  # fmt: skip
+         lambda body, _: {"ratings": ratings(body.games)}, games=Rows[GAME])  # fmt: skip
     post("/proposals", "decisions", pool.propose, create("Proposals", proposals=list[MEETING]),
-         lambda _, found: {"proposals": found}, k=OPPONENTS, among=list[str] | None)  # fmt: skip
+         lambda _, found: {"proposals": found}, k=OPPONENTS, among=Rows[str] | None)  # fmt: skip
     post("/matches", "decisions", pool.match, create("Matches", matches=list[MEETING]),
          lambda _, found: {"matches": found}, waiting=QUEUE)  # fmt: skip
     post("/splits", "decisions", pool.split, SPLIT, lambda _, found: found,
-         players=MEMBERS, together=list[list[str]])  # fmt: skip
+         players=MEMBERS, together=Rows[Rows[str]])  # fmt: skip
 
 
 class LimitedConnection(H11Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple
@@ -196,6 +197,6 @@ def as_names(argument: str, value: Any, least: int = 0) -> list[str]:
     if len(names) < least:
         raise ValueError(f"{argument} must have at least {least} names, got {len(names)}")
     if len(set(names)) < len(names):
-        twice = next(name for i, name in enumerate(names) if name in names[:i])
+        ((twice, _),) = Counter(names).most_common(1)
         raise ValueError(f"{argument} must not hold anybody twice, got {twice!r} twice")
     return names

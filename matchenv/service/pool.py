@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any, Self
 
@@ -398,7 +399,8 @@ class Pool:
         rated: Any = self._system.rate(teams, game.ranks, game.weights)
         found = {}
         for side, ratings in zip(sides, rated, strict=True):
-            others = [each.name for other in sides if other is not side for each in other]
+            met = (each.name for other in sides if other is not side for each in other)
+            others = list(islice(met, self.settings.recent))
             for player, (mu, sigma) in zip(side, ratings, strict=True):
                 # The last opponents, those of the last game first, nobody twice.
                 recent = (*others, *(each for each in player.recent if each not in others))

@@ -79,6 +79,7 @@ def test_a_round_through_all_routes(client: TestClient, pool: Pool, tmp_path: Pa
     assert client.delete("/players/dan").status_code == 204
     assert client.get("/health").json() == {"status": "ok", "players": 3, "games": 1}
     assert client.get("/players/nobody").status_code == 404
+    assert client.request("NO-METHOD", "/health").status_code == 405
     (tmp_path / "copy.db").write_bytes(client.get("/backup").content)
     with Pool.open(tmp_path / "copy.db") as copy:
         assert (copy.standings(), copy.games) == (pool.standings(), 1)
@@ -90,6 +91,7 @@ def test_a_round_through_all_routes(client: TestClient, pool: Pool, tmp_path: Pa
     assert found["matchenv_request_seconds_count", "POST", "/players", "201"] == 4
     # Labels are routes: names of players would be numbers without end.
     assert found["matchenv_request_seconds_count", "GET", "/players/{name:path}", "404"] == 1
+    assert found["matchenv_request_seconds_count", "other", "other", "405"] == 1
 
 
 def test_every_answer_has_a_type_and_the_page_needs_no_other_host(client: TestClient) -> None:
@@ -116,6 +118,10 @@ BAD_REQUESTS: list[tuple[str, Any, int, str]] = [
     ("/players", {"name": "ann"}, 422, "ann"),
     ("/players", {"name": "new", "colour": 1}, 422, "colour"),
     ("/players", '{"name": "new", "mu": NaN}', 422, "mu"),
+    ("/players", {"name": "new", "mu": True}, 422, "mu"),
+    ("/proposals", {"player": "ann", "k": "1"}, 422, "k"),
+    ("/games", {"games": [1] * 300_000}, 422, "games.0"),
+    ("/proposals", {"player": "ann", "among": [*many(90_000), "1"]}, 422, "'1' twice"),
     ("/players", "{", 422, "JSON"),
     ("/games", {"games": [{"teams": [["ann"], ["eve"]], "ranks": [1, 2]}]}, 404, "eve"),
     ("/games", "[" * 100_000, 400, "body"),
@@ -135,6 +141,7 @@ def test_bad_requests_say_why_and_change_nothing(client: TestClient, pool: Pool)
         answer = client.post(path, content=text, headers={"Content-Type": "application/json"})
         assert answer.status_code == status, (path, word)
         assert word in answer.text
+        assert len(answer.text) < 1100
         assert (pool.standings(), pool.games) == (before, 0)
 
 
