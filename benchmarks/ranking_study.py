@@ -8,20 +8,21 @@ run goes on.
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.envs.core.simulator import Step
 from matchenv.envs.ranking import GOALS, MEASURES, RankingSettings
-from matchenv.evaluation.estimates import Record
+from matchenv.evaluation.estimates import Estimate, Record
 from matchenv.evaluation.registry import policy_named
-from matchenv.evaluation.rollout import Batch, Decisions, steps
+from matchenv.evaluation.rollout import Batch, Decisions, Sums, rollout, steps
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.logs.text_table import read_ratings
 from matchenv.runtime.files import Arrays
@@ -35,47 +36,32 @@ GAMES_PER_ITEM = 40
 BINS = 400  # of the games; curves are averaged within them
 WINDOW = 10  # bins over which they are smoothed
 BLOCK = 50  # seeds that are played side by side
-BEYOND = 1.3  # a rule plays on by this factor after it has reached the goal
 RESAMPLES = 1000
 LEAST_GAMES = 20  # of an item whose fitted skill is used
 
 
-def curves(
-    settings: RankingSettings, rules: Sequence[str], means: Floats | None, seeds: Sequence[int]
-) -> Arrays:
-    """Return the quality of the order by each rule, shape (seeds, BINS): the mean in each bin.
+class Quality(Sums):
+    """The quality of the order in each bin of the games, shape (B, BINS): the mean in it.
 
-    Quality is Kendall's tau, or minus the number of wrong items at the top. A rule stops some games
-    after its mean has reached the goal, that of random pairs at the horizon; its last quality
-    stands for the rest.
-
-    Args:
-        settings: of the episodes.
-        rules: names of the policies.
-        means: skills that items have, drawn without replacement; None for the prior's.
-        seeds: of the episodes.
+    That is Kendall's tau, or minus the number of wrong items at the top.
     """
-    measure, sign = ("kendall_tau", 1.0) if settings.cut == 0 else ("top_errors", -1.0)
-    given = None if means is None else np.stack(
-        [np.random.default_rng(seed).permutation(means)[: settings.num_items] for seed in seeds]
-    )  # fmt: skip
-    games, goal, found = settings.horizon // BINS, np.inf, Arrays()
-    for rule in (REFERENCE, *rules):
-        batch = Batch(settings, seeds, {"true_skill": given})
-        decisions = Decisions(policy_named(rule, settings), np.random.default_rng(seeds[0]))
-        curve, last = np.zeros((len(seeds), BINS)), BINS
-        for game, _ in enumerate(steps(decisions, batch), start=1):
-            end = math.ceil(game / games)
-            curve[:, end - 1] += sign / games * batch.simulator.facts(batch.state)[measure]
-            if last == BINS and game == end * games and end >= WINDOW:
-                reached = curve[:, end - WINDOW : end].mean() >= goal
-                last = min(BINS, int(BEYOND * end)) if reached else BINS
-            if game == last * games:
-                break
-        curve[:, last:] = curve[:, last - WINDOW : last].mean(axis=1, keepdims=True)
-        goal = curve[:, -WINDOW:].mean() if rule == REFERENCE else goal
-        found[rule] = curve
-    return found
+
+    def begin(self, batch: Batch) -> None:
+        """Begin with episodes that have just begun."""
+        self._found = np.zeros((len(batch), BINS))
+
+    def add(self, batch: Batch, step: Step[Any], running: NDArray[np.bool_]) -> None:
+        """Add the quality after a step, as ``Sums``."""
+        settings: Any = batch.simulator.settings
+        measure, sign = ("kendall_tau", 1.0) if settings.cut == 0 else ("top_errors", -1.0)
+        games = settings.horizon // BINS
+        found = batch.simulator.facts(batch.state)[measure]
+        self._found[:, self._steps // games] += sign / games * found
+        self._steps += 1
+
+    def arrays(self, batch: Batch) -> Arrays:
+        """Return the quality."""
+        return {"quality": self._found}
 
 
 def games_needed(means: Floats, goals: Floats) -> Floats:
@@ -101,30 +87,41 @@ def study(
 ) -> list[Record]:
     """Return the games that each rule needs.
 
-    Each has the ``rule``; its ``share`` of the games of random pairs with a 95 % interval, ``low``
-    to ``high``, by resampling the seeds of all rules together; and the interval of that share minus
-    the one of ``information``, ``less`` to ``more``.
+    Skills are drawn without replacement from ``means``; None for the prior's. Each row has the
+    ``rule``, its ``share`` of the games of random pairs, and the ``difference`` of that share to
+    the one of ``information``. Intervals are of resamples of the seeds, the same for all rules.
     """
-    blocks = [range(seeds)[first : first + BLOCK] for first in range(0, seeds, BLOCK)]
-    jobs = [Job(f"seed{each[0]:05d}", len(each), partial(curves, settings, rules, means, each))
-            for each in blocks]  # fmt: skip
+    items, given = settings.num_items, dict[str, Any]()
+    jobs, playing = list[Job](), dict.fromkeys((REFERENCE, *rules))
+    for rule, first in product(playing, range(0, seeds, BLOCK)):
+        block = range(seeds)[first : first + BLOCK]
+        if means is not None:
+            skills = [np.random.default_rng(seed).permutation(means)[:items] for seed in block]
+            given = {"true_skill": np.stack(skills)}
+        make, rng = partial(policy_named, rule), np.random.default_rng(first)
+        work = partial(rollout, make, settings, block, rng, Quality, given)
+        jobs.append(Job(f"{rule}_seed{first:05d}", len(block), work))
     asked = {**settings.description(), "rules": list(rules), "block": BLOCK,
              "means": None if means is None else means.tolist()}  # fmt: skip
     with (run or RunOptions()).store(asked) as store:
-        played = store.results(jobs)
-    found = {rule: np.concatenate([each[rule] for each in played]) for rule in played[0]}
+        curves = np.concatenate([each["quality"] for each in store.results(jobs)])
+    found = dict(zip(playing, curves.reshape(-1, seeds, BINS), strict=True))
     # How often each resample has each seed; the first is the seeds themselves.
     weights = np.ones((RESAMPLES + 1, seeds)) / seeds
     weights[1:] = np.random.default_rng(0).multinomial(seeds, weights[0], size=RESAMPLES) / seeds
     goals = weights @ found[REFERENCE][:, -WINDOW:].mean(axis=1)
     shares = {rule: games_needed(weights @ found[rule], goals) for rule in rules}
-    unknown = np.full(RESAMPLES + 1, np.nan)
-    rows = []
-    for rule, share in shares.items():
-        compared = np.stack([share, share - shares.get("information", unknown)])
-        (low, less), (high, more) = np.quantile(compared[:, 1:], [0.025, 0.975], axis=1).tolist()
-        rows.append(Record(rule=rule, share=share[0], low=low, high=high, less=less, more=more))
-    return rows
+    known = shares.get("information", np.full(RESAMPLES + 1, np.nan))
+    return [
+        Record(rule=rule, share=resampled(share), difference=resampled(share - known))
+        for rule, share in shares.items()
+    ]
+
+
+def resampled(values: Floats) -> Estimate:
+    """Return the first value with the 95 % interval and the deviation of the others."""
+    low, high = np.quantile(values[1:], [0.025, 0.975]).tolist()
+    return Estimate(float(values[0]), float(values[1:].std()), low, high)
 
 
 def stops(settings: RankingSettings, runs: int, confidence: float) -> list[Record]:
@@ -200,8 +197,7 @@ def main(words: Sequence[str] | None = None) -> None:
     columns = [
         Column("rule", "{rule}"),
         Column("share of random's games", "{share:.3f}"),
-        Column("95 %", "[{low:.3f}, {high:.3f}]"),
-        Column("minus information", "[{less:+.3f}, {more:+.3f}]"),
+        Column("minus information", "{difference:+.3f}"),
     ]
     run = RunOptions(out=given.out, workers=1)
     print("\n".join(text_table(columns, study(settings, given.rules, given.seeds, means, run))))

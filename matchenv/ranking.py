@@ -312,9 +312,9 @@ class Ranker:
             if self._doubts(skills, covariance, indifference).sum() <= bound:
                 break
             scores = self._scores(skills, covariance)
-            order = np.argsort(-scores, kind="stable")
+            near = np.flatnonzero(scores >= 0.5 * scores.max())
             busy, chosen = set[int](), list[tuple[int, int]]()
-            for i, j in self._pairs[order[scores[order] >= 0.5 * scores[order[0]]]].tolist():
+            for i, j in self._pairs[near[np.argsort(-scores[near], kind="stable")]].tolist():
                 if not {i, j} & busy:
                     chosen.append((i, j))
                     busy |= {i, j}

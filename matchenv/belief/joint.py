@@ -16,11 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.runtime.compile import compiled
-from matchenv.trueskill.game import (
-    difference_moments,
-    outcome_probability_of,
-    total_variance,
-)
+from matchenv.trueskill.game import difference_moments, total_variance
 from matchenv.trueskill.normal import normal_density, normal_probability
 
 Floats = NDArray[np.float64]
@@ -73,7 +69,9 @@ def narrow(covariance: Floats, pair: tuple[int, int], weight: float) -> None:
 def game_precision(gap: float, spread: float, noise: tuple[float, float]) -> float:
     """Return the precision of a measurement of s_i - s_j that is worth as much as one game.
 
-    That is: the measurement's expected posterior variance of the difference is the game's.
+    That is: the measurement's expected posterior variance of the difference is the game's. In
+    standard deviations of the performances' difference, a game is expected to take the share
+    E[p'^2 / p^2] off its variance, where p' is the derivative of the outcome's probability p.
 
     Args:
         gap: mu_i - mu_j.
@@ -82,15 +80,12 @@ def game_precision(gap: float, spread: float, noise: tuple[float, float]) -> flo
     """
     beta, draw_margin = noise
     variance = total_variance(0.0, 0.0, beta) + spread
-    if draw_margin == 0.0:
-        lead = abs(gap) / math.sqrt(variance)
-        density, below = normal_density(lead), normal_probability(-lead)
-        expected = density * density / (below * (1.0 - below)) if below > 0.0 else 0.0
-    else:
-        expected = 0.0
-        for outcome in (-1, 0, 1):
-            probability = outcome_probability_of(gap, variance, outcome, draw_margin)
-            if probability > 0.0:
-                _, complement = difference_moments(gap, variance, outcome, draw_margin)
-                expected += probability * max(0.0, 1.0 - complement)
+    lead, margin = abs(gap) / math.sqrt(variance), draw_margin / math.sqrt(variance)
+    win, loss = normal_probability(lead - margin), normal_probability(-lead - margin)
+    draw = normal_probability(margin - lead) - loss
+    more, less = normal_density(lead - margin), normal_density(lead + margin)
+    expected = 0.0
+    for derivative, probability in ((more, win), (less, loss), (more - less, draw)):
+        if probability > 0.0:
+            expected += derivative * (derivative / probability)
     return expected / (variance - min(expected, 1.0) * spread)

@@ -266,6 +266,7 @@ def begin_for(
     settings: Options,
     seeds: Sequence[int],
     simulator: Callable[[Any], Simulator[Any]] = simulator_of,
+    given: dict[str, Any] | None = None,
 ) -> tuple[Any, Batch]:
     """Make a policy, and begin episodes under the belief that it reads.
 
@@ -274,7 +275,7 @@ def begin_for(
     policy = make(settings, lambda: batch.simulator.true_skill(batch.state))
     if hasattr(settings, "belief"):
         settings = replace(settings, belief=belief_of(policy))  # type: ignore[call-arg]
-    batch = Batch(simulator(settings), seeds)
+    batch = Batch(simulator(settings), seeds, given)
     if getattr(policy, "told_skill", False):
         mu, sigma, skill = batch.state.players.transpose(2, 0, 1).copy()
         mu[:, 0], sigma[:, 0] = skill[:, 0], KNOWN_SIGMA
@@ -288,6 +289,7 @@ def rollout(
     seeds: Sequence[int],
     rng: np.random.Generator | None = None,
     summary: Callable[[], Sums] | None = None,
+    given: dict[str, Any] | None = None,
 ) -> Arrays:
     """Play a policy through a batch of episodes.
 
@@ -300,6 +302,7 @@ def rollout(
         seeds: one for each episode.
         rng: for a stochastic policy.
         summary: makes what keeps the results; None for that of the environment.
+        given: as ``Batch``.
 
     Returns:
         The summary's ``arrays``, and ``CLOCK``: seconds of all choices but the first, which may
@@ -309,7 +312,7 @@ def rollout(
         ValueError: for a choice that is not allowed.
     """
     kept = (summary or part_of(env_id_of(settings), "protocol").summary)()
-    policy, batch = begin_for(make, settings, seeds, kept.simulator)
+    policy, batch = begin_for(make, settings, seeds, kept.simulator, given)
     kept.begin(batch)
     decisions = Decisions(policy, np.random.default_rng() if rng is None else rng)
     running = batch.running
