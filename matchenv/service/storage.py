@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from matchenv.runtime.files import write_bytes
 from matchenv.service.players import Player, PoolSettings
@@ -32,6 +32,7 @@ SYSTEM_ERRORS = (
     sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY,
 )  # fmt: skip
 CLOSED = "the pool must be open, it was closed"
+OPEN_ELSEWHERE = "path must not be open in another process, {} is"
 Row = tuple[Any, ...]
 
 
@@ -59,6 +60,7 @@ class Storage:
             raise ValueError(f"path must be a file in a folder that exists, got {path}")
         if path is not None and not path.exists():
             _make(path, Storage(settings).copy())
+        self._process, self._file = os.getpid(), None if path is None else _locked(path)
         try:
             self._database = sqlite3.connect(
                 path or ":memory:", timeout=0.0, check_same_thread=False
@@ -77,7 +79,7 @@ class Storage:
             if code in SYSTEM_ERRORS:
                 raise OSError(f"{path} cannot be opened: {error}") from None
             if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                raise ValueError(f"path must not be open in another process, {path} is") from None
+                raise ValueError(OPEN_ELSEWHERE.format(path)) from None
             raise ValueError(f"path must be a pool's file, got {path}: {error}") from None
 
     def _read(self) -> None:
@@ -109,9 +111,11 @@ class Storage:
             games: that were played.
 
         Raises:
-            ValueError: if it is closed.
+            ValueError: if it is closed, or this process is a fork of the one that opened it.
             OSError: if it could not be written; then all is as it was.
         """
+        if self.path is not None and os.getpid() != self._process:
+            raise ValueError(f"the pool must be changed by the process that opened {self.path}")
         with self.lock:
             old = [_row_of(self.players[name]) for name in changed if name in self.players]
             new = [_row_of(player) for player in changed.values() if player is not None]
@@ -148,8 +152,12 @@ class Storage:
 
     def close(self) -> None:
         """Release the file."""
+        if os.getpid() != self._process:
+            return  # SQLite would remove the journal of the process that opened the file
         with self.lock, suppress(sqlite3.Error, AttributeError):  # where it was never opened
             self._database.close()
+        if self._file is not None:
+            self._file.close()
 
 
 def _make(path: Path, content: bytes) -> None:
@@ -161,6 +169,21 @@ def _make(path: Path, content: bytes) -> None:
             os.link(beside, path)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def _locked(path: Path) -> BinaryIO:
+    """Return the file, locked as a whole: SQLite's locks end where this process reads a copy."""
+    file = path.open("rb")
+    try:
+        import fcntl  # elsewhere SQLite's locks do not end
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        file.close()
+        raise ValueError(OPEN_ELSEWHERE.format(path)) from None
+    except (ImportError, OSError):  # as on some file systems of a network
+        pass
+    return file
 
 
 def _row_of(player: Player) -> Row:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -34,10 +36,7 @@ def filled(count: int, seed: int = 0, **settings: Any) -> Pool:
 
 @pytest.mark.parametrize(
     ("rule", "policy"),
-    [
-        ("kg", KnowledgeGradient(beta=BETA)),
-        (KnowledgeGradient(multiplier=5, beta=BETA),) * 2,
-    ],
+    [("kg", KnowledgeGradient(beta=BETA)), (KnowledgeGradient(multiplier=5, beta=BETA),) * 2],
     ids=repr,
 )
 def test_proposals_are_the_rules_choices_one_after_the_other(rule: Any, policy: Any) -> None:
@@ -195,12 +194,28 @@ def test_threads_lose_no_game() -> None:
     assert sum(line.games_played for line in pool.standings()) == 200
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_a_file_is_open_once_and_keeps_its_settings(tmp_path: Path) -> None:
     file = tmp_path / "pool.db"
     with Pool.open(file, beta=3.0) as pool:
-        with pytest.raises(ValueError, match="another process"):
-            Pool.open(file)
+        file.read_bytes()  # which ends the locks of SQLite
+        opening = [
+            sys.executable,
+            "-c",
+            f"from matchenv.service import Pool; Pool.open({str(file)!r})",
+        ]
+        other = subprocess.run(opening, capture_output=True, text=True)
+        assert "another process" in other.stderr
         pool.add("a")
+
+        def change_in_a_fork() -> int:
+            with pool, pytest.raises(ValueError, match="the process that opened"):
+                pool.add("b")
+            return 0
+
+        with child(change_in_a_fork) as running:
+            assert running.ended().status == 0
+        assert (tmp_path / "pool.db-journal").exists()  # without it, a kill would be damage
     for call in (partial(pool.add, "b"), pool.backup):
         with pytest.raises(ValueError, match="the pool must be open"):
             call()
