@@ -55,13 +55,13 @@ def write_report(
         raise ValueError(f"out must end in .html, got {str(out)!r}")
     with only_installed_code(allow_code=allow_code):
         sections = sections_of(folders)
-    files = {out: page_text(sections)}
+    files = [(out, page_text(sections).encode())]
     if latex is not None:
-        files[latex] = latex_summary(sections)
-    for file in files:
+        files.append((latex, latex_summary(sections).encode()))
+    for file, _ in files:
         file.parent.mkdir(parents=True, exist_ok=True)
-    write_together([(file, text.encode()) for file, text in files.items()])
-    return list(files), len(sections)
+    write_together(files)
+    return [file for file, _ in files], len(sections)
 
 
 def sections_of(paths: Sequence[Path]) -> list[Section]:

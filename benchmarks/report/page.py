@@ -292,8 +292,8 @@ def latex_table(block: Block, label: str = "results") -> str:
     """
     cells = block.content
     assert isinstance(cells, pd.DataFrame)
-    headings = [escaped(str(each)) for each in cells]
-    # Headings may occur twice, which pandas does not write.
+    # Headings may occur twice, which pandas does not write; those given to it are formats.
+    headings = [re.sub("[{}]", r"\g<0>\g<0>", escaped(str(each))) for each in cells]
     texts = cells.set_axis(range(len(headings)), axis=1).map(escaped)
     widths = [2 + max([len(str(name)), *map(len, column)]) for name, column in cells.items()]
     groups: list[list[int]] = [[0]]

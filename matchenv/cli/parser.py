@@ -377,7 +377,8 @@ def with_pairs(texts: Sequence[str], found: dict[str, Any]) -> dict[str, Any]:
 
     parse_pairs = with_extra("matchenv.agents.config_file", "parse_pairs")
     pairs: dict[str, Any] = parse_pairs("env-kwargs", list(texts))
-    twice = sorted(found.keys() & pairs.keys())
+    names = [*found, *(text.partition("=")[0].strip() for text in texts)]
+    twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"env-kwargs must not repeat other options, got {', '.join(twice)}")
     return {**found, **pairs}

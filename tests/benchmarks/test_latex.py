@@ -37,6 +37,7 @@ def table(names: list[str], cell: str, first: str = FIRST) -> str:
 )
 def test_letters_that_latex_would_take_otherwise(text: str, expected: str) -> None:
     assert escaped(text) == expected
+    assert f"cell & {expected} " in table([text], "1")
 
 
 def test_columns_too_many_for_a_page_follow_below() -> None:
