@@ -175,6 +175,10 @@ def full_state(sigma: Any, difference_sigma: Any) -> KnowledgeState:
     [
         (lambda: KnowledgeState.from_observation(np.ones(10), "full"), r"3 \* num_opponents \+ 3"),
         (lambda: KnowledgeState.from_observation(np.ones(9), "both"), "belief must be one of"),
+        (
+            lambda: KnowledgeState([0, 0], [1, 1]).to_observation(1.1),
+            r"must be in \[0, 1\], got 1.1",
+        ),
         (lambda: full_state([1, 1], [2.1]), "extra, the deviation of s_0 - s_k, must lie"),
         (lambda: full_state([1, 3], [1.5]), "extra, the deviation of s_0 - s_k, must lie"),
         (lambda: full_state([1, 1], [1.0, 1.0]), "extra must have shape"),

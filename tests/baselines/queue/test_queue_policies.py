@@ -198,7 +198,11 @@ def test_a_policy_of_one_player_is_asked_about_focal_and_candidates(seed: int) -
     for policy in (PointEstimate(), DrawChance(), KnowledgeGradient(multiplier=20)):
         expected = 1 + int(policy.act(state, 20))
         assert ask(Reserved(policy, 0.0), queue) == expected
-        assert ask(Reserved(policy, 1.0, 0.0), queue) == 0
+        opponent = order[expected]
+        pair = queue.mu[0], queue.sigma[0], queue.mu[opponent], queue.sigma[opponent]
+        quality = match_quality(*pair, queue.settings.beta)
+        assert ask(Reserved(policy, quality - 1e-9, 0.0), queue) == expected
+        assert ask(Reserved(policy, quality + 1e-9, 0.0), queue) == 0
     thompson = Reserved(ThompsonSampling(), 0.0)
     assert thompson.stochastic
     assert 1 <= ask(thompson, queue) <= 6
