@@ -103,13 +103,15 @@ def write_ranking(ranker: Ranker, out: Path) -> None:
         "ranking.csv": records_csv([row._asdict() for row in rows]),
         "ranking.json": ranker.content(),
     }
+    # A name is text, whatever is in it.
+    names = [f"{row.item:.60}".replace("$", r"\$") + f"  {row.place}" for row in rows]
     with style("ranking", 9.0):
-        figure, axes = new_figure(1, 1, (5.0, 1.0 + 0.2 * len(rows)))
+        width = 4.0 + 0.1 * max(map(len, names))
+        figure, axes = new_figure(1, 1, (width, 1.0 + 0.2 * len(rows)))
         ax, places = axes[0, 0], np.arange(len(rows))
         means, reach = [row.mean for row in rows], [row.high - row.mean for row in rows]
         ax.errorbar(means, places, xerr=reach, fmt="o", color=LINES[0][0], markersize=3.0)
-        # A name is text, whatever is in it.
-        ax.set_yticks(places, [row.item.replace("$", r"\$") + f"  {row.place}" for row in rows])
+        ax.set_yticks(places, names)
         ax.invert_yaxis()
         ax.set_xlabel("skill, with its 95 % interval")
         ax.grid(axis="x", color="0.9")

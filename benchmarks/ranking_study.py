@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.envs.core.simulator import Step
-from matchenv.envs.ranking import GOALS, MEASURES, RankingSettings
+from matchenv.envs.ranking import GOALS, RankingSettings
 from matchenv.evaluation.estimates import Estimate, Record
 from matchenv.evaluation.registry import policy_named
-from matchenv.evaluation.rollout import Batch, Decisions, Sums, rollout, steps
+from matchenv.evaluation.rollout import Batch, Sums, rollout
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.logs.text_table import read_ratings
 from matchenv.runtime.files import Arrays
@@ -40,28 +40,22 @@ RESAMPLES = 1000
 LEAST_GAMES = 20  # of an item whose fitted skill is used
 
 
-class Quality(Sums):
-    """The quality of the order in each bin of the games, shape (B, BINS): the mean in it.
-
-    That is Kendall's tau, or minus the number of wrong items at the top.
-    """
+class Traces(Sums):
+    """Measures after each step, shape (B, horizon) each."""
 
     def begin(self, batch: Batch) -> None:
         """Begin with episodes that have just begun."""
-        self._found = np.zeros((len(batch), BINS))
+        self._found: dict[str, list[Floats]] = {name: [] for name in self._asked or ()}
 
     def add(self, batch: Batch, step: Step[Any], running: NDArray[np.bool_]) -> None:
-        """Add the quality after a step, as ``Sums``."""
-        settings: Any = batch.simulator.settings
-        measure, sign = ("kendall_tau", 1.0) if settings.cut == 0 else ("top_errors", -1.0)
-        games = settings.horizon // BINS
-        found = batch.simulator.facts(batch.state)[measure]
-        self._found[:, self._steps // games] += sign / games * found
-        self._steps += 1
+        """Add the measures after a step, as ``Sums``."""
+        facts = batch.simulator.facts(batch.state)
+        for name, values in self._found.items():
+            values.append(facts[name].copy())
 
     def arrays(self, batch: Batch) -> Arrays:
-        """Return the quality."""
-        return {"quality": self._found}
+        """Return the measures."""
+        return {name: np.stack(values, axis=1) for name, values in self._found.items()}
 
 
 def games_needed(means: Floats, goals: Floats) -> Floats:
@@ -91,6 +85,7 @@ def study(
     ``rule``, its ``share`` of the games of random pairs, and the ``difference`` of that share to
     the one of ``information``. Intervals are of resamples of the seeds, the same for all rules.
     """
+    measure, sign = ("kendall_tau", 1.0) if settings.cut == 0 else ("top_errors", -1.0)
     items, given = settings.num_items, dict[str, Any]()
     jobs, playing = list[Job](), dict.fromkeys((REFERENCE, *rules))
     for rule, first in product(playing, range(0, seeds, BLOCK)):
@@ -99,13 +94,14 @@ def study(
             skills = [np.random.default_rng(seed).permutation(means)[:items] for seed in block]
             given = {"true_skill": np.stack(skills)}
         make, rng = partial(policy_named, rule), np.random.default_rng(first)
-        work = partial(rollout, make, settings, block, rng, Quality, given)
+        work = partial(rollout, make, settings, block, rng, partial(Traces, [measure]), given)
         jobs.append(Job(f"{rule}_seed{first:05d}", len(block), work))
     asked = {**settings.description(), "rules": list(rules), "block": BLOCK,
              "means": None if means is None else means.tolist()}  # fmt: skip
     with (run or RunOptions()).store(asked) as store:
-        curves = np.concatenate([each["quality"] for each in store.results(jobs)])
-    found = dict(zip(playing, curves.reshape(-1, seeds, BINS), strict=True))
+        traces = np.concatenate([each[measure] for each in store.results(jobs)])
+    curves = sign * traces.reshape(len(playing), seeds, BINS, -1).mean(axis=3)
+    found = dict(zip(playing, curves, strict=True))
     # How often each resample has each seed; the first is the seeds themselves.
     weights = np.ones((RESAMPLES + 1, seeds)) / seeds
     weights[1:] = np.random.default_rng(0).multinomial(seeds, weights[0], size=RESAMPLES) / seeds
@@ -144,15 +140,16 @@ def stops(settings: RankingSettings, runs: int, confidence: float) -> list[Recor
     }
     rows = []
     for law, skills in laws.items():
-        batch = Batch(settings, range(runs), {"true_skill": settings.sigma * skills})
-        decisions = Decisions(policy_named("kg", settings))
-        values = np.stack([batch.state.measures.copy() for _ in steps(decisions, batch)], axis=1)
-        measured = dict(zip(MEASURES, values, strict=True))
-        settled, mistaken = measured["expected_loss"] <= 1.0 - confidence, measured["true_loss"] > 0
-        stopped, first = settled.any(axis=0), settled.argmax(axis=0)
+        found = rollout(
+            partial(policy_named, "kg"), settings, range(runs), None,
+            partial(Traces, ["expected_loss", "true_loss"]),
+            {"true_skill": settings.sigma * skills},
+        )  # fmt: skip
+        settled, mistaken = found["expected_loss"] <= 1.0 - confidence, found["true_loss"] > 0
+        stopped, first = settled.any(axis=1), settled.argmax(axis=1)
         rows.append(Record(law=law, settled=stopped.mean(), games=np.median(first[stopped]) + 1,
-                           wrong=(stopped & mistaken[first, np.arange(runs)]).mean(),
-                           ever=(settled & mistaken).any(axis=0).mean()))  # fmt: skip
+                           wrong=(stopped & mistaken[np.arange(runs), first]).mean(),
+                           ever=(settled & mistaken).any(axis=1).mean()))  # fmt: skip
     return rows
 
 

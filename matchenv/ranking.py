@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +22,6 @@ Pair = tuple[str, str]
 
 VERSION = 1
 DRAWS = 4000  # of all skills, for ranks: a share of 0.95 is good to 0.004
-INTERVAL = 0.95
 MOST_GAMES = 1_000_000  # beyond these an estimate of the games needed is no use
 OPTIONS = ("beta", "sigma", "draw_margin", "goal", "k")
 
@@ -170,13 +168,11 @@ class Ranker:
         """Return the items, the largest mean first; ranks are of 4,000 draws from the belief."""
         draws = self._drawn(DRAWS)
         places = np.argsort(np.argsort(-draws, axis=1), axis=1) + 1
-        tail = 0.5 * (1.0 - INTERVAL)
-        best, worst = np.quantile(places, [tail, 1.0 - tail], axis=0, method="inverted_cdf")
+        best, worst = np.quantile(places, [0.025, 0.975], axis=0, method="inverted_cdf")
         top = np.mean(places <= self.settings.k, axis=0)
         deviation = np.sqrt(np.diagonal(self._covariance))
         low, high = self._mu - 1.96 * deviation, self._mu + 1.96 * deviation
-        met = Counter(i for *pair, _ in self._games for i in pair)
-        games = np.array([met[i] for i in range(len(self._mu))])
+        games = np.bincount([i for *pair, _ in self._games for i in pair], minlength=len(self._mu))
         columns = (self._mu, deviation, low, high, best, worst, top, games)
         rows = list(zip(self.items, *(each.tolist() for each in columns), strict=True))
         order = np.argsort(-self._mu, kind="stable").tolist()
@@ -247,10 +243,9 @@ class Ranker:
         """
         state, known = read_json(Path(path)), {"version", "items", "games", *OPTIONS}
         try:
-            if not isinstance(state, Mapping) or state.get("version") != VERSION:
-                raise ValueError(f"version must be {VERSION}")
-            if state.keys() != known:
+            if not isinstance(state, Mapping) or state.keys() != known:
                 raise ValueError(f"it must hold {', '.join(sorted(known))}")
+            as_integer("version", state["version"], VERSION, VERSION)
             names = state["items"]
             ranker = cls(names, **{name: state[name] for name in OPTIONS})
             for *pair, outcome in state["games"]:

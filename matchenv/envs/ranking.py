@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from matchenv.belief.joint import difference_variance, learn_joint
 from matchenv.envs.core.scalar import ScalarEnv
 from matchenv.envs.core.settings import (
+    LARGEST_OBSERVED,
     LONGEST_HORIZON,
     Options,
     as_given,
@@ -90,6 +91,9 @@ class RankingSettings(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not 1.0 / LARGEST_OBSERVED <= self.sigma <= LARGEST_OBSERVED:
+            allowed = f"[{1.0 / LARGEST_OBSERVED:g}, {LARGEST_OBSERVED:g}]"
+            raise ValueError(f"sigma must be in {allowed}, got {self.sigma!r}")
         if self.k >= self.num_items:
             raise ValueError(f"k must be below num_items={self.num_items}, got {self.k!r}")
         if self.goal == BEST and self.k != 1:
@@ -213,10 +217,9 @@ class RankingSimulator(Simulator[State]):
         high[2 * (items + pairs) :] = 1.0
         self.observation_space = spaces.Box(low, high, dtype=np.float32)
         self._pairs = settings.pairs
-        free = np.ones((items, items), dtype=np.bool_)
-        for pair in settings.barred_pairs:
-            free[pair] = False
-        self._free = free[tuple(self._pairs.T)]
+        self._free = np.ones(pairs, dtype=np.bool_)
+        for i, j in settings.barred_pairs:
+            self._free[i * (2 * items - i - 1) // 2 + j - i - 1] = False
 
     def new_state(self, count: int) -> State:
         """Return the state of ``count`` episodes that have not begun."""
@@ -260,20 +263,17 @@ class RankingSimulator(Simulator[State]):
 
     def step(self, state: State, actions: Integers, running: Masks) -> Step[State]:
         """Let one pair play in every running episode; arguments as the contract."""
-        expected_loss = state.measures[0]
-        before = expected_loss.copy()
+        before = state.measures[0].copy()
         rows = np.flatnonzero(running)
         play(tuple(state), self._pairs, self.settings.noise, actions, rows)
         self._show(state, rows)
-        reward = before - expected_loss - self.settings.cost * running
+        reward = before - state.measures[0] - self.settings.cost * running
         over = running & (state.games == self.settings.horizon)
         return Step(state, reward, over, np.zeros_like(running))
 
     def facts(self, state: State) -> Facts:
         """Return the measures of the current belief, and the last game's outcome."""
-        facts: Facts = dict(zip(MEASURES, state.measures, strict=True))
-        facts["outcome"] = state.outcomes
-        return facts
+        return {**dict(zip(MEASURES, state.measures, strict=True)), "outcome": state.outcomes}
 
     def observe(self, state: State) -> NDArray[np.float32]:
         """Return the current observations; a view."""
