@@ -267,7 +267,7 @@ def run_comparison(
     """
     run = run or RunOptions()
     kind, settings, places = problem_of(env, cells, env_kwargs)
-    named = tuple(policies if policies is not None else kind.policies or known_policies(env))
+    named = tuple(policies if policies is not None else kind.policies)
     against = against or kind.against or str(named[0])
     plan, asked = plan_of(
         named, settings, places, episodes, seed, references=(against, *kind.marks)
@@ -301,13 +301,12 @@ def problem_of(
                 raise ValueError(f"{name} may hold {', '.join(allowed)}, got {word!r}")
     settings = settings_type.checked(**options)
     found = kind.cells(swept, settings)
-    for place, cell in enumerate(found):
+    for cell in found:
         replace(settings, **cell.options)  # refuses what it cannot take
-        if cell.options in [each.options for each in found[:place]]:
-            raise ValueError(f"cells must differ, got {cell.title!r} twice")
-    if not found:
-        raise ValueError(f"cells must have values, got {swept!r}")
-    return kind, settings, found
+    said = [cell.options for cell in found]
+    if not said or any(said.count(each) > 1 for each in said):
+        raise ValueError(f"cells must be at least one, none of them twice, got {swept!r}")
+    return replace(kind, policies=kind.policies or known_policies(env)), settings, found
 
 
 def plan_of(

@@ -11,13 +11,7 @@ from typing import Any
 from matchenv.benchmarks.compare.comparison import plan_of, problem_of
 from matchenv.evaluation.episode_table import EpisodeTable, play
 from matchenv.evaluation.estimates import Record, columns_of, estimate, paired_difference
-from matchenv.evaluation.registry import (
-    ONE_PLAYER,
-    QUEUE,
-    expanded,
-    family_of,
-    known_policies,
-)
+from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, expanded, family_of
 from matchenv.evaluation.seeds import TUNING
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.files import json_bytes, records_csv
@@ -137,7 +131,7 @@ def run_tuning(
     """
     run = run or RunOptions()
     kind, settings, places = problem_of(env, cells, env_kwargs)
-    texts = policies if policies is not None else expanded(TRIED.get(env) or known_policies(env))
+    texts = policies if policies is not None else expanded(TRIED.get(env, kind.policies))
     plan, asked = plan_of(texts, settings, places, episodes, seed, purpose=TUNING)
     with run.store({"command": "tune", "measure": kind.measure, **asked}) as store:
         rows = play(plan, store)

@@ -240,8 +240,13 @@ def without_luck(values: Floats, control: Floats) -> Floats:
     """
     spread = control - control.mean()
     squares = float(spread @ spread)
-    share = float(spread @ values) / squares if squares > 0.0 else 0.0
-    found: Floats = values - share * control
+    count = values.size
+    if squares == 0.0 or count == 2:  # two values lie on a line whatever they are
+        return values
+    left = values - float(spread @ values) / squares * control
+    # Deviations have the error of a regression line where the control is 0.
+    error = (count - 1) / (count - 2) * (1.0 + count * float(control.mean()) ** 2 / squares)
+    found: Floats = left.mean() + math.sqrt(error) * (left - left.mean())
     return found
 
 

@@ -232,7 +232,7 @@ QUEUE = {"env": "MatchmakingQueue-v0"}
         (["fcfs"], {**QUEUE, "cells": {"load": []}}, "load"),
         (["fcfs"], {**QUEUE, "cells": {"load": ["thin", "thin"]}}, "load"),
         (["fcfs"], {**QUEUE, "cells": {"load": ["high"]}}, "load must be"),
-        (["random"], {"env": "Ranking-v0", "cells": {"sigma": [1, 1.0]}}, "cells must differ"),
+        (["random"], {"env": "Ranking-v0", "cells": {"sigma": [1, 1.0]}}, "none of them twice"),
         (["fcfs"], {**QUEUE, "cells": {"rank": ["top"]}}, "cells may hold load, got 'rank'"),
         (["fcfs"], {**QUEUE, "env_kwargs": {"arrival_rate": 2}}, "arrival_rate"),
         (["fcfs"], {**QUEUE, "env_kwargs": {"patience": 0}}, "patience"),
