@@ -215,10 +215,9 @@ class WideningWindow(QueuePolicy):
         self.growth = as_non_negative_number("growth", growth)
 
     def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
-        if queues.mu.shape[1] == 1:
-            return np.full(len(queues.mu), WAIT)
         window = self.width + self.growth * queues.waited
-        near = np.abs(queues.mu[:, 1] - queues.mu[:, 0]) <= window
+        nearest = queues.mu[:, :2][:, -1]  # the focal player's own where there is no other
+        near = np.abs(nearest - queues.mu[:, 0]) <= window
         return np.where((queues.filled > 0) & near, 1, WAIT)
 
 

@@ -76,7 +76,8 @@ def declare_serve(add: Parser) -> Command:
             raise ValueError(f"ratings must be for a new file, {given.pool} has players")
         if players:
             pool.add_many(players)
-        address = f"http://{given.host}:{listener.getsockname()[1]}/docs"
+        host = f"[{given.host}]" if ":" in given.host else given.host
+        address = f"http://{host}:{listener.getsockname()[1]}/docs"
         given.say(f"{len(pool)} players at {address}")
         atexit.register(pool.close)  # a signal ends the process without leaving this block
         serve(pool, listener)

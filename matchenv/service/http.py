@@ -142,8 +142,7 @@ def _add_service(app: FastAPI, pool: Pool) -> None:
             response = await answer(request)
             status = response.status_code
         finally:
-            # The route as it is declared: labels with players' names would have no end.
-            # Methods that a route does not have would have no end either.
+            # Routes as declared, and their methods: names of either would be labels without end.
             is_known = "route" in request.scope and status != 405
             route = request.scope["route"].path if is_known else "other"
             method = request.method if is_known else "other"

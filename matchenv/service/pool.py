@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
 
@@ -373,8 +374,8 @@ class Pool:
 
     def _beliefs(self, players: Sequence[Player]) -> tuple[Floats, Floats]:
         """Return means and current deviations of players."""
-        numbers = [(each.mu, each.sigma, each.seen) for each in players]
-        mu, sigma, seen = np.array(numbers).reshape(-1, 3).T.copy()
+        columns = map(attrgetter, ("mu", "sigma", "seen"))
+        mu, sigma, seen = (np.fromiter(map(each, players), np.float64) for each in columns)
         return mu, self._current(sigma, seen, self._now())
 
     def _set_blocked(self, one: str, other: str, is_blocked: bool) -> None:

@@ -32,7 +32,6 @@ SYSTEM_ERRORS = (
     sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY,
 )  # fmt: skip
 CLOSED = "the pool must be open, it was closed"
-OPEN_ELSEWHERE = "path must not be open in another process, {} is"
 Row = tuple[Any, ...]
 
 
@@ -60,8 +59,10 @@ class Storage:
             raise ValueError(f"path must be a file in a folder that exists, got {path}")
         if path is not None and not path.exists():
             _make(path, Storage(settings).copy())
-        self._process, self._file = os.getpid(), None if path is None else _locked(path)
+        self._process, self._file = os.getpid(), None if path is None else path.open("rb")
         try:
+            if self._file is not None:
+                _lock(self._file)
             self._database = sqlite3.connect(
                 path or ":memory:", timeout=0.0, check_same_thread=False
             )
@@ -73,13 +74,14 @@ class Storage:
                 self._database.execute("INSERT INTO pool VALUES (?, ?, ?)", values)
                 self._database.commit()
             self._read()
-        except (sqlite3.Error, TypeError, ValueError) as error:
+        except (sqlite3.Error, BlockingIOError, TypeError, ValueError) as error:
             self.close()
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code in SYSTEM_ERRORS:
                 raise OSError(f"{path} cannot be opened: {error}") from None
-            if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-                raise ValueError(OPEN_ELSEWHERE.format(path)) from None
+            in_use = code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+            if in_use or isinstance(error, BlockingIOError):
+                raise ValueError(f"path must not be open in another process, {path} is") from None
             raise ValueError(f"path must be a pool's file, got {path}: {error}") from None
 
     def _read(self) -> None:
@@ -171,19 +173,16 @@ def _make(path: Path, content: bytes) -> None:
         beside.unlink(missing_ok=True)
 
 
-def _locked(path: Path) -> BinaryIO:
-    """Return the file, locked as a whole: SQLite's locks end where this process reads a copy."""
-    file = path.open("rb")
-    try:
-        import fcntl  # elsewhere SQLite's locks do not end
+def _lock(file: BinaryIO) -> None:
+    """Lock a file as a whole: SQLite's locks end where this process copies it by other means."""
+    with suppress(ImportError):  # elsewhere SQLite's locks do not end
+        import fcntl
 
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        file.close()
-        raise ValueError(OPEN_ELSEWHERE.format(path)) from None
-    except (ImportError, OSError):  # as on some file systems of a network
-        pass
-    return file
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if isinstance(error, BlockingIOError):  # other errors: some network file systems
+                raise
 
 
 def _row_of(player: Player) -> Row:

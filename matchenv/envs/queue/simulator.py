@@ -239,7 +239,8 @@ def usual_quality(settings: QueueSettings) -> float:
     The window is one standard deviation of the population, and 8 % more for each tick of waiting,
     as is common in game services. A function of the settings alone: the keys are fixed.
     """
-    simulator = QueueSimulator(replace(settings, reward="match_quality"))
+    # Two actions are enough for the nearest candidate.
+    simulator = QueueSimulator(replace(settings, reward="match_quality", capacity=2))
     rows, running = np.arange(USUAL_RUNS), np.ones(USUAL_RUNS, dtype=np.bool_)
     state = simulator.begin(simulator.new_state(USUAL_RUNS), rows, rows.astype(np.uint64))
     reward, deviation = 0.0, settings.population.deviation

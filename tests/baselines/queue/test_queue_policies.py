@@ -250,11 +250,6 @@ def value_of(partners: Any, weights: Floats) -> float:
     return float(weights[first, partners[first]].sum())
 
 
-def symmetric(rng: np.random.Generator, count: int) -> Floats:
-    weights = rng.normal(size=(count, count))
-    return weights + weights.T
-
-
 def band_of(weights: Floats, width: int) -> Floats:
     count = len(weights)
     band = np.full((count, width), np.nan)
@@ -267,7 +262,8 @@ def band_of(weights: Floats, width: int) -> Floats:
 def test_band_matching_is_the_best_of_all_pairs_in_the_band(count: int) -> None:
     rng = np.random.default_rng(count)
     for width in (1, 2, 4, 9, 12):
-        weights = symmetric(rng, count)
+        weights = rng.normal(size=(count, count))
+        weights = weights + weights.T
         found = value_of(band_matching(band_of(weights, width)), weights)
         near = np.abs(np.subtract.outer(np.arange(count), np.arange(count))) <= width
         inside = np.where(near, weights, -1.0)
