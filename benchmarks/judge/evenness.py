@@ -9,22 +9,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from matchenv.evaluation.estimates import (
-    UNKNOWN,
-    Record,
-    estimate,
-    paired_difference,
-    verdicts,
-)
+from matchenv.evaluation.estimates import UNKNOWN, Record, estimate, paired_difference, verdicts
 from matchenv.evaluation.visits import DECILES, GROUPS
 from matchenv.logs import SmoothedLog, TrueSkillReplay
 from matchenv.logs.fitting import blocks_of
-from matchenv.logs.forecasts import (
-    Pairs,
-    gaussian_log_probabilities,
-    log_losses,
-    pairs_of_sides,
-)
+from matchenv.logs.forecasts import Pairs, gaussian_log_probabilities, log_losses, pairs_of_sides
 from matchenv.logs.games import advantages_of, performance_weights
 from matchenv.logs.match_log import MatchLog
 from matchenv.trueskill import match_quality

@@ -6,14 +6,7 @@ from pathlib import Path
 
 from matchenv.benchmarks.judge.text import TITLES, conclusion, tables_of
 from matchenv.benchmarks.report.comparisons import json_of
-from matchenv.benchmarks.report.page import (
-    Block,
-    Section,
-    new_figure,
-    page_text,
-    points,
-    table_of,
-)
+from matchenv.benchmarks.report.page import Block, Section, new_figure, page_text, points, table_of
 from matchenv.evaluation.estimates import Record
 from matchenv.runtime.files import number
 

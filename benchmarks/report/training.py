@@ -16,13 +16,7 @@ from matchenv.agents.environments import PROBLEMS
 from matchenv.agents.learned_names import CONFIG
 from matchenv.agents.run_config import RunConfig, RunFolder
 from matchenv.benchmarks.report.comparisons import read_standings
-from matchenv.benchmarks.report.page import (
-    Block,
-    Section,
-    add_line,
-    new_figure,
-    pivot,
-)
+from matchenv.benchmarks.report.page import Block, Section, add_line, new_figure, pivot
 
 Floats = NDArray[np.float64]
 

@@ -75,18 +75,19 @@ def run_command(arguments: Sequence[str], stopping: Stopping | None = None) -> i
         if isinstance(stream, io.TextIOWrapper):
             # A character that the screen does not know costs no result.
             stream.reconfigure(errors="backslashreplace")
+    status = DONE
     try:
-        try:
-            return _run(arguments, stopping)
-        finally:
-            show("", end="", flush=True)
+        status = _run(arguments, stopping)
+        show("", end="", flush=True)
     except (ReaderGoneError, OSError) as error:
         # Python would try again at its end, and complain over several lines.
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, ReaderGoneError):
             return READER_GONE
-        return say_error(f"the output cannot be written: {error}", FAILED)
+        # What failed before has been said.
+        return status or say_error(f"the output cannot be written: {error}", FAILED)
+    return status
 
 
 def _run(arguments: Sequence[str], stopping: Stopping | None) -> int:

@@ -165,8 +165,9 @@ def parsed_options(kind: str, text: str, options: str) -> dict[str, Any]:
     arguments: dict[str, Any] = {}
     for option in filter(None, options.split(",")):
         key, separator, value = option.partition("=")
-        if not separator or not key:
-            raise ValueError(f"options of {kind} {text!r} must be name=value, got {option!r}")
+        if not separator or not key or key in arguments:
+            raise ValueError(f"options of {kind} {text!r} must be name=value, got {option!r}"
+                             f"{' again' if key in arguments else ''}")  # fmt: skip
         arguments[key] = parsed_value(value)
     return arguments
 

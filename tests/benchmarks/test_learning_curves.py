@@ -13,13 +13,7 @@ from matchenv.agents.environments import ONE_PLAYER, HeldOutGames
 from matchenv.agents.run_config import RunConfig, RunFolder, configured
 from matchenv.baselines import DrawChance, KnowledgeGradient
 from matchenv.benchmarks.report import sections_of
-from matchenv.benchmarks.report.training import (
-    curves_of,
-    levels_of,
-    middle_of,
-    read_runs,
-    runs_in,
-)
+from matchenv.benchmarks.report.training import curves_of, levels_of, middle_of, read_runs, runs_in
 from matchenv.cli import BAD_INPUT, DONE, run_command
 
 GAMES: dict[str, Any] = {"num_opponents": 3, "horizon": 12, "rank": "top"}
