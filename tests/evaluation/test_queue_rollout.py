@@ -174,7 +174,8 @@ def test_a_choice_that_the_mask_forbids_is_refused() -> None:
 
 def test_loads() -> None:
     assert load_of("thin").options == {"arrival_rate": 0.2}
-    assert (load_of("2.50").name, load_of("2.50").options["arrival_rate"]) == ("2.5", 2.5)
+    for rate, name in (2.5, "2.5"), (3.0, "3"), (0.2000001, "0.2000001"):
+        assert (load_of(f"{rate}0").name, load_of(name).options) == (name, {"arrival_rate": rate})
     for bad in ("thinn", "-1", "nan", "0"):
         with pytest.raises(ValueError, match="load"):
             load_of(bad)
