@@ -35,8 +35,6 @@ REQUEST_SECONDS, ANSWER_SECONDS, CHECK_SECONDS, LAST_SECONDS = 10, 60, 1, 1
 # Connections at a time, and those that the system accepts before they are counted. Descriptors
 # are not the limit: systems allow a process 256 or more.
 CONNECTIONS, BACKLOG = 100, 16
-# Characters of an error, which may name what was sent.
-LONGEST_ERROR = 1000
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     404: {"description": "A name that no player of the pool has."},
@@ -74,11 +72,11 @@ STANDINGS = create("Standings", standings=list[model("RankedPlayer", RankedPlaye
 HEALTH = create("Health", status=str, players=int, games=int)
 # The first bad entry refuses a list: half a million of them would be a gigabyte of errors.
 Rows = Annotated[list[Entry], Field(fail_fast=True)]
-ROWS_OF_GAME = {"teams": Rows[Rows[str]], "ranks": Rows[float], "weights": Rows[Rows[float]] | None}
 GAME = Annotated[
-    model("GameBody", Game, body=True, **ROWS_OF_GAME),
+    model("GameBody", Game, body=True, teams=Rows[Rows[str]], ranks=Rows[float],
+          weights=Rows[Rows[float]] | None),
     AfterValidator(lambda game: Game(**dict(game))),
-]
+]  # fmt: skip
 OPPONENTS = Annotated[int, Field(le=PROPOSALS)]
 MEMBERS = Annotated[list[str], Field(max_length=SPLIT_PLAYERS)]
 QUEUE = Annotated[list[str] | dict[str, float], Field(max_length=WAITING)]
@@ -118,7 +116,7 @@ def _refusal(status: int) -> Callable[[Request, Exception], JSONResponse]:
             # Not what was sent: it may hold a NaN, which JSON has no word for.
             each = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
             said = "; ".join(each)
-        return JSONResponse({"detail": said[:LONGEST_ERROR]}, status)
+        return JSONResponse({"detail": said[:1000]}, status)  # it may name all that was sent
 
     return refuse
 

@@ -311,8 +311,10 @@ class Pool:
         mu, sigma = self._beliefs(records)
         beta, pairs = self.settings.beta, list[Meeting]()
         apart = {each.name: {*each.recent, *each.blocked} for each in records}
-        for region in dict.fromkeys(each.region for each in records):
-            here = [i for i, each in enumerate(records) if each.region == region]
+        regions: dict[str | None, list[int]] = {}
+        for i, each in enumerate(records):
+            regions.setdefault(each.region, []).append(i)
+        for here in regions.values():
             place = {names[i]: k for k, i in enumerate(here)}
             barred = [(k, place[other]) for name, k in place.items()
                       for other in apart[name] & place.keys()]  # fmt: skip

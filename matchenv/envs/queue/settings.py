@@ -38,12 +38,6 @@ Floats = NDArray[np.float64]
 # Columns of a row.
 CENTRE, SPREAD, DEVIATION = range(3)
 
-# The total variance of skills in the 2011 study: N(0, 4), and a variance of 2.5 on average.
-DEFAULT_DEVIATION = math.sqrt(6.5)
-
-# Deviation of a regular's belief, as a share of the population's.
-REGULAR_SHARE = 1.0 / 3.0
-
 
 class Population(ABC):
     """The players who may log on."""
@@ -81,15 +75,15 @@ class NormalPopulation(Population):
     """
 
     mean: float = 0.0
-    deviation: float = DEFAULT_DEVIATION
+    # The total variance of skills in the 2011 study: N(0, 4), and a variance of 2.5 on average.
+    deviation: float = math.sqrt(6.5)
     regular_deviation: float | None = None
 
     def __post_init__(self) -> None:
         mean = as_number("mean", self.mean)
         deviation = as_positive_number("deviation", self.deviation)
-        third = REGULAR_SHARE * deviation
-        given = third if self.regular_deviation is None else self.regular_deviation
-        regular = as_positive_number("regular_deviation", given)
+        third, given = 1.0 / 3.0 * deviation, self.regular_deviation
+        regular = as_positive_number("regular_deviation", third if given is None else given)
         if regular >= deviation:
             raise ValueError(
                 f"regular_deviation must be below the deviation {deviation!r}, got {regular!r}"

@@ -34,8 +34,6 @@ from matchenv.envs.queue.view import NOBODY, QueueView, WaitingPlayers
 TOTALS = ("tick", "queued", "matched_players", "abandoned", "waiting", "playing")
 QUALITIES = ("match_quality", "true_match_quality")
 
-VISIT_COLUMNS = ("environment", *VISIT.names) if VISIT.names else ()
-
 # Runs that the usual quality is from, and choices in each.
 USUAL_RUNS, USUAL_CHOICES = 16, 500
 
@@ -219,7 +217,7 @@ class QueueSimulator(Simulator[State]):
         """Return the visits that ended since the last call, and forget them.
 
         Returns:
-            A column for each of ``VISIT_COLUMNS``, float64; the visits of one environment are
+            A column ``environment`` and those of ``VISIT``, float64; visits of one environment are
             in the order in which they ended. ``waited`` counts ticks, ``served`` is 1 for a game
             and 0 for a player who gave up, ``mu`` and ``sigma`` are the belief at the end of the
             visit, after ``games_played`` games; the qualities are 0 without a game.
@@ -228,7 +226,7 @@ class QueueSimulator(Simulator[State]):
         state.queue["visits"] = 0
         kept = np.arange(state.visits.shape[1]) < counts[:, np.newaxis]
         visits = state.visits[kept]
-        columns = {name: visits[name].astype(np.float64) for name in VISIT_COLUMNS[1:]}
+        columns = {name: visits[name].astype(np.float64) for name in VISIT.names or ()}
         return {"environment": np.nonzero(kept)[0].astype(np.float64), **columns}
 
 

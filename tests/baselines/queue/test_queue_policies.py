@@ -224,8 +224,7 @@ def test_policies_of_other_beliefs_and_third_parties_play_too() -> None:
 
 def test_random_is_fair_and_may_wait() -> None:
     queue = queue_of(np.random.default_rng(5), 5)
-    rng = np.random.default_rng(6)
-    policy = RandomCandidate(wait=0.2)
+    rng, policy = np.random.default_rng(6), RandomCandidate(wait=0.2)
     counts = np.bincount([policy.choose(queue, rng) for _ in range(5000)], minlength=5)
     # Four standard errors.
     np.testing.assert_allclose(counts / 5000, 0.2, atol=4 * np.sqrt(0.16 / 5000))
