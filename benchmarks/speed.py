@@ -142,11 +142,10 @@ def decision_side(policy: Any, state: matchenv.KnowledgeState) -> Side:
 
 def states_of_play(
     num_opponents: int = NUM_OPPONENTS,
-    count: int | None = None,
+    count: int = BATCH,
     belief: str = FactorisedBelief.name,
 ) -> matchenv.KnowledgeState:
-    """Return knowledge states of some episodes, ``BATCH`` unless said, after some random games."""
-    count = count or BATCH
+    """Return knowledge states of some episodes after some random games."""
     env = matchenv.MatchmakingVectorEnv(count, num_opponents=num_opponents, belief=belief)
     env.reset(seed=0)
     rng = np.random.default_rng(0)

@@ -76,8 +76,8 @@ def fit_text(found: Fit) -> str:
     losses = [
         ("fitted", found.log_loss, found.log_loss_interval, found.prediction_error),
         ("default", found.log_loss_default, None, found.prediction_error_default),
-        ("constant", found.log_loss_constant, found.log_loss_constant_interval, None),
-        ("constant by side", found.log_loss_by_side, None, None),
+        ("constant", found.log_loss_constant, found.log_loss_constant_interval, np.nan),
+        ("constant by side", found.log_loss_by_side, None, np.nan),
     ]
     errors = {"wins": found.calibration_wins, "draws": found.calibration_draws}
     known = [f"{k} {100 * error:.1f} points" for k, error in errors.items() if error is not None]
@@ -93,7 +93,7 @@ def fit_text(found: Fit) -> str:
         "",
         *_table(
             ("on the games held out", "log loss", "95 % interval", "prediction error"),
-            [(name, f"{loss:.4f}", _interval(ends), "" if error is None else f"{100 * error:.2f} %")
+            [(name, f"{loss:.4f}", _interval(ends), f"{100 * error:.2f} %" if error >= 0.0 else "")
              for name, loss, ends, error in losses],
         ),
         "",

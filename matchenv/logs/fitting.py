@@ -40,6 +40,8 @@ PRECISION = 0.005
 TOGETHER = 0.95
 # Parts of a log over which intervals are taken.
 BLOCKS = 40
+# The loss that a 95 % interval by the ratio of likelihoods allows.
+LIKELIHOOD_RATIO = 1.92
 # Below this share of the largest curvature the likelihood counts as flat in a direction.
 FLAT = 1e-6
 Scale = tuple[Callable[[float], Any], Callable[[float], Any]]  # to it and back
@@ -111,7 +113,8 @@ def fit(log: MatchLog, *, train_share: float = TRAIN_SHARE, quiet: bool = True) 
 
     Args:
         log: the games in order of play, 20 or more.
-        train_share: share of the games, from the first on, that the fit uses, in (0, 1).
+        train_share: share of the games, from the first on, that the fit uses, in (0, 1); at least
+            two games are fitted, and two held out.
         quiet: no progress bar.
 
     Raises:
@@ -126,7 +129,7 @@ def fit(log: MatchLog, *, train_share: float = TRAIN_SHARE, quiet: bool = True) 
         raise ValueError(
             f"log must have at least {FEWEST_GAMES} games to fit and judge, got {log.num_games}"
         )
-    train = log.first_games(max(1, round(share * log.num_games)))
+    train = log.first_games(int(np.clip(round(share * log.num_games), 2, log.num_games - 2)))
     parameters, reasons = parameters_of(train)
     pairs = pairs_of_sides(train.game_start, train.rank)
 
@@ -246,6 +249,12 @@ def _intervals(
     inner = [each for each in parameters if not each.at_boundary(values[each.name])]
     notes = [f"{each.name} ran to a boundary, {values[each.name]:.4g}: it has no interval"
              for each in parameters if each not in inner]  # fmt: skip
+    # Next to 0 the logarithm of a deviation says nothing: slope and curvature vanish together.
+    worst = losses(values).sum() + LIKELIHOOD_RATIO
+    small = [each.name for each in inner if each.scale is LOG
+             and losses({**values, each.name: each.low}).sum() < worst]  # fmt: skip
+    inner = [each for each in inner if each.name not in small]
+    notes += [f"{name} cannot be told from 0: it has no interval" for name in small]
     if not inner:
         return {}, notes
     place = np.array([each.to_scale(values[each.name]) for each in inner])

@@ -7,6 +7,7 @@ Python, for example ``matchenv.ratings.Elo`` and those of ``matchenv.ratings.ope
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -23,9 +24,10 @@ from matchenv.logs.games import (
     variance_of_time_away,
 )
 from matchenv.logs.match_log import MatchLog
+from matchenv.runtime.checks import as_float_array
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import drifted
-from matchenv.trueskill.sides import LEAST_VARIANCE, Constants, quality_of_sides
+from matchenv.trueskill.sides import LEAST_VARIANCE, Constants, log_quality_of_sides
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -88,6 +90,7 @@ def replay_trueskill(log: MatchLog, **parameters: Any) -> BeliefReplay:
     noise = model.beta**2 * log.team_sums(games.weight**2)
     mean, variance = room.team_mean, room.team_variance
     quality = match_qualities(log.game_start, mean, variance, np.maximum(noise, LEAST_VARIANCE))
+    as_float_array("results at these parameters", np.append(history, quality))
     return BeliefReplay(
         team_mean=mean, team_variance=variance, quality=quality, mu=mu, sigma=sigma,
         entry_mu=history[0], entry_sigma=history[1],
@@ -201,7 +204,7 @@ def match_qualities(game_start: Integers, mean: Floats, variance: Floats, noise:
     out = np.empty(game_start.size - 1)
     for game in range(out.size):
         sides = slice(game_start[game], game_start[game + 1])
-        out[game] = quality_of_sides(mean[sides], variance[sides], noise[sides])
+        out[game] = math.exp(log_quality_of_sides(mean[sides], variance[sides], noise[sides]))
     return out
 
 

@@ -34,7 +34,7 @@ from matchenv.logs.games import (
     variance_of_time_away,
 )
 from matchenv.logs.match_log import MatchLog
-from matchenv.runtime.checks import as_integer, as_positive_number
+from matchenv.runtime.checks import as_float_array, as_integer, as_positive_number
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.sides import Constants
 
@@ -140,6 +140,7 @@ def smooth(
             bar.update()
     room = room._replace(log_probability=np.empty(log.num_games))
     _, log_evidence = sweep(True, room)
+    as_float_array("results at these parameters", np.append(chains.sigma, room.log_probability))
     return SmoothedLog(
         mu=chains.mu + mean[log.player],
         sigma=chains.sigma,

@@ -88,8 +88,9 @@ def read_table(
     first, *lines = text.split("\n")
     delimiter = max(DELIMITERS, key=first.count)
     header = [name.strip() for name in _fields(first, delimiter)]
-    if not header:
-        raise BadLogError("line 1: the header cannot be read: broken quoting")
+    if not header or "\x00" in first:
+        fault = "broken quoting" if not header else f"no text in {encoding}, see --encoding"
+        raise BadLogError(f"line 1: the header cannot be read: {fault}")
     for name in filter(None, header):
         if header.count(name) > 1:
             raise BadLogError(f"line 1: the header names {name!r} twice")

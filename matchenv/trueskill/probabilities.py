@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -14,16 +15,19 @@ from matchenv.runtime.checks import as_positive_number
 from matchenv.trueskill.draw_margin import as_draw_margin, margin_between
 from matchenv.trueskill.game import draw_probability_of, win_probability_of
 from matchenv.trueskill.normal import INVERSE_SQRT_2PI
-from matchenv.trueskill.sides import performances, quality_of_sides
+from matchenv.trueskill.sides import log_quality_of_sides, performances
 from matchenv.trueskill.teams import Team, Weights, as_ranks, flatten_teams
 
 Floats = NDArray[np.float64]
 
 # Performances further from their means than this, in standard deviations, are below 1e-18.
 FURTHEST = 9.0
-# Nodes of a spline on each side of it, and panels of Gauss's rule with their nodes.
+# Nodes of a spline on each side of it, and so many such grids at the most, shifted by margins.
 STANDARD_NODES = np.linspace(-FURTHEST, FURTHEST, 2001)
-STANDARD_EDGES = np.linspace(-FURTHEST, FURTHEST, 25)
+MOST_GRIDS = 15
+# Edges of Gauss's panels in one side's density, as many in a narrower one, and nodes in each.
+STANDARD_EDGES = np.arange(-FURTHEST, FURTHEST + 1.0)
+NARROW_EDGES = np.arange(38.0)[:, None]
 GAUSS_NODES, GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
@@ -48,7 +52,7 @@ def team_match_quality(teams: Iterable[Team], beta: float, weights: Weights | No
     (2006).
     """
     spread = as_positive_number("beta", beta)
-    return quality_of_sides(*performances(*flatten_teams(teams, weights), spread))
+    return math.exp(log_quality_of_sides(*performances(*flatten_teams(teams, weights), spread)))
 
 
 def team_win_probability(
@@ -139,11 +143,15 @@ def first_place_probability(
     for side, own in enumerate(deviation):
         others = np.arange(mean.size) != side
         # In standard deviations from the side's mean. The integrand changes with the side's own
-        # density and, faster, with the distribution functions of narrower sides.
+        # density and, faster, with the distribution functions of narrower sides. Their panels are
+        # their deviation, rounded down to a power of 2, wide, so that many sides share edges.
         level = (mean + margins[side] - mean[side])[others] / own
         spread = deviation[others] / own
-        narrow = level + np.multiply.outer(STANDARD_EDGES, spread)
-        edges = np.unique(np.clip(np.append(narrow, STANDARD_EDGES), -FURTHEST, FURTHEST))
+        narrow = (spread < 1.0) & (np.abs(level) < FURTHEST * (1.0 + spread))
+        panel = 2.0 ** np.floor(np.log2(spread[narrow]))
+        begin = np.floor((level - FURTHEST * spread)[narrow] / panel)
+        edges = np.append(panel * (begin + NARROW_EDGES), STANDARD_EDGES).clip(-FURTHEST, FURTHEST)
+        edges = np.unique(edges)
         half = 0.5 * np.diff(edges)[:, None]
         x = 0.5 * (edges[1:] + edges[:-1])[:, None] + half * GAUSS_NODES
         density = INVERSE_SQRT_2PI * np.exp(-0.5 * x * x)
@@ -197,11 +205,13 @@ def ranking_probability(
     order = np.argsort(places, kind="stable")
     nodes = mean[:, None] + deviation[:, None] * STANDARD_NODES
     last = order[-1]
+    grids = [nodes[last]]
     worse = _spline(nodes[last], mean[last], deviation[last], 1.0, 0.0)
     for side, other in reversed(list(itertools.pairwise(order))):
         margin, drawn = margins[side, other], places[side] == places[other]
-        # The integrand changes with the side's own density and with the next side's.
-        grids = (nodes[side], nodes[other] + margin, nodes[other] - margin)[: 3 if drawn else 2]
+        # The integrand changes with the side's own density and with those of worse sides.
+        shifts = (margin, -margin) if drawn else (margin,)
+        grids = [nodes[side], *(grid + shift for grid in grids for shift in shifts)][:MOST_GRIDS]
         x = np.unique(np.concatenate(grids).clip(nodes[side, 0], nodes[side, -1]))
         ends, below = worse.x[[0, -1]], worse.antiderivative()
         high = np.clip(x + margin if drawn else x - margin, *ends)

@@ -105,21 +105,15 @@ def side_performance(
     return mean, variance
 
 
-@compiled
 def performances(
     players: Floats, side_start: Integers, beta: float
 ) -> tuple[Floats, Floats, Floats]:
     """Return mean and variance of each side's performance, and its noise's part of the variance."""
-    sides = side_start.size - 1
-    mean, variance, noise = np.empty(sides), np.empty(sides), np.zeros(sides)
-    for side in range(sides):
-        first, last = side_start[side], side_start[side + 1]
-        mean[side], variance[side] = side_performance(
-            players[0], players[1], players[2], beta, 0.0, first, last
-        )
-        for m in range(first, last):
-            noise[side] += (players[2, m] * beta) ** 2
-    return mean, np.maximum(variance, LEAST_VARIANCE), np.maximum(noise, LEAST_VARIANCE)
+    mu, sigma, weight = players
+    parts = weight * mu, (weight * sigma) ** 2, (weight * beta) ** 2
+    mean, variance, noise = np.add.reduceat(parts, side_start[:-1], axis=1)
+    noise = np.maximum(noise, LEAST_VARIANCE)
+    return mean, variance + noise, noise
 
 
 @compiled
@@ -341,12 +335,6 @@ def all_beliefs(mu: Floats, sigma: Floats) -> bool:
     for m in range(mu.size):
         good &= is_skill(mu[m]) and is_positive(sigma[m])
     return good
-
-
-@compiled(refcounted=False)
-def quality_of_sides(mean: Floats, variance: Floats, noise: Floats) -> float:
-    """Return the match quality of sides of given performances; 0 where it underflows."""
-    return math.exp(log_quality_of_sides(mean, variance, noise))
 
 
 @compiled(refcounted=False)

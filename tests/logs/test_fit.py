@@ -113,10 +113,11 @@ def test_derivatives_of_a_quadratic() -> None:
 
 
 def test_what_cannot_be_told_is_said() -> None:
-    log = simulated(300, draws=0.0)
+    log = simulated(300, draws=0.0, tau=0.0)
     bare = MatchLog(log.players, log.player, log.team_start, log.game_start, log.rank)
     found = fit(bare)
     notes = " ".join(found.notes)
+    assert "tau" not in found.intervals
     for name in ("draw_probability", "time_drift", "team_exponent"):
         assert f"{name} cannot be told" in notes
         assert found.parameters[name] == 0.0
@@ -140,6 +141,7 @@ def test_coin_tosses_have_no_interval_and_the_command_says_first_that_the_fit_fa
 
 def test_bad_input() -> None:
     log = simulated(30)
+    assert fit(log, train_share=0.99).train_games == 28
     with pytest.raises(ValueError, match="at least 20 games"):
         fit(log.first_games(1))
     for share in (0.0, 1.0, -0.1, float("nan")):

@@ -234,6 +234,7 @@ HEAD = "game,player,score\n"
          "one of weight and time_played"),
         (f"{HEAD.strip()},time\n1,a,1,1\n", {"time_format": "roman"}, "time_format must be one of"),
         (b"game,player,score\n1", {"encoding": "utf-16"}, "utf-16"),
+        (HEAD.encode("utf-16"), {}, "the header cannot be read: no text in utf-8"),
         *((HEAD.encode(name) + b"\x81", {"encoding": name}, "broken encoding: 1")
           for name in ("ascii", "cp1252")),
         *((HEAD, {"encoding": encoding}, "the log cannot be read with encoding")

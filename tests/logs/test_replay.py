@@ -97,11 +97,11 @@ def test_games_that_do_not_converge_are_listed(
 
 
 def test_draws_are_refused_where_they_cannot_happen(log: MatchLog) -> None:
+    with pytest.raises(ValueError, match="results at these parameters"):
+        replay_trueskill(log, team_exponent=1e4)
     with pytest.raises(ValueError, match="must be above 0 for a log with draws, for example game"):
         replay_trueskill(log, draw_probability=0.0)
-    undrawn = random_log(3, 30, draws=False)
-    replay = replay_trueskill(undrawn)
-    assert np.isfinite(replay.mu).all()
+    assert np.isfinite(replay_trueskill(random_log(3, 30, draws=False)).mu).all()
     assert replay_trueskill(MatchLog.from_games([], [])).quality.size == 0
 
 
@@ -131,7 +131,6 @@ GOOD = {
         ({"game_start": [0, 1, 4]}, "game_start must leave each part at least 2"),
         ({"game_start": [0, 2]}, "game_start"),
         ({"rank": [0, 1, 0, 1, 2]}, "rank must have shape"),
-        ({"rank": [1, 2, 0, 0]}, "rank must be the number of teams"),
         ({"rank": [0, 2, 0, 0]}, "rank must be the number of teams"),
         ({"time": [1, 2, 3]}, "time"),
         ({"time": [9, 8]}, "time must not go backwards, got 8 after 9 at game 1"),

