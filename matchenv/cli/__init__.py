@@ -118,11 +118,11 @@ def _run(arguments: Sequence[str], stopping: Stopping | None) -> int:
             stopping.note = lambda: given.note()
         with suppress(StopIteration):  # the end of the command
             parser.steps.send(given)
-    except SystemExit:  # from --help
-        return DONE
     except ReaderGoneError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
+        if given is None and isinstance(error, SystemExit):  # from --help
+            return DONE
         if "--debug" in words:
             traceback.print_exc()
         # A package that is missing is the user's to install; what cannot be read or written, and

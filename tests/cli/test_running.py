@@ -97,6 +97,7 @@ def test_bad_input_is_one_line_and_status_2(
         (ValueError("beta must be positive, got -1"), 2, "beta must be positive, got -1"),
         (OSError(28, "No space left on device"), 1, "[Errno 28] No space left on device"),
         (KeyError("mu"), 1, "KeyError: 'mu' (see --debug)"),
+        (SystemExit(0), 1, "SystemExit: 0 (see --debug)"),
         (RuntimeError("two\n  lines"), 1, "RuntimeError: two lines (see --debug)"),
     ],
 )
