@@ -8,6 +8,7 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from inspect import getdoc, signature
 from typing import Annotated, Any, TypeVar, get_type_hints
 
@@ -188,7 +189,9 @@ def _add_players(app: FastAPI, pool: Pool) -> None:
         name = path.strip("/").replace("/", "_")
 
         def endpoint(body: Any) -> Any:
-            return answer(body, call(**dict(body)))
+            # No player of a change may leave before its answer is made.
+            with nullcontext() if tag == "decisions" else pool._storage.lock:
+                return answer(body, call(**dict(body)))
 
         endpoint.__name__ = name
         body = model(f"{name.title()}Body", call, body=True, **types)
