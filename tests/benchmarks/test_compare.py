@@ -6,6 +6,7 @@ import csv
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium as gym
@@ -227,6 +228,7 @@ QUEUE = {"env": "MatchmakingQueue-v0"}
         (["pe"], {"env_kwargs": {"prior": 1}}, "env_kwargs may hold .* got 'prior'"),
         ([Fixed()], {"env_kwargs": {"num_opponents": 9}},
          "'fixed' cannot play with num_opponents=9"),
+        ([SimpleNamespace(name="my", act=lambda *_, **__: [-1])], {}, "'my' cannot play .*got -1"),
         *((policies, {}, "polic") for policies in ("kg", [], [3], [object()])),
         ([Oracle(np.zeros(50))], {}, "'oracle', not as an object"),
         (["fcfs"], {**QUEUE, "cells": {"load": []}}, "load"),

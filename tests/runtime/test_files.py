@@ -211,7 +211,6 @@ with folder_lock(Path(sys.argv[1])):
 def test_a_second_process_is_refused_until_the_first_ends(tmp_path: Path, number: int) -> None:
     command = [sys.executable, "-c", HOLDING, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as first:
-        assert first.stdout is not None
         assert first.stdout.readline() == "held\n"
         expected = rf"in use by process {first.pid} on {platform.node()} \(-c {tmp_path}\)"
         for _ in range(2):  # being refused changes nothing

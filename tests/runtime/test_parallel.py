@@ -97,7 +97,6 @@ def test_workers_end_with_a_parent_that_was_killed(tmp_path: Path) -> None:
     script = tmp_path / "waiting.py"
     script.write_text(WAITING)
     parent = subprocess.Popen([sys.executable, str(script)], cwd=ROOT, stdout=subprocess.PIPE)
-    assert parent.stdout is not None
     assert {int(parent.stdout.readline()) for _ in range(2)}.isdisjoint({parent.pid})
     parent.kill()
     # The workers have the pipe too: it ends when the last of them has.
