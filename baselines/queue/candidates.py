@@ -217,8 +217,8 @@ class WideningWindow(QueuePolicy):
     def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
         window = self.width + self.growth * queues.waited
         nearest = queues.mu[:, :2][:, -1]  # the focal player's own where there is no other
-        near = np.abs(nearest - queues.mu[:, 0]) <= window
-        return np.where((queues.filled > 0) & near, 1, WAIT)
+        is_near = (queues.filled > 0) & (np.abs(nearest - queues.mu[:, 0]) <= window)
+        return np.where(is_near, 1, WAIT)
 
 
 class RandomCandidate(QueuePolicy):
@@ -351,22 +351,19 @@ class Reserved(ReservingPolicy):
 
     def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
         actions = np.full(len(queues.mu), WAIT, dtype=np.int64)
-        asked = self.asked(queues.waited)
+        asked, beta = self.asked(queues.waited), queues.settings.beta
+        belief = getattr(self.policy, "belief", DEFAULT_BELIEF)
         horizon = getattr(getattr(self.policy, "settings", None), "horizon", self.games_left)
         for size in np.unique(queues.filled[queues.filled > 0]).tolist():
             rows = np.flatnonzero(queues.filled == size)
             mu, sigma = queues.mu[rows, : size + 1], queues.sigma[rows, : size + 1]
-            state = KnowledgeState.of_prior(
-                mu, sigma, getattr(self.policy, "belief", DEFAULT_BELIEF)
-            )
+            state = KnowledgeState.of_prior(mu, sigma, belief)
             if callable(getattr(self.policy, "act", None)):
                 chosen = self.policy.act(state, self.games_left, rng)
             else:
                 observation = state.to_observation(min(1.0, self.games_left / horizon))
                 chosen = np.asarray(self.policy.predict(observation)[0]).astype(np.int64)
             pair = np.arange(rows.size), chosen + 1
-            quality = match_quality(
-                mu[:, 0], sigma[:, 0], mu[pair], sigma[pair], queues.settings.beta
-            )
+            quality = match_quality(mu[:, 0], sigma[:, 0], mu[pair], sigma[pair], beta)
             actions[rows] = np.where(quality >= asked[rows], chosen + 1, WAIT)
         return actions

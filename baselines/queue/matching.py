@@ -25,9 +25,6 @@ from matchenv.runtime.compile import compiled
 # that loses nothing, of 1,000 0.05 % (docs/notes.md).
 BAND = 9
 
-# Prices count no larger distance from the population's mean, in its standard deviations.
-FURTHEST = 4.0
-
 
 @compiled
 def band_matching(weights: Floats) -> Integers:
@@ -191,9 +188,10 @@ class PricedMatching(MaximumWeightMatching):
     """Maximum-weight matching with a lower reservation for tails and newcomers.
 
     The reservation of a player is ``reservation - fall ticks - tail z^2 - newcomer d``, with z the
-    distance of the mean from the population's and d the standard deviation of the belief, both in
-    standard deviations of the population. A game of players that are rare, or about whom little is
-    known, is never as even as others; a later one would not be either. So they ask for less.
+    distance of the mean from the population's, at most 4, and d the standard deviation of the
+    belief, both in standard deviations of the population. A game of players that are rare, or
+    about whom little is known, is never as even as others; a later one would not be either. So
+    they ask for less.
 
     Args:
         reservation: match quality that is accepted in the first tick by a known player in the
@@ -225,7 +223,7 @@ class PricedMatching(MaximumWeightMatching):
     def prices(self, waiting: WaitingPlayers) -> Floats:
         """Return the reservation of each player; as ``MaximumWeightMatching``."""
         population = waiting.settings.population
-        place = np.minimum(np.abs(waiting.mu - population.mean) / population.deviation, FURTHEST)
+        place = np.minimum(np.abs(waiting.mu - population.mean) / population.deviation, 4.0)
         doubt = waiting.sigma / population.deviation
         return super().prices(waiting) - self.tail * place**2 - self.newcomer * doubt
 

@@ -77,7 +77,6 @@ def declare_serve(add: Parser) -> Command:
         if players:
             pool.add_many(players)
         host = f"[{given.host}]" if ":" in given.host else given.host
-        address = f"http://{host}:{listener.getsockname()[1]}/docs"
-        given.say(f"{len(pool)} players at {address}")
+        given.say(f"{len(pool)} players at http://{host}:{listener.getsockname()[1]}/docs")
         atexit.register(pool.close)  # a signal ends the process without leaving this block
         serve(pool, listener)

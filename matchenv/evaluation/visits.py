@@ -42,9 +42,6 @@ ERROR_GAMES = (5, 10, 20)
 # Waits of so many ticks and more are counted as one.
 LONGEST_WAIT = 1000
 
-# Visits are summed after so many choices of every run, so that they do not fill the memory.
-CHOICES_BETWEEN = 1000
-
 
 class Visits(Sums):
     """Sums over the visits of B runs of the queue.
@@ -75,7 +72,7 @@ class Visits(Sums):
     def add(self, batch: Batch, step: Step[Any], running: NDArray[np.bool_]) -> None:
         """Add a step as ``Sums``, and now and then the visits."""
         super().add(batch, step, running)
-        if self._steps % CHOICES_BETWEEN == 0:
+        if self._steps % 1000 == 0:  # so that they do not fill the memory
             self.add_visits(self._simulator.taken_visits(batch.state))
 
     def add_visits(self, visits: dict[str, Floats]) -> None:

@@ -20,9 +20,6 @@ from matchenv.rendering.scene import (
     over_time,
 )
 
-# The chart has room for a queue of this length at least.
-LEAST_LENGTH = 4.0
-
 # The arc of a game, from one player to the other.
 ARC = np.linspace(0.0, np.pi, 33)
 
@@ -78,7 +75,7 @@ class QueueRenderer(Renderer[State]):
         lengths = self.lengths(row)
         length = Chart(
             x=(0.0, settings.horizon),
-            y=(0.0, max(LEAST_LENGTH, 1.1 * float(lengths.max(initial=0.0)))),
+            y=(0.0, max(4.0, 1.1 * float(lengths.max(initial=0.0)))),  # room for four at least
             curves=[over_time(lengths, "ink")],
             titles=[("waiting players", "ink")],
             unit=self.unit,

@@ -40,10 +40,6 @@ from matchenv.trueskill.teams import sides_of
 
 Floats = NDArray[np.float64]
 
-SECONDS_A_DAY = 86_400.0
-# A learned policy is made for each number of opponents; so many are kept.
-SIZES_KEPT = 64
-
 # From means and deviations, shape (M + 1,), the player first, to an opponent from 0 to M - 1.
 Rule = Callable[[Floats, Floats], int]
 
@@ -265,7 +261,7 @@ class Pool:
         Returns:
             At most k opponents, fewer where no more may be chosen.
         """
-        most, found = as_integer("k", k, 1), list[Meeting]()
+        most, found, beta = as_integer("k", k, 1), list[Meeting](), self.settings.beta
         with self._storage.lock:
             own = self._record(player)
             others: Iterable[Player] = self._storage.players.values()
@@ -278,9 +274,7 @@ class Pool:
             mu, sigma = self._beliefs([own, *left])
             while left and len(found) < most:
                 choice = self._rule(mu, sigma) + 1
-                quality = match_quality(
-                    mu[0], sigma[0], mu[choice], sigma[choice], self.settings.beta
-                )
+                quality = match_quality(mu[0], sigma[0], mu[choice], sigma[choice], beta)
                 found.append(Meeting(player, left.pop(choice - 1).name, float(quality)))
                 mu, sigma = np.delete(mu, choice), np.delete(sigma, choice)
         return found
@@ -364,7 +358,7 @@ class Pool:
         drift = self.settings.drift_per_day
         if drift == 0.0:
             return sigma
-        days = np.maximum(now - seen, 0.0) / SECONDS_A_DAY
+        days = np.maximum(now - seen, 0.0) / 86_400.0
         return np.sqrt(sigma * sigma + drift * drift * days)
 
     def _record(self, name: Any, changed: Mapping[str, Player] | None = None) -> Player:
@@ -440,7 +434,7 @@ def _rule_of(rule: Any, settings: PoolSettings) -> Rule:
         )
     belief = getattr(policy, "belief", None) or DEFAULT_BELIEF
 
-    @lru_cache(maxsize=SIZES_KEPT)
+    @lru_cache(maxsize=64)  # a learned policy is made for each number of opponents
     def sized(opponents: int) -> Any:
         return policy.for_settings(replace(policy.settings, num_opponents=opponents, rank=None))
 

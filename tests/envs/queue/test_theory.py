@@ -18,13 +18,11 @@ from matchenv import MatchmakingQueueVectorEnv
 Choose = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 
 
-def wait(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    del rng
+def wait(masks: np.ndarray, _: np.random.Generator) -> np.ndarray:
     return np.zeros(len(masks), dtype=np.int64)
 
 
-def first(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    del rng
+def first(masks: np.ndarray, _: np.random.Generator) -> np.ndarray:
     return masks[:, 1].astype(np.int64)
 
 
@@ -80,14 +78,13 @@ def test_littles_law(choose: Choose, patience: float) -> None:
     again = runs(choose, 30, patience=patience, **{**free, "waiting_cost": 0.0})
     mean_queue = (again["reward"] - ended["reward"]) / horizon
     left = ended["matched_players"] + ended["abandoned"]
-    rate = ended["queued"] / horizon
     # Exact but for those who still wait at the end, whose waits are not over.
     difference = mean_queue - left / horizon * ended["mean_wait"]
     most = ended["waiting"]
     assert (difference >= -1e-9).all()
     assert (difference <= most + 1e-9).all()
     if choose is not wait:
-        law = mean_queue - rate * ended["mean_wait"]
+        law = mean_queue - ended["queued"] / horizon * ended["mean_wait"]
         assert_mean(law, 0.0, 4.5 + (most.mean() / horizon) / (law.std(ddof=1) / math.sqrt(30)))
 
 
@@ -150,9 +147,8 @@ def conserved(env: MatchmakingQueueVectorEnv, infos: dict[str, np.ndarray]) -> N
     left = infos["matched_players"] + infos["abandoned"]
     np.testing.assert_array_equal(infos["queued"], left + infos["waiting"])
     logged_on = env._state.queue["logged_on"]
-    inside = infos["waiting"] + infos["playing"]
     # Everybody who logged on joined once, and once more after each game that they came back from.
-    assert (logged_on >= inside).all()
+    assert (logged_on >= infos["waiting"] + infos["playing"]).all()
     assert (infos["queued"] >= logged_on).all()
     assert (infos["matched_players"] % 2 == 0).all()
     assert (infos["playing"] <= infos["matched_players"]).all()
