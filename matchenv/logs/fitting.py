@@ -258,10 +258,9 @@ def _intervals(
     if not inner:
         return {}, notes
     place = np.array([each.to_scale(values[each.name]) for each in inner])
+    steps = np.array([0.05 * each.step for each in inner])
     slopes, curvature = derivatives(
-        lambda place: losses({**values, **_values_at(inner, place)}),
-        place,
-        np.array([0.05 * each.step for each in inner]),
+        lambda place: losses({**values, **_values_at(inner, place)}), place, steps
     )
     covariance, directions = parameter_covariance(slopes, curvature)
     spread = np.sqrt(np.diag(covariance))

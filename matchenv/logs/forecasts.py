@@ -112,8 +112,7 @@ def log_losses(log_probability: Floats, outcome: Outcomes) -> Floats:
         log_probability: (pairs, 3), of the first side's win, a draw and its loss.
         outcome: (pairs,), +1, 0 or -1 as seen by the first side.
     """
-    column = 1 - outcome.astype(np.int64)
-    losses: Floats = -np.take_along_axis(log_probability, column[:, None], axis=1)[:, 0]
+    losses: Floats = -log_probability[np.arange(len(outcome)), 1 - outcome.astype(np.int64)]
     return losses
 
 

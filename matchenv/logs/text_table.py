@@ -89,7 +89,7 @@ def read_table(
     delimiter = max(DELIMITERS, key=first.count)
     header = [name.strip() for name in _fields(first, delimiter)]
     if not header or "\x00" in first:
-        fault = "broken quoting" if not header else f"no text in {encoding}, see --encoding"
+        fault = f"no text in {encoding}, see --encoding" if header else "broken quoting"
         raise BadLogError(f"line 1: the header cannot be read: {fault}")
     for name in filter(None, header):
         if header.count(name) > 1:

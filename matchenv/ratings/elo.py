@@ -33,8 +33,7 @@ Floats = NDArray[np.float64]
 FORMS = ("gaussian", "logistic")
 BETA = 200.0
 ALPHA = 0.07
-LOGISTIC_SCALE = 400.0
-LOGISTIC_RATE = math.log(10.0) / LOGISTIC_SCALE
+LOGISTIC_RATE = math.log(10.0) / 400.0
 # The Gaussian form whose win probability has the logistic form's slope at a gap of 0.
 LOGISTIC_BETA = 2.0 / (LOGISTIC_RATE * math.sqrt(math.pi))
 

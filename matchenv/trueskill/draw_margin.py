@@ -75,13 +75,7 @@ class DrawMargin(NamedTuple):
 
 @compiled
 def margin_between(margin: float, grows: bool, players: int) -> float:
-    """Return the draw margin between two sides; the first two arguments as ``DrawMargin``.
-
-    Args:
-        margin: see ``DrawMargin``.
-        grows: see ``DrawMargin``.
-        players: players in both sides together.
-    """
+    """Return the draw margin between two sides of so many players together; see ``DrawMargin``."""
     return margin * math.sqrt(players) if grows else margin
 
 

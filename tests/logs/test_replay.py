@@ -129,7 +129,6 @@ GOOD = {
         ({"team_start": [0, 1, 1, 3, 4]}, "team_start must leave each part at least 1"),
         ({"team_start": [0, 2, 1, 3, 4]}, "team_start must leave"),
         ({"game_start": [0, 1, 4]}, "game_start must leave each part at least 2"),
-        ({"game_start": [0, 2]}, "game_start"),
         ({"rank": [0, 1, 0, 1, 2]}, "rank must have shape"),
         ({"rank": [0, 2, 0, 0]}, "rank must be the number of teams"),
         ({"time": [1, 2, 3]}, "time"),

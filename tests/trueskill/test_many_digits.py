@@ -48,12 +48,9 @@ def units_off(x: Floats) -> Floats:
     """Distance from the true value, in units in the last place."""
     with mpmath.workprec(120):
         exact = [mpmath.exp(mpmath.mpf(float(value))) for value in x]
-        return np.array(
-            [
-                float(abs(mpmath.mpf(float(value)) - true) / mpmath.mpf(np.spacing(float(true))))
-                for value, true in zip(of_row(x), exact, strict=True)
-            ]
-        )
+        pairs = zip(of_row(x).tolist(), exact, strict=True)
+        off = [abs(value - true) / float(np.spacing(float(true))) for value, true in pairs]
+        return np.array(off, dtype=np.float64)
 
 
 def test_exponential_is_right_to_the_last_place() -> None:
