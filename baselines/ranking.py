@@ -27,8 +27,7 @@ Integers = NDArray[np.int64]
 Generator = np.random.Generator
 
 # Nodes and weights of Gauss and Legendre on [0, 1].
-NODES, WEIGHTS = (0.5 * each for each in np.polynomial.legendre.leggauss(16))
-NODES += 0.5
+NODES, WEIGHTS = 0.5 * np.array(np.polynomial.legendre.leggauss(16)) + np.array([[0.5], [0.0]])
 
 # Formulas of ``pair_score``.
 WIDEST, UNSURE, INFORMATION, SHRINKAGE, KNOWLEDGE = range(5)
@@ -51,7 +50,7 @@ class RankingPolicy:
 
     def __init__(self, name: str, *, seed: int | None = None) -> None:
         self.name = as_choice("name", name, RULES)
-        self.stochastic, self.needs_truth = name in DRAWING, name == "oracle"
+        self.stochastic, self.needs_truth = name in ("random", "thompson"), name == "oracle"
         self._rng = np.random.default_rng(seed)
 
     def for_settings(self, settings: RankingSettings) -> Self:
@@ -82,8 +81,7 @@ class RankingPolicy:
         scores = RULES[self.name](view, self.settings, rng or self._rng)
         if action_masks is not None:
             scores[~as_action_masks(action_masks, scores.shape)] = -math.inf
-        actions: Integers = scores.argmax(axis=1)
-        return actions
+        return scores.argmax(axis=1)
 
     def predict(
         self,
@@ -220,9 +218,6 @@ RULES: dict[str, Callable[[RankingView, RankingSettings, Generator], Floats]] = 
     "kg": partial(by_formula, KNOWLEDGE),
     "oracle": oracle,
 }
-
-# Rules that draw from the generator.
-DRAWING = ("random", "thompson")
 
 
 @compiled

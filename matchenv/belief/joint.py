@@ -50,8 +50,7 @@ def learn_joint(
     variance = total_variance(0.0, 0.0, beta) + difference_variance(covariance, i, j)
     v, complement = difference_moments(mu[i] - mu[j], variance, outcome, draw_margin)
     shift = v / math.sqrt(variance)
-    for k in range(mu.size):
-        mu[k] += shift * (covariance[k, i] - covariance[k, j])
+    mu += shift * (covariance[:, i] - covariance[:, j])
     narrow(covariance, pair, max(0.0, 1.0 - complement) / variance)
 
 
