@@ -75,7 +75,7 @@ SHORTEST = 64
 
 MOST_THREADS = 16
 
-NOTICE = "matchenv: computing a table of Gittins indices, once (seconds; {folder})"
+NOTICE = "matchenv: computing a table of Gittins indices for {games:,} games, once ({folder})"
 
 
 class Grid(NamedTuple):
@@ -373,7 +373,7 @@ def index_table(games: int, draw_margin: float = 0.0, tau: float = 0.0) -> Index
             with FileLock(path.with_suffix(".lock")):
                 bonus = read_bonus(path, settings, grid)
                 if bonus is None:
-                    print(NOTICE.format(folder=folder), file=sys.stderr, flush=True)
+                    print(NOTICE.format(games=games, folder=folder), file=sys.stderr, flush=True)
                     bonus = compute_bonus(grid, PRICES, games, draw_margin, tau)
                     write_bytes(path, npz_bytes({"bonus": bonus}, settings, compressed=False))
     if bonus is None:

@@ -47,7 +47,12 @@ from matchenv.belief import (
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.core.settings import PAPER_BETA
 from matchenv.envs.one_player.settings import Settings
-from matchenv.runtime.checks import as_non_negative_number, as_positive_number, as_probability
+from matchenv.runtime.checks import (
+    as_flag,
+    as_non_negative_number,
+    as_positive_number,
+    as_probability,
+)
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import SMALLEST_DENSITY, density_at_zero
 from matchenv.trueskill.normal import INVERSE_SQRT_2PI
@@ -285,13 +290,13 @@ class KnowledgeGradient(ScoringPolicy):
         **options: Unpack[PolicyOptions],
     ) -> None:
         super().__init__(**options)
-        if (discount is not None) + bool(finite_horizon) + (multiplier is not None) > 1:
+        self.finite_horizon = as_flag("finite_horizon", finite_horizon)
+        if (discount is not None) + self.finite_horizon + (multiplier is not None) > 1:
             raise ValueError(
                 "give one of discount, finite_horizon and multiplier, got "
                 f"discount={discount!r}, finite_horizon={finite_horizon!r}, "
                 f"multiplier={multiplier!r}"
             )
-        self.finite_horizon = bool(finite_horizon)
         if multiplier is not None:
             self.multiplier = as_non_negative_number("multiplier", multiplier)
         else:

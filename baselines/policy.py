@@ -68,7 +68,7 @@ class Policy(ABC):
     ) -> None:
         self.horizon = as_integer("horizon", horizon, 1)
         self.belief = belief_named(belief).name
-        self._rng = np.random.default_rng(seed)
+        self._rng = np.random.default_rng(None if seed is None else as_integer("seed", seed, 0))
 
     @classmethod
     def preferred_belief(cls, settings: Settings) -> str:
@@ -107,10 +107,11 @@ class Policy(ABC):
             ValueError: for games left that are negative, not finite or of another shape, for a
                 state of another belief, and for masks of another shape or without a True.
         """
-        if knowledge_state.belief != self.belief:
+        found = getattr(knowledge_state, "belief", type(knowledge_state).__name__)
+        if found != self.belief:
             raise ValueError(
                 f"knowledge_state must hold the {self.belief} belief, which this policy reads, "
-                f"got the {knowledge_state.belief} one"
+                f"got {found!r}"
             )
         left = as_non_negative_array("games_left", games_left)
         try:

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchenv.baselines.policy import Floats, Integers, Masks, Policy, PolicyOptions, ScoringPolicy
-from matchenv.belief import DEFAULT_BELIEF
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.core.settings import PAPER_BETA
 from matchenv.runtime.checks import (
@@ -162,14 +161,9 @@ class ThompsonSampling(Policy):
     stochastic: ClassVar[bool] = True
 
     def __init__(
-        self,
-        *,
-        spread: float = 1.0,
-        horizon: int = 500,
-        seed: int | None = None,
-        belief: str = DEFAULT_BELIEF,
+        self, *, spread: float = 1.0, seed: int | None = None, **options: Unpack[PolicyOptions]
     ) -> None:
-        super().__init__(horizon=horizon, seed=seed, belief=belief)
+        super().__init__(seed=seed, **options)
         self.spread = as_non_negative_number("spread", spread)
 
     def _choose(

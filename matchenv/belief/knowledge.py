@@ -299,7 +299,7 @@ def split_mask(
     array = as_float_array("observation", observation)
     kind = belief_named(belief)
     size = array.shape[-1] if array.ndim else 0
-    if num_opponents is None and kind.num_opponents_of(size) is None:
+    if num_opponents is None and size > 0 and kind.num_opponents_of(size) is None:
         count = (size - 3) // (3 + kind.extra_rows)
         # Numbers of another belief are no mask: their size is refused by whoever reads them.
         ones = array[..., max(size - count, 0) :]

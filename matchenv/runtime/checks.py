@@ -97,6 +97,13 @@ def as_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     return number
 
 
+def as_flag(name: str, value: Any) -> bool:
+    """Return ``value`` if it is True or False; texts and numbers are refused."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, got {value!r}")
+    return bool(value)
+
+
 def as_action_masks(value: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     """Return masks of the actions that are allowed, as bool; at least one is, of each state.
 

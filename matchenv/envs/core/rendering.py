@@ -10,7 +10,7 @@ from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
 from matchenv.envs import part_of
-from matchenv.runtime.checks import as_choice
+from matchenv.runtime.checks import as_choice, as_flag
 
 if TYPE_CHECKING:
     from matchenv.rendering.scene import Renderer
@@ -48,8 +48,7 @@ def make_renderer(
         ValueError: for an unknown mode, and a flag that is neither True nor False.
         MissingRenderPackage: for pictures where pygame is not installed.
     """
-    if not isinstance(render_true_skill, bool | np.bool_):
-        raise ValueError(f"render_true_skill must be True or False, got {render_true_skill!r}")
+    as_flag("render_true_skill", render_true_skill)
     if render_mode is None:
         return None
     as_choice("render_mode", render_mode, RENDER_MODES)

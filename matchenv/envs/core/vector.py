@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from matchenv.envs.core.rendering import PICTURE_MODES, Frame
 from matchenv.envs.core.scalar import Masks, SimulatorEnv
 from matchenv.envs.core.simulator import plain, restored_array
-from matchenv.runtime.checks import as_actions, as_choice, as_integer
+from matchenv.runtime.checks import as_actions, as_choice, as_flag, as_integer
 from matchenv.runtime.random import drawn_key
 
 Infos = dict[str, Any]
@@ -64,8 +64,6 @@ class NativeVectorEnv(
         self._set_up(self.num_envs, render_mode, render_true_skill, options)
         if max_episode_steps is not None:
             max_episode_steps = as_integer("max_episode_steps", max_episode_steps, 1)
-        if not isinstance(copy, bool):
-            raise ValueError(f"copy must be True or False, got {copy!r}")
         self.max_episode_steps = max_episode_steps
         mode = getattr(autoreset_mode, "value", autoreset_mode)
         self.autoreset_mode = AutoresetMode(
@@ -77,7 +75,7 @@ class NativeVectorEnv(
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.generators: list[np.random.Generator] = []
-        self._copy = copy
+        self._copy = as_flag("copy", copy)
         self._running = np.zeros(self.num_envs, dtype=np.bool_)
         self._all_run = False
         self._steps = np.zeros(self.num_envs, dtype=np.int64)  # since the last reset
@@ -164,6 +162,9 @@ class NativeVectorEnv(
         Raises:
             ValueError: for a state of other sizes or types; nothing is changed then.
         """
+        names = [*self._state._fields, "running", "steps", "generators"]
+        if set(state) != set(names):
+            raise ValueError(f"state must hold {', '.join(names)}, got {', '.join(state)}")
         if len(state["generators"]) not in (0, self.num_envs):
             raise ValueError(f"generators must be {self.num_envs}, got {len(state['generators'])}")
         generators = [np.random.Generator(np.random.PCG64()) for _ in state["generators"]]
