@@ -12,12 +12,12 @@ after a game of another is, but for a constant,
     E_k(s, l) = log V_k + log(1 - x) + y / (1 - x),
 
 with x = L_k^2 l / V_k and y = (g_k + L_k s)^2 / V_k. Let rho be the largest L_k^2 / V_k, so that
-l <= rho. The logarithm is concave in l, and so at least its chord from l = 0 to l = rho; the last
-term is at least y + y x. The sum of both is linear in l, and a parabola in s whose curvature is at
-most 2 rho (1 + rho^2). The least of all opponents is tabulated on even nodes s, for l = 0 and
-l = rho. Between two nodes at a distance h the least of all chords is at least the linear
-interpolation, and a parabola is below its chord by at most rho (1 + rho^2) h^2 f (1 - f) at the
-fraction f of the way.
+l <= rho. On each of a few parts of [0, rho] the logarithm is at least its chord, and 1 / (1 - x) at
+least its tangent where the part begins. The sum is linear in l, and a parabola in s of a curvature
+of at most 2 rho w, where w is that tangent for the largest x where the part ends. The least of all
+opponents is tabulated on even nodes s, at both ends of each part. Between two nodes at a distance h
+the least of all chords is at least the linear interpolation, and a parabola is below its chord by
+at most rho w h^2 f (1 - f) at the fraction f of the way.
 """
 
 from __future__ import annotations
@@ -68,8 +68,10 @@ SLACK = 1e-9
 # Opponents that the bounds leave, from which on two sorted orders are faster than look-aheads.
 WORTH_SORTING = 30
 
-# Nodes on each side of s = 0, and the largest s in units of sqrt(rho). Larger shifts are unlikely.
-NODES = 8
+# Nodes on each side of s = 0 and parts of [0, rho]; the finer table is made where many are left.
+COARSE, FINE, MANY = (8, 1), (32, 8), 1000
+
+# The largest s in units of sqrt(rho), for equal means. Larger shifts are unlikely.
 FURTHEST = 4.0
 
 # With a larger rho the differences of variances have too few digits, and no bound is used.
@@ -80,49 +82,61 @@ class Levels(NamedTuple):
     """Lower bounds of the least E of all opponents.
 
     Attributes:
-        still: at the nodes, with l = 0, shape (2 NODES + 1,).
-        learned: with l = rho.
+        lower: at the lower end of each part of [0, rho] and the nodes, shape (parts, 2 nodes + 1).
+        upper: at the upper end.
         rho: the largest L_k^2 / V_k.
         step: distance of two nodes.
     """
 
-    still: Floats
-    learned: Floats
+    lower: Floats
+    upper: Floats
     rho: float
     step: float
 
 
 @compiled
-def tabulate_levels(opponents: Opponents) -> Levels:
-    """Return the table of one state."""
+def tabulate_levels(opponents: Opponents, nodes: int, parts: int) -> Levels:
+    """Return a table of one state."""
     gaps, variances, loads = opponents.gaps, opponents.variances, opponents.loads
     rho = np.max(loads * loads / variances)
-    step = FURTHEST * math.sqrt(rho) / NODES
-    still, learned = np.full(2 * NODES + 1, np.inf), np.full(2 * NODES + 1, np.inf)
+    edges = np.arange(parts + 1) * rho / parts
+    # Where all are far away the unlikely outcomes, whose shifts are large, decide.
+    nearest = math.sqrt(np.min(gaps * gaps / variances))
+    step = (FURTHEST + nearest) * math.sqrt(rho) / nodes
+    shape = (parts, 2 * nodes + 1)
+    lower, upper = np.full(shape, np.inf), np.full(shape, np.inf)
     for k in range(gaps.size):
-        variance, learns = variances[k], rho * loads[k] * loads[k] / variances[k]
-        level, lower = math.log(variance), math.log(variance * (1.0 - learns))
-        for node in range(still.size):
-            gap = gaps[k] + loads[k] * step * (node - NODES)
-            square = gap * gap / variance
-            still[node] = min(still[node], level + square)
-            learned[node] = min(learned[node], lower + (1.0 + learns) * square)
-    return Levels(still, learned, rho, step)
+        variance, rate = variances[k], loads[k] * loads[k] / variances[k]
+        for part in range(parts):
+            low, high = rate * edges[part], rate * edges[part + 1]
+            level, higher = math.log(variance * (1.0 - low)), math.log(variance * (1.0 - high))
+            weight = 1.0 / (1.0 - low)
+            larger = weight + weight * weight * (high - low)
+            for node in range(2 * nodes + 1):
+                gap = gaps[k] + loads[k] * step * (node - nodes)
+                square = gap * gap / variance
+                lower[part, node] = min(lower[part, node], level + weight * square)
+                upper[part, node] = min(upper[part, node], higher + larger * square)
+    return Levels(lower, upper, rho, step)
 
 
 @compiled(inline=True, refcounted=False)
 def best_density_bound(levels: Levels, shift: float, loss: float, beta: float) -> float:
     """Return an upper bound of the best density against those who have not played."""
     rho, step = levels.rho, levels.step
-    place = shift / step + NODES
-    if not 0.0 <= place < 2 * NODES:
+    parts, size = levels.lower.shape
+    place = shift / step + size // 2
+    if not 0.0 <= place < size - 1:
         return INVERSE_SQRT_2PI / (math.sqrt(2.0) * beta)
-    node = int(place)
-    part = place - node
-    low = levels.still[node] + part * (levels.still[node + 1] - levels.still[node])
-    high = levels.learned[node] + part * (levels.learned[node + 1] - levels.learned[node])
-    level = low + loss / rho * (high - low)
-    level -= rho * (1.0 + rho * rho) * step * step * part * (1.0 - part)
+    node, share = int(place), loss / rho * parts
+    part = min(int(share), parts - 1)
+    f, lower, upper = place - node, levels.lower[part], levels.upper[part]
+    low = lower[node] + f * (lower[node + 1] - lower[node])
+    high = upper[node] + f * (upper[node + 1] - upper[node])
+    level = low + (share - part) * (high - low)
+    weight = 1.0 / (1.0 - rho * rho * part / parts)
+    weight += weight * weight * rho * rho / parts
+    level -= rho * weight * step * step * f * (1.0 - f)
     return INVERSE_SQRT_2PI * math.exp(-0.5 * level)
 
 
@@ -130,23 +144,25 @@ def best_density_bound(levels: Levels, shift: float, loss: float, beta: float) -
 def score_bound(
     opponents: Opponents, levels: Levels, j: int, multiplier: float, game: GameConstants
 ) -> float:
-    """Return an upper bound of q_0j + multiplier F_j."""
+    """Return an upper bound of q_0j + multiplier F_j, infinity where there is none."""
     future = 0.0
     for outcome in OUTCOMES[: 3 if game.draw_margin > 0.0 else 2]:
         probability, shift, loss, gap, variance = after_game(opponents, j, outcome, game)
         others = best_density_bound(levels, shift, loss, game.beta)
         future += probability * max(others, density_at_zero(gap, variance))
-    return (opponents.densities[j] + multiplier * future) * (1.0 + SLACK)
+    bound = (opponents.densities[j] + multiplier * future) * (1.0 + SLACK)
+    return np.inf if math.isnan(bound) else bound
 
 
 @compiled
-def score_bounds(opponents: Opponents, multiplier: float, game: GameConstants) -> Floats:
+def score_bounds(
+    opponents: Opponents, multiplier: float, game: GameConstants, fineness: tuple[int, int] = COARSE
+) -> Floats:
     """Return an upper bound of every opponent's score, infinity where there is none."""
-    bounds, levels = np.full(opponents.gaps.size, np.inf), tabulate_levels(opponents)
+    bounds, levels = np.full(opponents.gaps.size, np.inf), tabulate_levels(opponents, *fineness)
     if opponents.densities.max() > SMALLEST_DENSITY and levels.rho < LARGEST_RATE:
         for j in range(bounds.size):
-            bound = score_bound(opponents, levels, j, multiplier, game)
-            bounds[j] = np.inf if math.isnan(bound) else bound
+            bounds[j] = score_bound(opponents, levels, j, multiplier, game)
     return bounds
 
 
@@ -187,6 +203,7 @@ def best_other_density(
     Source: Fagin, Lotem, Naor (2003), "Optimal aggregation algorithms for middleware".
     """
     best, target = 0.0, -opponents.loads[0] * shift
+    _, largest = other_after_game(opponents, orders.by_variance[-1], shift, loss, beta)
     above = np.searchsorted(orders.gaps, target)
     below = above - 1
     for place in range(orders.gaps.size):
@@ -203,7 +220,7 @@ def best_other_density(
         gap, smallest = other_after_game(opponents, k, shift, loss, beta)
         if k != j:
             best = max(best, density_at_zero(gap, smallest))
-        if best >= density_at_zero(nearest, max(smallest, nearest * nearest)):
+        if best >= density_at_zero(nearest, min(max(smallest, nearest * nearest), largest)):
             break
     return best
 
@@ -226,15 +243,24 @@ def score_of(
 @compiled
 def knowledge_gradient_action(opponents: Opponents, multiplier: float, game: GameConstants) -> int:
     """Return the action with the highest q_0j + multiplier F_j, the lowest of equals."""
-    bounds = score_bounds(opponents, multiplier, game)
-    chosen = int(np.argmax(bounds))
-    best = score_of(opponents, sort_opponents(opponents, 1), chosen, multiplier, game)
-    bounds[chosen] = -np.inf
-    left = np.flatnonzero(bounds >= best)
+    for fineness in (COARSE, FINE):
+        bounds = score_bounds(opponents, multiplier, game, fineness)
+        chosen = int(np.argmax(bounds))
+        best = score_of(opponents, sort_opponents(opponents, 1), chosen, multiplier, game)
+        bounds[chosen] = -np.inf
+        left = np.flatnonzero(bounds >= best)
+        if left.size < MANY:
+            break
     orders = sort_opponents(opponents, left.size)
     for j in left[np.argsort(-bounds[left])]:
         if bounds[j] < best:
             break
+        differ = False
+        for row in opponents:
+            differ |= row[j] != row[chosen]
+        if not differ:
+            chosen = min(j, chosen)
+            continue
         score = score_of(opponents, orders, j, multiplier, game)
         if score > best or (score == best and j < chosen):
             best, chosen = score, j

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -257,9 +257,9 @@ def test_bounds_are_above_the_scores(belief: str, margin: float, tau: float, mak
     for rows, opponents in ((30, 20), (2, 200)):
         numbers = numbers_of(belief, *maker(np.random.default_rng(2), rows, opponents))
         scores = knowledge_gradient_scores(*numbers, np.full(rows, 99.0), game)
-        for b in range(rows):
-            bounds = score_bounds(read_opponents(*(each[b] for each in numbers), game), 99.0, game)
-            assert (bounds >= scores[b]).all()
+        for b, fineness in product(range(rows), ((8, 1), (3, 5), (32, 8))):
+            read = read_opponents(*(each[b] for each in numbers), game)
+            assert (score_bounds(read, 99.0, game, fineness) >= scores[b]).all()
 
 
 @BELIEFS
