@@ -68,8 +68,7 @@ def read_checkpoint(place: Path, config: RunConfig) -> dict[str, Any]:
     digest, _, content = place.read_bytes().partition(b"\n")
     if digest != _digest(config, content):
         raise ValueError("its digest does not fit the file and the run")
-    state: dict[str, Any] = torch.load(io.BytesIO(content), weights_only=True)
-    return state
+    return dict(torch.load(io.BytesIO(content), weights_only=True))
 
 
 def restore_newest(folder: Path, model: BaseAlgorithm, config: RunConfig) -> list[dict[str, Any]]:

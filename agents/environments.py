@@ -43,17 +43,15 @@ def _places(listed: Kwargs, settings: Any) -> Kwargs:
     }
 
 
-def _loads(listed: Kwargs, settings: Any) -> Kwargs:
+def _loads(listed: Kwargs, _: Any) -> Kwargs:
     """Return the cells of the queue."""
-    del settings
     rates = _list_of(listed.pop("arrival_rate", QueueSettings.arrival_rate))
     names = {rate: name for name, rate in LOADS.items()}
     return {"load": [names.get(float(rate), f"{rate:g}") for rate in rates]}
 
 
-def _lists(listed: Kwargs, settings: Any) -> Kwargs:
+def _lists(listed: Kwargs, _: Any) -> Kwargs:
     """Return the options that are lists."""
-    del settings
     return {name: listed.pop(name) for name in dict(listed) if isinstance(listed[name], list)}
 
 

@@ -109,10 +109,9 @@ class Imitation(PPO):
                 self.policy.optimizer.step()
                 losses.append((imitation.item(), value.item(), entropies.mean().item()))
         self._n_updates += self.n_epochs
-        for name, loss in zip(
-            ("loss", "value_loss", "entropy"), zip(*losses, strict=True), strict=True
-        ):
-            self.logger.record(f"train/{name}", float(np.mean(loss)))
+        names = ("loss", "value_loss", "entropy")
+        for name, mean in zip(names, np.mean(losses, axis=0), strict=True):
+            self.logger.record(f"train/{name}", float(mean))
         buffer = self.rollout_buffer
         self.logger.record("train/agreement", float(np.mean(buffer.agreements)))
         self.logger.record(

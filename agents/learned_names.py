@@ -79,7 +79,6 @@ def learned_policy(text: str) -> Any:
 
 
 @lru_cache(maxsize=8)
-def _loaded(name: str, *stamp: Any) -> Any:
+def _loaded(name: str, *_: Any) -> Any:
     """Return a learned policy; errors are not kept."""
-    del stamp
     return with_extra("matchenv.agents.policy_file", "load")(name)

@@ -48,6 +48,9 @@ HIDDEN_GAIN, LAST_GAIN, VALUE_GAIN = math.sqrt(2.0), 0.01, 1.0
 
 # Hidden units of the network that gives the weights of linear scores.
 LINEAR_WIDTH = 16
+# The library draws a layer of latent_dim_pi x M weights, which ``SharedPolicy`` drops: a seed's
+# numbers depend on the draws, but for many actions no memory holds them.
+MOST_DRAWN = 2_000
 
 
 class Numbers(NamedTuple):
@@ -414,7 +417,7 @@ def guessed_settings(num_actions: int, fits: Callable[[spaces.Box], bool]) -> Op
     kinds: list[tuple[Callable[..., Options], dict[str, Any]]] = [
         *((Settings, {"num_opponents": num_actions, "belief": belief, "availability": share})
           for belief in BELIEFS for share in (1.0, 0.5)),
-        (QueueSettings, {"capacity": num_actions}),
+        (QueueSettings, {"capacity": max(2, num_actions)}),
         *((RankingSettings, {"num_items": items, "max_games_per_pair": most})
           for most in (None, LONGEST_HORIZON)),
     ]  # fmt: skip
@@ -443,7 +446,7 @@ class SharedNetwork(nn.Module):
         activation: between the layers.
 
     Attributes:
-        latent_dim_pi: M, one logit for each action.
+        latent_dim_pi: M, one logit for each action, or 1 above ``MOST_DRAWN``.
         latent_dim_vf: 1.
     """
 
@@ -459,7 +462,8 @@ class SharedNetwork(nn.Module):
         super().__init__()
         # The reader belongs to the policy, which has its place in the list of modules.
         self._split = reader.split
-        self.latent_dim_pi, self.latent_dim_vf = reader.num_actions, 1
+        actions = reader.num_actions
+        self.latent_dim_pi, self.latent_dim_vf = actions if actions <= MOST_DRAWN else 1, 1
         self.is_linear = not widths["pi"]
         chosen = reader.linear_numbers if self.is_linear else reader.hidden_numbers
         numbers = torch.tensor(chosen or range(reader.row_size))

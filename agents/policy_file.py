@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, field, replace
 from itertools import pairwise
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any, Self
 
 import numpy as np
@@ -245,25 +246,25 @@ class PolicyDescription:
             ends = 1 if self.policy == SHARED else int(actions.n)
             layers = kwargs.get("net_arch", [1])
             heads = layers if isinstance(layers, dict) else {"pi": layers}
-            chains = [
-                [ends, *widths, ends if name == "pi" else 1] for name, widths in heads.items()
-            ]
+            chains = [[ends, *each, ends if part == "pi" else 1] for part, each in heads.items()]
             needed = max(sum(a * b for a, b in pairwise(chain)) for chain in chains)
-            held = sum(each.numel() for each in weights.values())
+            # Views of one storage count once: few numbers can stand for any number.
+            stores = (each.untyped_storage() for each in weights.values())
+            held = sum({each.data_ptr(): each.nbytes() // 4 for each in stores}.values())
             if needed > held:
                 raise ValueError(
                     f"its description needs {needed:,} weights at least, and it holds {held:,}"
                 )
         # Weights are drawn before they are replaced; that must not change anybody's numbers.
         with torch.random.fork_rng(devices=[], enabled=weights is not None):
-            made: BasePolicy = kind(
-                observations, actions, lr_schedule=ConstantSchedule(0.0), **kwargs
-            )
+            made: BasePolicy = kind(observations, actions, ConstantSchedule(0.0), **kwargs)
         if weights is not None:
             try:
                 made.load_state_dict(weights)
             except RuntimeError as error:
                 raise ValueError(str(error).partition("\n")[0]) from None
+            if not all(each.isfinite().all() for each in made.state_dict().values()):
+                raise ValueError("its weights are not all finite")
         return made
 
 
@@ -308,8 +309,6 @@ def read_policy(path: Path) -> tuple[BasePolicy, PolicyDescription]:
         if header.pop(CHECKSUM, None) != checksum([HEADER, header], weights):
             raise ValueError("its checksum does not fit")
         description = built(PolicyDescription, header, "its description")
-        if not all(np.isfinite(array).all() for array in weights.values()):
-            raise ValueError("its weights are not all finite")
         tensors = {name: torch.from_numpy(array) for name, array in weights.items()}
         return description.network(tensors), description
     # A damaged file raises almost anything.
@@ -373,8 +372,11 @@ def read_zip(path: Path) -> tuple[BasePolicy, PolicyDescription]:
             if size > LARGEST_ZIP:
                 raise ValueError(f"it unpacks to {size:,} bytes, at most {LARGEST_ZIP:,} are read")
             data = parsed_json(packed.read("data"), "its data")
-            content = io.BytesIO(packed.read("policy.pth"))
-        weights = torch.load(content, map_location="cpu", weights_only=True)
+            content = packed.read("policy.pth")
+        # torch compresses nothing; what is compressed may unpack to any size.
+        if any(each.compress_type for each in zipfile.ZipFile(io.BytesIO(content)).infolist()):
+            raise ValueError("its weights are compressed")
+        weights = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
         kwargs, reader = _plain_kwargs(data)
         box = data["observation_space"]
         described = (box["_shape"], box["low"], box["high"])
@@ -383,9 +385,10 @@ def read_zip(path: Path) -> tuple[BasePolicy, PolicyDescription]:
             lambda space: (list(space.shape), str(space.low), str(space.high)) == described,
         )
         game = {name: reader[name] for name in ("beta", "horizon") if name in reader}
-    # A damaged archive raises almost anything.
+    # A damaged archive raises almost anything. torch advises to read other objects unprotected.
     except Exception as error:
-        raise ValueError(f"the file {path} is no model that can be read: {error}") from None
+        why = "it holds other objects than weights" if isinstance(error, UnpicklingError) else error
+        raise ValueError(f"the file {path} is no model that can be read: {why}") from None
     env_kwargs, why = {**settings.changed(), **game}, ""
     for algorithm in ALGORITHMS.values():
         for policy in algorithm.policies:
@@ -394,7 +397,7 @@ def read_zip(path: Path) -> tuple[BasePolicy, PolicyDescription]:
                     algorithm.name, policy, kwargs, env_kwargs, environment=env_id_of(settings)
                 )
                 return description.network(weights), description
-            except (ValueError, AttributeError, TypeError) as error:
+            except (ValueError, AttributeError, TypeError, RuntimeError) as error:
                 why = str(error)
     raise ValueError(
         f"the file {path} holds a network that this package cannot build: {why}; load the model "
@@ -431,5 +434,5 @@ def as_device(name: str) -> torch.device:
     """
     try:
         return get_device(name)
-    except RuntimeError as error:
+    except (RuntimeError, TypeError) as error:
         raise ValueError(f"device must be auto, cpu, cuda or cuda:N, got {name!r}") from error

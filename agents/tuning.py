@@ -32,8 +32,6 @@ from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.runtime.files import folder_lock, records_csv, write_bytes
 
 SPACES = "search_spaces.yml"
-# All trials play as many games.
-FIXED = ("n_timesteps",)
 
 BEST, TRIALS = "best.yml", "trials.csv"
 
@@ -52,7 +50,8 @@ def checked_space(algorithm: Algorithm, content: Mapping[str, Any]) -> dict[str,
     Raises:
         ValueError: for no or an unknown name, or an entry that is neither; it names it.
     """
-    known = sorted((algorithm.arguments() | set(ABOUT_THE_RUN)) - set(FIXED))
+    # All trials play as many games.
+    known = sorted((algorithm.arguments() | set(ABOUT_THE_RUN)) - {"n_timesteps"})
     if not content:
         raise ValueError(f"space must name a hyperparameter of {', '.join(known)}")
     space: dict[str, BaseDistribution] = {}

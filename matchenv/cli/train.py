@@ -155,11 +155,7 @@ def tune(given: Given, config: RunConfig) -> None:
 
 
 def configured(given: Given) -> RunConfig:
-    """Return the configuration of the run.
-
-    Raises:
-        ValueError: for a bad option.
-    """
+    """Return the configuration of the run."""
     from matchenv.agents.config_file import parse_pairs
     from matchenv.agents.run_config import configured
 

@@ -181,8 +181,9 @@ def test_other_units_places_and_games_than_those_of_the_training():
     scaled = observation.copy()
     scaled[:, :-1] *= 10.0 / policy.settings.beta
     np.testing.assert_array_equal(policy.predict(observation)[0], other.predict(scaled)[0])
-    by_rank = learned(num_opponents=20, rank=15)
-    assert by_rank.for_settings(Settings.checked(num_opponents=2)).num_opponents == 2
+    for count in (2, 100_000):
+        settings = Settings.checked(num_opponents=count)
+        assert learned(num_opponents=20, rank=15).for_settings(settings).num_opponents == count
     drifting = Settings.checked(num_opponents=5, horizon=40, tau=0.1, draw_margin=0.5)
     assert policy.for_settings(drifting).settings.tau == 0.1
     with pytest.raises(ValueError, match=r"reads the full belief and cannot play: tau must"):

@@ -139,7 +139,7 @@ BAD_NAMES = {
         "kg:multiplier=fast": "multiplier must",
         "kg:finite_horizon=3": "finite_horizon of policy .* must be true or false",
         "kg:belief=half": "belief must be one of",
-        "random:seed=now": "'random:seed=now' cannot be made",
+        "random:seed=now": "seed must be an integer of at least 0, got 'now'",
         "oracle": "must know the true skills",
         "oracle:true_skill=3": "options of policy",
         "ppo-gittins:beta=3": "a learned policy has no options",

@@ -1,5 +1,6 @@
 """Policies as files: what is read is what was written, and nothing is run."""
 
+import io
 import json
 import pickle
 import zipfile
@@ -191,6 +192,7 @@ MODELS = {
         (ONE_PLAYER, {"num_opponents": 5, "availability": 0.5, "mean_stay": 4.0}),
     ),
     "ranker": (PPO, "MlpPolicy", ON_POLICY, (RANKING, {"num_items": 5, "horizon": 20})),
+    "two items": (PPO, "MlpPolicy", ON_POLICY, (RANKING, {"num_items": 2})),
     "ranker with masks": (
         MaskablePPO, "MlpPolicy", ON_POLICY, (RANKING, {"num_items": 5, "max_games_per_pair": 60})
     ),
@@ -231,24 +233,21 @@ def test_zips_that_cannot_be_read_are_refused(tmp_path):
     PPO("MlpPolicy", "Matchmaking-v0", device="cpu").save(tmp_path / "model.zip")
     with zipfile.ZipFile(tmp_path / "model.zip") as packed:
         content = {name: packed.read(name) for name in packed.namelist()}
-    data = json.loads(content["data"])
-    torch.save(Trap(tmp_path / "sprung"), tmp_path / "trap.pth")
-
-    def refused(message, **members):
-        with zipfile.ZipFile(tmp_path / "changed.zip", "w") as packed:
-            for name, each in {**content, **members}.items():
-                packed.writestr(name, each)
+    data, wide = json.loads(content["data"]), {"policy_kwargs": {"net_arch": [16_384] * 30}}
+    weights = torch.load(io.BytesIO(content["policy.pth"]), weights_only=True)
+    for changes, held, message in (
+        (wide, {"one": torch.zeros(1).expand(10**11)}, "weights at least, and it holds 1;"),
+        ({"policy_kwargs": {"activation_fn": "<class 'mine.Odd'>"}}, weights, "activation_fn"),
+        ({"policy_kwargs": {"net_arch": [[]] * 2000}}, weights, "net_arch"),
+        ({}, Trap(tmp_path / "sprung"), "no model that can be read: it holds other objects"),
+        ({}, {name: each * np.nan for name, each in weights.items()}, "cannot build"),
+    ):
+        torch.save(held, packed := io.BytesIO())
+        with zipfile.ZipFile(tmp_path / "changed.zip", "w") as file:
+            file.writestr("data", json.dumps(data | changes))
+            file.writestr("policy.pth", packed.getvalue())
         with pytest.raises(ValueError, match=message):
             agents.load(tmp_path / "changed.zip")
-
-    for changes, message in (
-        ({"policy_kwargs": {"net_arch": [16_384] * 30}}, "weights at least"),
-        ({"policy_kwargs": {"activation_fn": "<class 'mine.Odd'>"}}, "activation_fn"),
-        ({"policy_kwargs": {"net_arch": [[]] * 2000}}, "net_arch"),
-    ):
-        refused(message, data=json.dumps(data | changes))
-    trap = (tmp_path / "trap.pth").read_bytes()
-    refused("no model that can be read", **{"policy.pth": trap})
     assert not (tmp_path / "sprung").exists()
 
 
