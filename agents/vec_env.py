@@ -70,6 +70,10 @@ class MatchmakingVecEnv(VecEnv):
         self._made_at = time.monotonic()
         self._actions: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         first = self.natives[0]
+        sizes = {native.single_observation_space.shape[0] for native in self.natives}
+        if len(sizes) > 1:
+            raise ValueError(f"lists in the options must leave observations of one size, got "
+                             f"{' and '.join(map(str, sorted(sizes)))}")  # fmt: skip
         super().__init__(num_envs, first.single_observation_space, first.single_action_space)
 
     def __repr__(self) -> str:
