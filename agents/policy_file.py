@@ -371,8 +371,10 @@ def read_zip(path: Path) -> tuple[BasePolicy, PolicyDescription]:
             size = sum(each.file_size for each in packed.infolist())
             if size > LARGEST_ZIP:
                 raise ValueError(f"it unpacks to {size:,} bytes, at most {LARGEST_ZIP:,} are read")
-            data = parsed_json(packed.read("data"), "its data")
-            content = packed.read("policy.pth")
+            # No more than the size that was just checked, whatever else unpacks.
+            text, content = (packed.open(name).read(packed.getinfo(name).file_size)
+                             for name in ("data", "policy.pth"))  # fmt: skip
+            data = parsed_json(text, "its data")
         # torch compresses nothing; what is compressed may unpack to any size.
         if any(each.compress_type for each in zipfile.ZipFile(io.BytesIO(content)).infolist()):
             raise ValueError("its weights are compressed")

@@ -3,6 +3,7 @@
 import io
 import json
 import pickle
+import tracemalloc
 import zipfile
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -249,6 +250,21 @@ def test_zips_that_cannot_be_read_are_refused(tmp_path):
         with pytest.raises(ValueError, match=message):
             agents.load(tmp_path / "changed.zip")
     assert not (tmp_path / "sprung").exists()
+
+
+def test_a_zip_that_lies_about_its_size_takes_no_memory(tmp_path):
+    with zipfile.ZipFile(tmp_path / "lie.zip", "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("data", "{}")
+        file.writestr("policy.pth", bytes(200_000_000))
+    raw = bytearray((tmp_path / "lie.zip").read_bytes())
+    size = raw.rindex(b"PK\1\2") + 24  # in the last entry of the directory
+    raw[size : size + 4] = (1000).to_bytes(4, "little")
+    (tmp_path / "lie.zip").write_bytes(raw)
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="no model that can be read"):
+        agents.load(tmp_path / "lie.zip")
+    assert tracemalloc.get_traced_memory()[1] < 20_000_000
+    tracemalloc.stop()
 
 
 def test_missing_things_are_named(tmp_path):
