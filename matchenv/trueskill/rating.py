@@ -148,16 +148,18 @@ def _rate_two_sides(teams: Any, ranks: Any, model: Constants) -> list[list[Ratin
         if not (small and type(rank_1) is type(rank_2) is int):
             return None
         # Sums of each side apart, so that the order of the sides does not matter.
-        sums = list[float]()
-        for side in (first, second):
-            mean = square = 0.0
-            for mu, sigma in side:
-                if not type(mu) is type(sigma) is float:
-                    return None
-                mean += mu
-                square += sigma * sigma
-            sums += mean, square
-        gap, variance = sums[0] - sums[2], sums[1] + sums[3] + players * (drift + beta * beta)
+        mean_1 = mean_2 = square_1 = square_2 = 0.0
+        for mu, sigma in first:
+            if not type(mu) is type(sigma) is float:
+                return None
+            mean_1 += mu
+            square_1 += sigma * sigma
+        for mu, sigma in second:
+            if not type(mu) is type(sigma) is float:
+                return None
+            mean_2 += mu
+            square_2 += sigma * sigma
+        gap, variance = mean_1 - mean_2, square_1 + square_2 + players * (drift + beta * beta)
         outcome = (rank_1 < rank_2) - (rank_1 > rank_2)
         message, shift = _message_of_two(gap, variance, outcome, margin, grows, players)
     except (TypeError, ValueError, KeyError):
