@@ -209,10 +209,6 @@ def columns(against: str, kind: Protocol, shown: Iterable[Shown]) -> list[Column
         known = standing.policy != against and math.isfinite(standing.detectable)
         return f"{standing.detectable:.2f}" if known else ""
 
-    def gap_text(standing: Record) -> str:
-        share = standing.share_closed  # far below its lower end it says nothing
-        return f"{100.0 * share:.1f} %" if share > -1.0 else "–"
-
     measures = [Column(each.heading, partial(mean_text, each)) for each in shown]
     heading = next((each.heading for each in shown if each.measure == kind.measure), kind.measure)
     return [
@@ -221,9 +217,14 @@ def columns(against: str, kind: Protocol, shown: Iterable[Shown]) -> list[Column
         Column(f"{heading} - {against}", "{difference:+.2f}", 25),
         Column("detects", detectable),
         Column("verdict", "{verdict}", 9),
-        *([Column("gap closed", gap_text)] if kind.marks else []),
+        *([Column("gap closed", lambda row: gap_text(row.share_closed))] if kind.marks else []),
         *measures[kind.leading :],
     ]
+
+
+def gap_text(share: float) -> str:
+    """Return a share of a distance as text; far below the lower end it says nothing."""
+    return f"{100.0 * share:.1f} %" if share > -1.0 else "–"
 
 
 def run_comparison(

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.benchmarks.bench.benchmark import TOLD, told_index
-from matchenv.benchmarks.compare.comparison import plan_of, problem_of
+from matchenv.benchmarks.compare.comparison import gap_text, plan_of, problem_of
 from matchenv.benchmarks.limits.fair_charges import best_split, opponents_of, payments_of
 from matchenv.envs.one_player.priors import PRIORS
 from matchenv.envs.one_player.settings import Settings
@@ -51,8 +51,8 @@ COLUMNS = (
     Column("policy", "{policy}"),
     Column("true q", "{true_q.mean:.2f}", 8),
     Column("bound - true q", "{room:+.2f}", 22),
-    Column("to the bound", lambda found: f"{100.0 * found.share:.1f} %"),
-    Column("to the oracle", lambda found: f"{100.0 * found.share_of_oracle:.1f} %"),
+    Column("to the bound", lambda found: gap_text(found.share)),
+    Column("to the oracle", lambda found: gap_text(found.share_of_oracle)),
 )
 
 
