@@ -132,6 +132,8 @@ def test_ranking_probability_is_what_sampling_finds(ranks: list[int], drawn: boo
 
 
 def test_equal_sides_have_equal_rankings() -> None:
+    found = ranking_probability([[(25.0, 3.0)]] * 3, [2, 0, 1], BETA)
+    assert found == pytest.approx(1.0 / 6.0, rel=1e-9)
     many = ranking_probability([[(25.0, 3.0)]] * 40, range(40), BETA)
     assert math.log(many) == pytest.approx(-math.lgamma(41.0), abs=1e-4)
 

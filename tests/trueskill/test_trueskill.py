@@ -110,6 +110,7 @@ def test_weights_may_leave_members_out_by_name() -> None:
     expected = trueskill.rate(groups, weights=[[1.0, 2.0], [1.0]])
     assert trueskill.rate(groups, weights=[{"bo": 2.0}, {}]) == expected
     assert trueskill.rate(groups, weights={(0, "bo"): 2.0}) == expected
+    assert trueskill.rate(groups, [0, 1], {(0, "bo"): 2.0}) == expected
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from matchenv.envs.queue.settings import (
 
 
 def test_settings_say_what_differs_from_the_defaults() -> None:
-    assert QueueSettings(patience=math.inf).patience == QueueSettings(patience=None).patience
+    assert QueueSettings(patience=None).patience == math.inf
+    assert QueueSettings(patience=math.inf).patience == math.inf
     assert QueueSettings().changed() == {}
     assert QueueSettings(population="normal").changed() == {}
     assert QueueSettings(stay=0.5, population=([1.0], [2.0])).changed() == {
