@@ -131,8 +131,13 @@ def policies() -> Iterator[Pair]:
         rival = POLICIES[name]()
         ours = decision_side(rival, states_of_play(belief=rival.belief))
         yield f"{name} against KG", unit, ours, kg
-    many = decision_side(KnowledgeGradient(), states_of_play(MANY_OPPONENTS, 1))
-    yield f"KG, {MANY_OPPONENTS:,} opponents, against {NUM_OPPONENTS}", unit, many, kg
+    rng, players = np.random.default_rng(0), (1, MANY_OPPONENTS + 1)
+    mu, sigma = rng.normal(25.0, 6.0, players), 10.0 ** rng.uniform(-2.0, 1.0, players)
+    mu[:, 0], sigma[:, 0] = 25.0, 25.0 / 3.0
+    newcomer = matchenv.KnowledgeState(mu, sigma)  # among very different deviations
+    for name, state in (("", states_of_play(MANY_OPPONENTS, 1)), (" of a newcomer", newcomer)):
+        many = decision_side(KnowledgeGradient(), state)
+        yield f"KG, {MANY_OPPONENTS:,} opponents{name}, against {NUM_OPPONENTS}", unit, many, kg
 
 
 def decision_side(policy: Any, state: matchenv.KnowledgeState) -> Side:
