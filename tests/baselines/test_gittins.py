@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from dense_belief import DenseBelief
 from scipy.optimize import brentq
-from scipy.special import ndtr
+from scipy.stats import norm
 
 from matchenv import KnowledgeState
 from matchenv.agents import policy_named
@@ -26,28 +26,13 @@ Floats = np.ndarray
 BETA = float(np.sqrt(0.5))
 
 
-def density(gap: float, variance: float) -> float:
-    return math.exp(-0.5 * gap * gap / variance) / math.sqrt(2.0 * math.pi * variance)
-
-
 def tree(gap: float, variance: float, games: int, margin: float, tau: float) -> Any:
-    """Draw density of a state, and chance and tree of each outcome of its next game.
-
-    The moments of a truncated normal are written out here, not taken from the package.
-    """
-    uncertain, after = variance + 2.0 * tau**2, []
-    deviation = math.sqrt(uncertain + 1.0)
-    borders = [-math.inf, -margin, margin, math.inf] if margin else [-math.inf, 0.0, math.inf]
-    for low, high in pairwise(borders) if games > 1 else ():
-        a, b = (low - gap) / deviation, (high - gap) / deviation
-        chance = float(ndtr(b) - ndtr(a) if a < 0.0 else ndtr(-a) - ndtr(-b))
-        at_a, at_b = density(a, 1.0), density(b, 1.0)
-        mean = (at_a - at_b) / chance
-        ends = (a * at_a if math.isfinite(a) else 0.0) - (b * at_b if math.isfinite(b) else 0.0)
-        moved = gap + uncertain * mean / deviation
-        left = uncertain + uncertain**2 / deviation**2 * (ends / chance - mean**2)
-        after.append((chance, tree(moved, left, games - 1, margin, tau)))
-    return density(gap, variance + 1.0), after
+    """Draw density of a state, and chance and tree of each outcome of its next game."""
+    wide = np.eye(2) * (0.5 * variance + tau**2)
+    outcomes = DenseBelief([gap, 0.0], wide, BETA, margin).after(1) if games > 1 else {}
+    after = [(chance, tree(*belief.difference(1), games - 1, margin, tau))
+             for chance, belief in outcomes.values()]  # fmt: skip
+    return float(norm.pdf(gap, scale=math.sqrt(variance + 1.0))), after
 
 
 def tree_index(root: Any) -> float:
@@ -57,7 +42,7 @@ def tree_index(root: Any) -> float:
         now, after = node
         return now - price + sum(chance * max(0.0, worth(each, price)) for chance, each in after)
 
-    low, high = root[0], density(0.0, 1.0)
+    low, high = root[0], float(norm.pdf(0.0))
     return float(brentq(lambda price: worth(root, price), low, high, xtol=1e-10))
 
 

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from itertools import pairwise, product
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
+from dense_belief import DenseBelief
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy import stats
-from scipy.stats import norm
 
-from matchenv.baselines import DrawChance, KnowledgeGradient
+from matchenv.baselines import KnowledgeGradient
 from matchenv.baselines.knowledge_gradient import knowledge_gradient_actions, score_bounds
 from matchenv.baselines.knowledge_gradient_rule import (
     knowledge_gradient_scores,
@@ -33,38 +32,11 @@ Numbers = tuple[Floats, Floats, Floats]
 Maker = Callable[[np.random.Generator, int, int], tuple[Floats, Floats, Floats, Floats]]
 
 
-def variances_of(covariance: Floats) -> Floats:
-    """Of the differences of two performances, player 0's and each opponent's."""
-    own = np.diag(covariance)
-    return own[0] + own[1:] - 2.0 * covariance[0, 1:] + 2.0 * BETA**2
-
-
-def densities(mu: Floats, covariance: Floats) -> Floats:
-    """Eq. (5)."""
-    return norm.pdf(mu[0] - mu[1:], scale=np.sqrt(variances_of(covariance)))
-
-
-def enumerated(
-    mu: Floats, covariance: Floats, multiplier: float, margin: float, factorised: bool
-) -> Floats:
-    """Eq. (12) and (13) by enumeration of opponents, outcomes and next opponents.
-
-    After a game the belief has the moments of the exact posterior; the factorised one, which is
-    eq. (1) and (2), forgets the covariance.
-    """
-    scores = densities(mu, covariance)
-    borders = [-np.inf, -margin, margin, np.inf] if margin else [-np.inf, 0.0, np.inf]
-    for j in range(1, mu.size):
-        moved, c = covariance[0] - covariance[j], math.sqrt(variances_of(covariance)[j - 1])
-        for low, high in pairwise(borders):
-            a, b = ((border - mu[0] + mu[j]) / c for border in (low, high))
-            mean, variance = stats.truncnorm.stats(a, b, moments="mv")
-            after = covariance - np.outer(moved, moved) * (1.0 - variance) / c**2
-            if factorised:
-                after = np.diag(np.diag(after))
-            best = densities(mu + moved * mean / c, after).max()
-            scores[j - 1] += multiplier * (norm.cdf(b) - norm.cdf(a)) * best
-    return scores
+def enumerated(belief: DenseBelief, multiplier: float) -> Floats:
+    """Eq. (12) and (13) by enumeration of opponents, outcomes and next opponents."""
+    best = [sum(chance * after.densities.max() for chance, after in belief.after(j).values())
+            for j in range(1, belief.mu.size)]  # fmt: skip
+    return belief.densities + multiplier * np.array(best)
 
 
 @BELIEFS
@@ -87,8 +59,8 @@ def test_kg_equals_the_enumeration(
     policy = KnowledgeGradient(**options, draw_margin=margin, belief=belief)
     scores, actions = policy.scores(batch, 37), policy.act(batch, 37)
     for b in range(5):
-        numbers = batch.mu[b], make_covariance(batch[b])
-        expected = enumerated(*numbers, multiplier, margin, belief == "factorised")
+        dense = batch.mu[b], make_covariance(batch[b]), BETA, margin, belief == "factorised"
+        expected = enumerated(DenseBelief(*dense), multiplier)
         np.testing.assert_allclose(scores[b], expected, rtol=1e-9)
         assert actions[b] == scores[b].argmax()
 
@@ -107,15 +79,6 @@ def test_the_rule_equals_the_beliefs_own_update(
     found = updated_belief_scores(state, multipliers, game)
     expected = knowledge_gradient_scores(state.mu, state.sigma, state.extra, multipliers, game)
     np.testing.assert_allclose(found, expected, rtol=1e-9)
-
-
-def test_the_last_game_of_the_finite_horizon_is_draw_chance(make_states: Any) -> None:
-    batch = make_states("factorised", 50, 9, 3)
-    policy = KnowledgeGradient(finite_horizon=True)
-    np.testing.assert_array_equal(policy.act(batch, 1), DrawChance().act(batch, 1))
-    different = policy.act(batch, np.arange(50) + 1)
-    for b in range(50):
-        assert policy.act(batch[b], b + 1) == different[b]
 
 
 # Kinds of states for the search: means, deviation of player 0, and of each opponent the prior

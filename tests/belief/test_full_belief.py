@@ -7,76 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dense_belief import DenseBelief
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
-from scipy import stats
 
 import matchenv
 from matchenv import KnowledgeState, MatchmakingEnv, MatchmakingVectorEnv
 
-Floats = NDArray[np.float64]
-
 BETA = 1.3
-
-
-def truncated_moments(t: float, margin: float, outcome: int) -> tuple[float, float]:
-    """``(v, w)`` of the 2006 paper with SciPy's distributions, for moderate t."""
-    if outcome != 0:
-        v = float(
-            np.exp(
-                stats.norm.logpdf(outcome * t - margin) - stats.norm.logcdf(outcome * t - margin)
-            )
-        )
-        return outcome * v, v * (v + outcome * t - margin)
-    mean, variance = stats.truncnorm.stats(-margin - t, margin - t, moments="mv")
-    return float(mean), 1.0 - float(variance)
-
-
-class DenseBelief:
-    """Means and covariance of all skills, updated along s_0 - s_j.
-
-    Args:
-        mu: means, shape (M + 1,).
-        sigma: standard deviations of the independent prior.
-        beta: standard deviation of a performance.
-        draw_margin: as everywhere.
-    """
-
-    def __init__(self, mu: Any, sigma: Any, beta: float, draw_margin: float = 0.0) -> None:
-        self.mu = np.array(mu, dtype=np.longdouble)
-        self.covariance = np.diag(np.array(sigma, dtype=np.longdouble) ** 2)
-        self.beta, self.draw_margin = beta, draw_margin
-
-    def direction(self, j: int) -> NDArray[np.longdouble]:
-        direction = np.zeros(self.mu.size, dtype=np.longdouble)
-        direction[0], direction[j] = 1.0, -1.0
-        return direction
-
-    def difference(self, j: int) -> tuple[float, float]:
-        """Mean and variance of s_0 - s_j."""
-        a = self.direction(j)
-        return float(a @ self.mu), float(a @ self.covariance @ a)
-
-    def updated(self, j: int, outcome: int) -> DenseBelief:
-        """The belief after a game with j."""
-        gap, variance = self.difference(j)
-        c = np.sqrt(variance + 2.0 * self.beta**2)
-        v, w = truncated_moments(gap / c, self.draw_margin / c, outcome)
-        moved = self.covariance @ self.direction(j)
-        after = DenseBelief(self.mu, np.ones(self.mu.size), self.beta, self.draw_margin)
-        after.mu = self.mu + moved * v / c
-        after.covariance = self.covariance - np.outer(moved, moved) * w / c**2
-        return after
-
-    @property
-    def sigma(self) -> Floats:
-        return np.sqrt(np.diag(self.covariance)).astype(np.float64)
-
-    @property
-    def difference_sigma(self) -> Floats:
-        pairs = [self.difference(j)[1] for j in range(1, self.mu.size)]
-        return np.sqrt(np.array(pairs))
 
 
 @pytest.mark.parametrize(
@@ -93,23 +31,24 @@ def test_equals_the_dense_covariance(num_opponents: int, horizon: int, draw_marg
         rank="top",
     )
     env.reset(seed=5)
-    dense = DenseBelief(env.knowledge_state.mu, env.knowledge_state.sigma, BETA, draw_margin)
+    state = env.knowledge_state
+    covariance = np.diag(state.sigma.astype(np.longdouble) ** 2)
+    dense = DenseBelief(state.mu.astype(np.longdouble), covariance, BETA, draw_margin)
     rng = np.random.default_rng(6)
     for _ in range(horizon):
         # A few opponents often, others seldom or never.
         j = 1 + min(int(rng.geometric(0.3)) - 1, num_opponents - 1)
-        gap, variance = dense.difference(j)
-        density = stats.norm.pdf(0.0, gap, np.sqrt(variance + 2.0 * BETA**2))
         _, reward, _, _, info = env.step(j - 1)
-        assert reward == pytest.approx(density, rel=1e-9)
-        assert info["match_quality"] == pytest.approx(
-            density * 2.0 * BETA * math.sqrt(math.pi), rel=1e-9
-        )
-        dense = dense.updated(j, info["outcome"])
+        assert reward == pytest.approx(dense.density(j), rel=1e-9)
+        quality = dense.density(j) * 2.0 * BETA * math.sqrt(math.pi)
+        assert info["match_quality"] == pytest.approx(quality, rel=1e-9)
+        _, dense = dense.after(j)[info["outcome"]]
     state = env.knowledge_state
     np.testing.assert_allclose(state.mu, dense.mu.astype(float), rtol=1e-10, atol=1e-10)
-    np.testing.assert_allclose(state.sigma, dense.sigma, rtol=1e-10)
-    np.testing.assert_allclose(state.difference_sigma, dense.difference_sigma, rtol=1e-10)
+    variances = np.diag(dense.covariance).astype(float)
+    np.testing.assert_allclose(state.sigma, np.sqrt(variances), rtol=1e-10)
+    between = [dense.difference(j)[1] for j in range(1, num_opponents + 1)]
+    np.testing.assert_allclose(state.difference_sigma, np.sqrt(between), rtol=1e-10)
     # The star: given player 0 the opponents are independent.
     to_0 = dense.covariance[0, 1:]
     product = np.outer(to_0, to_0) / dense.covariance[0, 0]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
+from dense_belief import DenseBelief
 from numpy.typing import NDArray
 
 from matchenv import KnowledgeState, MatchmakingEnv, MatchmakingVectorEnv, trueskill
@@ -77,23 +78,14 @@ def test_kg_looks_ahead_through_its_update() -> None:
     policy = KnowledgeGradient(multiplier=12.0, beta=BETA, draw_margin=0.3, belief="discounted")
     scores = policy.scores(KnowledgeState(mu, sigma, belief="discounted"), 9)
     for b in range(2):
-        q = trueskill.draw_density(mu[b, 0], sigma[b, 0], mu[b, 1:], sigma[b, 1:], BETA)
-        wide = INFLATION * sigma[b]
+        before = DenseBelief(mu[b], np.diag(sigma[b] ** 2), BETA)
         for j in range(1, 6):
-            pair = (mu[b, 0], wide[0], mu[b, j], wide[j])
-            win = trueskill.win_probability(*pair, BETA, 0.3)
-            loss = trueskill.win_probability(*pair[2:], *pair[:2], BETA, 0.3)
-            future = 0.0
-            for outcome, chance in ((1, win), (-1, loss), (0, 1.0 - win - loss)):
-                means, deviations = mu[b].copy(), sigma[b].copy()
-                means[0], deviations[0], means[j], deviations[j] = trueskill.update(
-                    *pair, outcome, BETA, 0.3
-                )
-                best = trueskill.draw_density(
-                    means[0], deviations[0], means[1:], deviations[1:], BETA
-                ).max()
-                future += chance * best
-            assert scores[b, j - 1] == pytest.approx(q[j - 1] + 12.0 * future, rel=1e-10)
+            wide = sigma[b].copy()
+            wide[[0, j]] *= INFLATION
+            belief = DenseBelief(mu[b], np.diag(wide**2), BETA, 0.3, factorised=True)
+            future = sum(chance * each.densities.max() for chance, each in belief.after(j).values())
+            expected = before.density(j) + 12.0 * future
+            assert scores[b, j - 1] == pytest.approx(expected, rel=1e-10)
 
 
 def test_names_stay_with_their_beliefs() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from dense_belief import DenseBelief
 from scipy.stats import norm
 
 from matchenv.baselines import DrawChance, KnowledgeGradient
@@ -28,55 +29,21 @@ from matchenv.runtime.jobs import RunOptions
 POLICIES = ("pe", "drawchance", "kg", "kg:multiplier=2", "kg:finite_horizon=true", "optimistic")
 
 
-def moments(low: float, high: float) -> tuple[float, float, float]:
-    """Probability, mean and variance of a standard normal between two numbers."""
-    p = norm.cdf(high) - norm.cdf(low)
-    edge_low = 0.0 if math.isinf(low) else low * norm.pdf(low)
-    edge_high = 0.0 if math.isinf(high) else high * norm.pdf(high)
-    mean = (norm.pdf(low) - norm.pdf(high)) / p
-    return p, mean, 1.0 + (edge_low - edge_high) / p - mean * mean
+def value(belief: DenseBelief, games: int, policy: Any = None) -> float:
+    """Of a policy, by plain recursion; without one, of the best choices."""
+    if games == 0:
+        return 0.0
+    return max(
+        belief.density(j)
+        + sum(p * value(after, games - 1, policy) for p, after in belief.after(j).values())
+        for j in (range(1, belief.mu.size) if policy is None else [policy(belief) + 1])
+    )
 
 
-class ByHand:
-    """The belief model with a dense covariance matrix, and a plain recursion over it."""
-
-    def __init__(self, belief: str, beta: float, draw_margin: float) -> None:
-        self.belief, self.beta, self.draw_margin = belief, beta, draw_margin
-
-    def density(self, mean: Any, cov: Any, j: int) -> float:
-        variance = cov[0, 0] + cov[j, j] - 2.0 * cov[0, j] + 2.0 * self.beta**2
-        return float(norm.pdf(mean[0] - mean[j], scale=math.sqrt(variance)))
-
-    def after(self, mean: Any, cov: Any, j: int) -> list[tuple[float, Any, Any]]:
-        """Every outcome's probability and belief: a win, a loss, perhaps a draw."""
-        e = np.zeros(len(mean))
-        e[0], e[j] = 1.0, -1.0
-        c = math.sqrt(e @ cov @ e + 2.0 * self.beta**2)
-        gap, margin = (e @ mean) / c, self.draw_margin / c
-        cuts = [(margin - gap, math.inf), (-math.inf, -margin - gap)]
-        if margin > 0.0:
-            cuts.append((-margin - gap, margin - gap))
-        found = []
-        for low, high in cuts:
-            p, shift, spread = moments(low, high)
-            direction = cov @ e / c
-            new = cov - (1.0 - spread) * np.outer(direction, direction)
-            if self.belief == "factorised":
-                new = np.diag(np.diag(new))
-            found.append((p, mean + direction * shift, new))
-        return found
-
-    def value(self, mean: Any, cov: Any, games: int, policy: Any = None) -> float:
-        """Of a policy; without one, of the best choices."""
-        if games == 0:
-            return 0.0
-        some = range(1, len(mean)) if policy is None else [policy(mean, cov) + 1]
-        return max(
-            self.density(mean, cov, j)
-            + sum(p * self.value(*belief, games - 1, policy)
-                  for p, *belief in self.after(mean, cov, j))
-            for j in some
-        )  # fmt: skip
+def by_hand(prior: tuple[Any, Any], settings: Settings) -> list[DenseBelief]:
+    """The beliefs of ``random_prior``, with a dense covariance matrix."""
+    game = settings.beta, settings.draw_margin, settings.belief == "factorised"
+    return [DenseBelief(mu, np.diag(sigma**2), *game) for mu, sigma in zip(*prior, strict=True)]
 
 
 def random_prior(opponents: int, count: int = 3, seed: int = 5) -> tuple[Any, Any]:
@@ -104,30 +71,25 @@ def zeros(prior: KnowledgeState) -> Any:
 class TestByHand:
     def test_optimum(self, belief, draw_margin):
         settings = settings_of(2, 3, belief, beta=1.3, draw_margin=draw_margin)
-        mu, sigma = random_prior(2)
-        hand = ByHand(belief, 1.3, draw_margin)
-        prior = KnowledgeState.of_prior(mu, sigma, belief)
+        given = random_prior(2)
+        prior = KnowledgeState.of_prior(*given, belief)
         found = choice_values(prior, 3, settings.constants).max(axis=1)
-        expected = [hand.value(m, np.diag(s**2), 3) for m, s in zip(mu, sigma, strict=True)]
+        expected = [value(each, 3) for each in by_hand(given, settings)]
         assert found == pytest.approx(expected, rel=1e-11)
 
     def test_drawchance(self, belief, draw_margin):
         settings = settings_of(3, 4, belief, draw_margin=draw_margin)
-        mu, sigma = random_prior(3)
-        hand = ByHand(belief, PAPER_BETA, draw_margin)
+        given = random_prior(3)
 
-        def densest(mean: Any, cov: Any) -> int:
-            return int(np.argmax([hand.density(mean, cov, j) for j in range(1, len(mean))]))
+        def densest(each: DenseBelief) -> int:
+            return int(each.densities.argmax())
 
         rule = rule_by(DrawChance(belief=belief), settings)
-        prior = KnowledgeState.of_prior(mu, sigma, belief)
+        prior = KnowledgeState.of_prior(*given, belief)
         first, found, _ = follow(rule, prior, zeros(prior), settings)
-        expected = [
-            hand.value(m, np.diag(s**2), 4, densest) for m, s in zip(mu, sigma, strict=True)
-        ]
+        expected = [value(each, 4, densest) for each in by_hand(given, settings)]
         assert found == pytest.approx(expected, rel=1e-11)
-        by_hand = [densest(m, np.diag(s**2)) for m, s in zip(mu, sigma, strict=True)]
-        assert first.tolist() == by_hand
+        assert first.tolist() == [densest(each) for each in by_hand(given, settings)]
 
     def test_true_q_over_all_outcomes(self, belief, draw_margin):
         games = 3
@@ -187,15 +149,12 @@ class TestProperties:
                 assert observation[0, -1] == pytest.approx((5 - len(sizes)) / 4)
                 return np.zeros(len(observation), dtype=np.int64), None
 
-        mu, sigma = random_prior(2)
-        prior = KnowledgeState.of_prior(mu, sigma, "full")
-        _, value, _ = follow(rule_by(First(), settings), prior, zeros(prior), settings)
+        given = random_prior(2)
+        prior = KnowledgeState.of_prior(*given, "full")
+        _, found, _ = follow(rule_by(First(), settings), prior, zeros(prior), settings)
         assert sizes == [(3 * 2**n, 9) for n in range(4)]
-        hand = ByHand("full", PAPER_BETA, 0.0)
-        expected = [
-            hand.value(m, np.diag(s**2), 4, lambda *_: 0) for m, s in zip(mu, sigma, strict=True)
-        ]
-        assert value == pytest.approx(expected, rel=1e-11)
+        expected = [value(each, 4, lambda *_: 0) for each in by_hand(given, settings)]
+        assert found == pytest.approx(expected, rel=1e-11)
 
     @pytest.mark.parametrize(
         ("policy", "said"),

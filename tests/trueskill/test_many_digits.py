@@ -148,7 +148,7 @@ def test_draw_correction_equals_forty_digits(margin: float) -> None:
                 assert_close(ours_w, w, (t, margin))
 
 
-@pytest.mark.parametrize("probability", [1e-9, 0.01, 0.1, 0.5, 0.999])
+@pytest.mark.parametrize("probability", [0.0, 1e-9, 0.01, 0.1, 0.5, 0.999])
 @pytest.mark.parametrize("players", [2, 9])
 def test_draw_margin_equals_forty_digits(probability: float, players: int) -> None:
     with mpmath.workdps(40):
@@ -181,7 +181,9 @@ def exact_duel(
 @pytest.mark.parametrize("outcome", [1, 0, -1])
 @pytest.mark.parametrize("gap", [-60.0, -8.0, -0.3, 0.0, 2.0, 30.0])
 @pytest.mark.parametrize("margin", [1e-3, 0.74, 9.0])
-def test_both_paths_of_rate_agree_with_many_digits(outcome: int, gap: float, margin: float) -> None:
+def test_update_and_both_paths_of_rate_keep_their_digits(
+    outcome: int, gap: float, margin: float
+) -> None:
     pair = ((25.0 + gap, 2.5), (25.0, 7.0))
     with mpmath.workdps(digits_for(margin)):
         expected = exact_duel(pair, outcome, 25.0 / 6.0, margin)
@@ -191,6 +193,8 @@ def test_both_paths_of_rate_agree_with_many_digits(outcome: int, gap: float, mar
         rated = trueskill.rate([[pair[0]], [pair[1]]], ranks, **game)  # type: ignore[arg-type]
         for (mine,), exact in zip(rated, expected, strict=True):
             assert mine == pytest.approx(exact, rel=1e-12)
+    updated = trueskill.update(*pair[0], *pair[1], outcome, 25.0 / 6.0, margin)
+    assert updated == pytest.approx([*expected[0], *expected[1]], rel=1e-12)
 
 
 @pytest.mark.parametrize("sigma", [1e-6, 1e6])
@@ -227,16 +231,16 @@ def test_two_players_of_any_scale() -> None:
         margin = abs(any_gap(rng, float(c)))
         players = (gap, sigma_i, 0.0, sigma_j, beta)
         t, e = gap / c, margin / c
-        density = mpmath.npdf(t) / c
+        density, noise = mpmath.npdf(t) / c, beta * mpmath.sqrt(2)
         quality = density * 2 * beta * mpmath.sqrt(mpmath.pi)
         for got, exact in (
             (trueskill.draw_density(*players), density),
             (trueskill.match_quality(*players), quality),
+            (trueskill.true_draw_density(gap, 0.0, beta), mpmath.npdf(gap / noise) / noise),
         ):
             assert 0.0 <= got < math.inf
             if exact > SMALLEST:
                 assert abs(got / exact - 1) < 1e-12
-        assert 0.0 <= trueskill.true_draw_density(gap, 0.0, beta) < math.inf
         pair = gap, total_variance(sigma_i, sigma_j, beta), margin
         found = [
             trueskill.win_probability(*players, margin),
