@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dense_belief import DenseBelief
+from dense_belief import DenseBelief, covariance_of, states_after_games
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -52,14 +52,13 @@ def enumerated(belief: DenseBelief, multiplier: float) -> Floats:
     ],
 )
 def test_kg_equals_the_enumeration(
-    belief: str, opponents: int, games: int, options: Any, multiplier: float, margin: float,
-    make_states: Any, make_covariance: Any,
+    belief: str, opponents: int, games: int, options: Any, multiplier: float, margin: float
 ) -> None:  # fmt: skip
-    batch = make_states(belief, 5, opponents, games, BETA)
+    batch = states_after_games(belief, 5, opponents, games, BETA)
     policy = KnowledgeGradient(**options, draw_margin=margin, belief=belief)
     scores, actions = policy.scores(batch, 37), policy.act(batch, 37)
     for b in range(5):
-        dense = batch.mu[b], make_covariance(batch[b]), BETA, margin, belief == "factorised"
+        dense = batch.mu[b], covariance_of(batch[b]), BETA, margin, belief == "factorised"
         expected = enumerated(DenseBelief(*dense), multiplier)
         np.testing.assert_allclose(scores[b], expected, rtol=1e-9)
         assert actions[b] == scores[b].argmax()
@@ -70,11 +69,11 @@ def test_kg_equals_the_enumeration(
     [("factorised", 0.0, 0.0), ("factorised", 0.6, 0.3), ("full", 0.0, 0.0), ("full", 0.6, 0.0)],
 )
 def test_the_rule_equals_the_beliefs_own_update(
-    belief: str, margin: float, tau: float, make_states: Any, monkeypatch: pytest.MonkeyPatch
+    belief: str, margin: float, tau: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In batches of two states, too."""
     monkeypatch.setattr("matchenv.baselines.knowledge_gradient_rule.MOST_STATES", 14)
-    state, multipliers = make_states(belief, 5, 7, 25), np.linspace(0.0, 99.0, 5)
+    state, multipliers = states_after_games(belief, 5, 7, 25), np.linspace(0.0, 99.0, 5)
     game = GameConstants(1.2, margin, tau)
     found = updated_belief_scores(state, multipliers, game)
     expected = knowledge_gradient_scores(state.mu, state.sigma, state.extra, multipliers, game)
@@ -226,11 +225,11 @@ def test_bounds_are_above_the_scores(belief: str, margin: float, tau: float, mak
 
 
 @BELIEFS
-def test_hardly_anybody_is_worked_out(belief: str, make_states: Any) -> None:
+def test_hardly_anybody_is_worked_out(belief: str) -> None:
     """The bounds are close: in play they leave a twentieth of the opponents, on average."""
     left, game = [], GameConstants(BETA)
     for games in (0, 10, 60):
-        state = make_states(belief, 20, 49, games, BETA)
+        state = states_after_games(belief, 20, 49, games, BETA)
         scores = KnowledgeGradient(belief=belief).scores(state, 500)
         for b in range(20):
             read = read_opponents(state.mu[b], state.sigma[b], state.extra[b], game)

@@ -8,6 +8,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from dense_belief import covariance_of, states_after_games
 
 from matchenv import KnowledgeState, MatchmakingEnv, MatchmakingVectorEnv, NormalPrior, Settings
 from matchenv.baselines import (
@@ -49,13 +50,11 @@ EVERY_POLICY = new_policies(belief="factorised", horizon=50)
 
 
 @BOTH
-def test_point_estimate_draw_chance_and_the_optimistic_index_by_their_formulas(
-    belief: str, make_states: Any, make_covariance: Any
-) -> None:
+def test_point_estimate_draw_chance_and_the_optimistic_index_by_their_formulas(belief: str) -> None:
     """The last with its inflation at the start, half-way, at the end, and before the horizon."""
-    batch = make_states(belief, 60, 8, 30)
+    batch = states_after_games(belief, 60, 8, 30)
     gaps = batch.mu[:, :1] - batch.mu[:, 1:]
-    covariance = np.stack([make_covariance(batch[b]) for b in range(60)])
+    covariance = np.stack([covariance_of(batch[b]) for b in range(60)])
     own = np.diagonal(covariance, axis1=1, axis2=2)
     doubt = own[:, :1] + own[:, 1:] - 2.0 * covariance[:, 0, 1:]
     variance = doubt + 2.0 * BETA**2
@@ -84,7 +83,7 @@ def test_ties_go_to_the_lowest_index(policy: Policy) -> None:
     assert policy.act(KnowledgeState(mu, np.ones(5)), 5) == 1
 
 
-def test_random_takes_everyone_alike_under_masks_too(make_states: Any) -> None:
+def test_random_takes_everyone_alike_under_masks_too() -> None:
     state = KnowledgeState(np.zeros((6000, 5)), np.ones((6000, 5)))
     masks = np.zeros((6000, 4), dtype=bool)
     masks[:, [0, 2, 3]] = True
@@ -95,16 +94,14 @@ def test_random_takes_everyone_alike_under_masks_too(make_states: Any) -> None:
 
 
 @pytest.mark.parametrize(("belief", "spread"), [("factorised", 0.7), ("full", 1.0)])
-def test_thompson_draws_all_skills_jointly(
-    belief: str, spread: float, make_states: Any, make_covariance: Any
-) -> None:
+def test_thompson_draws_all_skills_jointly(belief: str, spread: float) -> None:
     """Frequencies against draws from the dense covariance."""
-    state, count = make_states(belief, 1, 4, 30)[0], 40_000
+    state, count = states_after_games(belief, 1, 4, 30)[0], 40_000
     many = KnowledgeState(
         *(np.broadcast_to(x, (count, x.size)) for x in (state.mu, state.sigma, state.extra)), belief
     )
     chosen = ThompsonSampling(spread=spread, belief=belief).act(many, 5, np.random.default_rng(5))
-    covariance = make_covariance(state) if belief == "full" else np.diag(state.sigma**2)
+    covariance = covariance_of(state) if belief == "full" else np.diag(state.sigma**2)
     draws = np.random.default_rng(6).multivariate_normal(
         state.mu, spread**2 * covariance, size=count
     )
@@ -119,7 +116,7 @@ def test_thompson_draws_all_skills_jointly(
 
 
 @BOTH
-def test_the_oracle_knows_the_nearest(belief: str, make_states: Any) -> None:
+def test_the_oracle_knows_the_nearest(belief: str) -> None:
     env = MatchmakingEnv(num_opponents=5, horizon=30, belief=belief)
     oracle = Oracle(lambda: env.true_skill, belief=belief)
     observation, _ = env.reset(seed=0)
@@ -127,7 +124,7 @@ def test_the_oracle_knows_the_nearest(belief: str, make_states: Any) -> None:
     assert oracle.predict(observation)[0] == np.abs(skill[0] - skill[1:]).argmin()
     truths = np.random.default_rng(0).normal(size=(40, 8))
     kept, gaps = truths.copy(), np.abs(truths[:, :1] - truths[:, 1:])
-    state = make_states(belief, 40, 7, 3)
+    state = states_after_games(belief, 40, 7, 3)
     chosen = Oracle(truths, belief=belief).act(state, 1)
     np.testing.assert_array_equal(chosen, gaps.argmin(axis=1))
     masks = some_masks(40, 7, np.random.default_rng(1))
@@ -137,8 +134,8 @@ def test_the_oracle_knows_the_nearest(belief: str, make_states: Any) -> None:
 
 
 @pytest.mark.parametrize("policy", EVERY_POLICY, ids=lambda policy: policy.name)
-def test_predict_takes_one_or_many_and_returns_the_form(policy: Policy, make_states: Any) -> None:
-    batch = make_states("factorised", 4, 6, 5)
+def test_predict_takes_one_or_many_and_returns_the_form(policy: Policy) -> None:
+    batch = states_after_games("factorised", 4, 6, 5)
     observations = batch.to_observation(0.5)
     actions, memory = policy.predict(observations)
     assert actions.shape == (4,)
@@ -157,8 +154,8 @@ def test_predict_takes_one_or_many_and_returns_the_form(policy: Policy, make_sta
     assert " object at " not in repr(policy)
 
 
-def test_predict_uses_the_horizon_for_the_games_left(make_states: Any) -> None:
-    observations = make_states("factorised", 30, 6, 5).to_observation(0.25)
+def test_predict_uses_the_horizon_for_the_games_left() -> None:
+    observations = states_after_games("factorised", 30, 6, 5).to_observation(0.25)
     seen, left = KnowledgeState.from_observation(observations), np.arange(1, 31) * 2
     finite = KnowledgeGradient(finite_horizon=True).for_settings(Settings(horizon=64))
     gittins = Gittins(horizon=64, belief="factorised")
@@ -195,11 +192,9 @@ def smaller(state: KnowledgeState, row: int, mask: Any) -> KnowledgeState:
 
 @BOTH
 @pytest.mark.parametrize("opponents", [1, 9])
-def test_the_choice_is_that_without_the_others(
-    belief: str, opponents: int, make_states: Any
-) -> None:
+def test_the_choice_is_that_without_the_others(belief: str, opponents: int) -> None:
     rng = np.random.default_rng(5)
-    state = make_states(belief, 15, opponents, 12)
+    state = states_after_games(belief, 15, opponents, 12)
     masks = some_masks(15, opponents, rng)
     thompson = ThompsonSampling(spread=0.0, belief=belief)
     for policy in (*new_policies(belief=belief, horizon=50)[:6], thompson):

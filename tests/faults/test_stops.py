@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -11,7 +10,6 @@ import time
 from pathlib import Path
 
 import pytest
-from fault_injection import content_of
 
 pytestmark = pytest.mark.skipif(
     not Path("/proc/self/status").exists(), reason="looks at Linux processes"
@@ -41,13 +39,6 @@ def working(folder: Path, count: int) -> subprocess.Popen[str]:
     while blocks(folder) < count and process.poll() is None and time.monotonic() < end:
         time.sleep(0.01)
     return process
-
-
-def workers_of(process: subprocess.Popen[str]) -> list[int]:
-    """The processes that play."""
-    files = Path(f"/proc/{process.pid}/task").glob("*/children")
-    children = [int(child) for file in files for child in file.read_text().split()]
-    return [each for each in children if "spawn_main" in Path(f"/proc/{each}/cmdline").read_text()]
 
 
 def ended(process: subprocess.Popen[str], folder: Path) -> tuple[int, list[str]]:
@@ -90,16 +81,3 @@ def test_a_signal_stops_a_study_of_100_blocks(
     after = blocks(tmp_path)
     assert (status, len(lines)) == (128 + number, 1), lines
     assert 2 <= before <= after <= before + WORKERS < 100
-
-
-@pytest.mark.faults
-def test_a_worker_that_the_system_kills(tmp_path: Path) -> None:
-    """As when the memory is full: one line, status 1, and what was finished stays."""
-    process = working(tmp_path, 3)
-    before = set(content_of(tmp_path / "out" / "blocks"))
-    os.kill(random.choice(workers_of(process)), signal.SIGKILL)
-    status, lines = ended(process, tmp_path)
-    kept = before <= set(content_of(tmp_path / "out" / "blocks"))
-    assert (status, len(lines), kept) == (1, 1, True), lines
-    assert lines[0].startswith("error: a worker process was killed, or ended, at equal_top_policy")
-    assert "what is finished is kept: the same command goes on from here" in lines[0]

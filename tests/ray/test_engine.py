@@ -66,29 +66,6 @@ def test_a_node_that_is_killed_in_the_middle(
     assert capsys.readouterr().err == ""
 
 
-def test_what_was_begun_here_goes_on_there(
-    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    here, there = tmp_path / "here", tmp_path / "there"
-    words = [*COMPARE, "--quiet"]
-    assert run_command([*words, "--workers", "1", "--out", str(here)]) == 0
-    write, written = jobs.write_bytes, []
-
-    def until_full(path: Path, content: bytes) -> None:
-        if len(written) == 3:
-            raise OSError("no room")
-        written.append(path)
-        write(path, content)
-
-    monkeypatch.setattr(jobs, "write_bytes", until_full)
-    engine = ["--engine", f"ray:{cluster.address}"]
-    assert run_command([*words, *engine, "--out", str(there)]) == 1
-    assert len(list((there / "blocks").iterdir())) == 2  # the first file is settings.json
-    monkeypatch.setattr(jobs, "write_bytes", write)
-    assert run_command([*words, "--workers", "1", "--out", str(there)]) == 0
-    assert files_of(here) == files_of(there)
-
-
 def test_a_machine_with_other_code_is_refused(
     cluster: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,19 +92,6 @@ def test_beliefs_are_bells_and_the_narrower_the_higher() -> None:
     assert 1.0 > thin.y.max() > strong[3].y.max() > strong[1].y.max()
 
 
-@pytest.mark.parametrize("theme", THEMES)
-def test_beliefs_of_those_who_play_have_their_colours(theme: str) -> None:
-    picture, middle = drawn(beliefs(), theme), BOX.centery + 40
-    background = np.array(THEMES[theme]["background"], dtype=float)
-    for x, name in ((250, "player"), (550, "opponent")):
-        assert near(picture[BOX.y : middle, x], theme, name).any(), "no outline of its colour"
-        # The area between outline and axis is the colour, paler.
-        towards = np.array(THEMES[theme][name]) - background
-        assert 0.15 < (picture[middle, x] - background) @ towards / (towards @ towards) < 0.6
-    assert (picture[middle, 125] == background).all()
-    assert 2 < np.abs(picture[middle, 400] - background).max() < 60
-
-
 def test_true_skills_are_marked_where_they_are() -> None:
     chart = beliefs(true_skill=[-4.0, 5.0, 1.0])
     marked = [(value, colour) for values, colour, _ in chart.marks for value in values]
@@ -131,16 +118,19 @@ def test_who_is_offline_is_pale_and_of_many_some_are_drawn() -> None:
     assert 100 <= len(many.curves) <= 200
 
 
-def test_a_chart_is_drawn_where_its_numbers_say(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("theme", THEMES)
+def test_a_chart_is_drawn_where_its_numbers_say(
+    theme: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     texts: list[Any] = []
     monkeypatch.setattr(Canvas, "text", lambda self, *given: texts.append(given) or 0)
     rising = over_time(np.linspace(0.0, 10.0, 5000), "player")
     chart = Chart((0.0, 5000.0), (0.0, 10.0), [rising], unit="game")
-    picture = drawn(chart)
+    picture = drawn(chart, theme)
     upright = {text: y for x, y, text, *_ in texts if x < BOX.x + 20 and y < BOX.bottom - 20}
     assert list(upright) == ["0", "2", "4", "6", "8", "10"]
     assert "5,000 games" in [text for _, _, text, *_ in texts]
-    found = np.argwhere(near(picture, "light", "player"))
+    found = np.argwhere(near(picture, theme, "player"))
     slope = np.polyfit(found[:, 1], found[:, 0], 1)[0]
     assert slope == pytest.approx(-(found[:, 0].max() - found[:, 0].min()) / 585, rel=0.05)
     texts.clear()
@@ -148,9 +138,15 @@ def test_a_chart_is_drawn_where_its_numbers_say(monkeypatch: pytest.MonkeyPatch)
     assert {"0", "1", "2"} <= {text for _, _, text, *_ in texts}
     assert not any("." in text for x, _, text, *_ in texts if x > BOX.x + 60)
     wide = np.array([-60.0, 60.0])
-    across = drawn(Chart(LIMITS, (0.0, 1.0), [Curve(wide, np.full(2, 0.5), "player")]))
-    columns = np.flatnonzero(near(across, "light", "player").any(axis=0))
+    corners = np.array([-6.0, 6.0, 6.0, -6.0]), np.array([0.5, 0.5, 0.0, 0.0])
+    level = [Curve(*corners, "opponent", "area", 0.3), Curve(wide, np.full(2, 0.5), "player")]
+    across = drawn(Chart(LIMITS, (0.0, 1.0), level), theme)
+    columns = np.flatnonzero(near(across, theme, "player").any(axis=0))
     assert (columns.min(), columns.max()) == (BOX.x, BOX.right - 1)
+    # The area below the line is its colour, paler.
+    background, ink = (np.array(THEMES[theme][name]) for name in ("background", "opponent"))
+    shade = across[BOX.centery + 40, BOX.centerx] - (0.7 * background + 0.3 * ink)
+    assert np.abs(shade).max() < 3
 
 
 @pytest.mark.parametrize(

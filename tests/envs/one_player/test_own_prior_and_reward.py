@@ -1,4 +1,4 @@
-"""Priors and rewards of a user's own, and those that the names stand for."""
+"""Priors and rewards of a user's own, those that the names stand for, and what is shown of them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+import matchenv
 from matchenv import (
     EqualPrior,
     MatchmakingEnv,
@@ -94,6 +95,32 @@ def test_replaced_settings_are_checked_too() -> None:
     with pytest.raises(ValueError, match="rank must be None"):
         replace(Settings(rank=40), num_opponents=5)
     assert replace(Settings(rank="bottom"), num_opponents=5).place == 5
+
+
+@pytest.mark.parametrize(
+    ("made", "text"),
+    [
+        (
+            lambda: MatchmakingEnv(prior="equal", tau=0.1),
+            "MatchmakingEnv(num_opponents=49, horizon=500, prior='equal', tau=0.1)",
+        ),
+        (
+            lambda: MatchmakingVectorEnv(8, horizon=20, prior=NormalPrior(25, 8.0)),
+            "MatchmakingVectorEnv(num_envs=8, num_opponents=49, horizon=20, "
+            "prior=NormalPrior(mean=25.0, deviation=8.0))",
+        ),
+        (lambda: EqualPrior("matching"), "EqualPrior(variance='matching')"),
+    ],
+)
+def test_an_object_prints_as_what_makes_it(made: Any, text: str) -> None:
+    assert repr(made()) == text
+
+
+def test_what_is_public_can_be_seen() -> None:
+    assert matchenv.ratings.elo.__name__ == "matchenv.ratings.elo"
+    shown = dir(matchenv)
+    assert {"MatchmakingEnv", "Prior", "Reward", "belief", "ratings", "baselines"} <= set(shown)
+    assert not {"gymnasium", "import_module", "annotations"} & set(shown)
 
 
 class Wide(Prior):

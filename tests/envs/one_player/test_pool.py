@@ -90,31 +90,21 @@ def test_one_opponent_is_always_there() -> None:
     assert masks.all()
 
 
-def test_newcomers_come_at_the_rate_of_turnover_with_skills_of_the_prior() -> None:
-    masks, skills = played(40, 60, num_opponents=30, turnover=0.1)
-    assert masks.all()
-    new = skills[1:, :, 1:] != skills[:-1, :, 1:]
-    assert_share(new, 0.1)
-    assert (skills[:, :, 0] == skills[0, :, 0]).all()
-    # Means of variance 4, variances of 2.5 on average.
-    drawn = skills[1:, :, 1:][new]
-    assert abs(drawn.mean()) < 4.5 * np.sqrt(6.5 / drawn.size)
-    fourth = 3.0 * (6.5**2 + 1.0 / 12.0)
-    assert abs((drawn**2).mean() - 6.5) < 4.5 * np.sqrt((fourth - 6.5**2) / drawn.size)
-    assert np.unique(drawn).size == drawn.size
-
-
 @pytest.mark.parametrize("belief", sorted(BELIEFS))
 @pytest.mark.parametrize("prior", ["informative", "equal"])
-def test_newcomers_have_a_fresh_prior_that_fits_their_skill(belief: str, prior: str) -> None:
+def test_newcomers_come_at_their_rate_with_a_prior_that_fits_their_skill(
+    belief: str, prior: str
+) -> None:
     options: Any = {"num_opponents": 12, "turnover": 0.2, "belief": belief, "prior": prior}
     batch = Batch(Settings.checked(horizon=60, **options), range(40))
-    errors = []
+    replaced, means, errors = [], [], []
     for game in range(60):
         skills = true_skill(batch)
         batch.step(np.full(40, game % 12))
         state = knowledge_state(batch)
         new = true_skill(batch)[:, 1:] != skills[:, 1:]
+        replaced.append(new)
+        np.testing.assert_array_equal(true_skill(batch)[:, 0], skills[:, 0])
         mu, sigma = state.mu[:, 1:][new], state.sigma[:, 1:][new]
         assert ((sigma**2 >= 2.0) & (sigma**2 <= 3.0)).all()
         assert prior == "informative" or (mu == 0.0).all()
@@ -124,12 +114,18 @@ def test_newcomers_have_a_fresh_prior_that_fits_their_skill(belief: str, prior: 
             (state.sigma[:, :1] ** 2 + state.sigma[:, 1:] ** 2)[new],
             rtol=1e-12,
         )
+        means.append(mu)
         errors.append((true_skill(batch)[:, 1:][new] - mu) / sigma)
         np.testing.assert_array_equal(
             batch.state.shown,
             np.concatenate((state.to_observation((59 - game) / 60), np.ones((40, 12))), axis=1),
         )
-    z = np.concatenate(errors)
+    assert_share(np.array(replaced), 0.2)
+    mu, z = np.concatenate(means), np.concatenate(errors)
+    assert np.unique(z).size == z.size
+    if prior == "informative":
+        assert abs(mu.mean()) < 4.5 * 2.0 / np.sqrt(mu.size)
+        assert abs((mu**2).mean() - 4.0) < 4.5 * 4.0 * np.sqrt(2.0 / mu.size)
     spread = 1.0 if prior == "informative" else 6.5 / 2.5
     assert abs((z**2).mean() / spread - 1.0) < (0.06 if prior == "informative" else 0.1)
 
