@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,15 +13,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from matchenv import MatchmakingEnv, NormalPrior, Prior
+from matchenv import MatchmakingEnv, NormalPrior
 from matchenv.baselines import DrawChance, KnowledgeGradient, Oracle
-from matchenv.belief import TRUE_SKILL
 from matchenv.benchmarks.compare import Comparison, run_comparison
 from matchenv.benchmarks.limits.bound import run_bound
 from matchenv.benchmarks.study.settings import StudySettings
 from matchenv.cli import run_command
-from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.rollout import Batch
 from matchenv.evaluation.seeds import episode_seeds
 from matchenv.runtime import jobs
 from matchenv.runtime.jobs import RunOptions
@@ -58,22 +54,24 @@ class Rota:
 
 
 @pytest.mark.parametrize(
-    ("policy", "game"),
-    [("kg", {}), ("kg", DRIFT), ("drawchance", {}), ("oracle", DRIFT), (Rota("factorised"), {}),
-     (Rota("full"), {})],
+    ("policy", "rank", "prior", "game"),
+    [("kg", "middle", "equal", {}), ("kg", "middle", "equal", DRIFT),
+     ("drawchance", "top", "equal", {"noise": "game"}), ("oracle", "middle", "equal", DRIFT),
+     ("oracle", None, NormalPrior(25, 8.3), {}), (Rota("factorised"), "middle", "equal", {}),
+     (Rota("full"), "middle", "equal", {})],
 )  # fmt: skip
-def test_episodes_are_those_played_by_hand_in_the_scalar_environment(policy, game):
-    cells = {"rank": ["middle"], "prior": ["equal"]}
+def test_episodes_are_those_played_by_hand_in_the_scalar_environment(policy, rank, prior, game):
+    cells = {"rank": [rank], "prior": [prior]}
     comparison = compared([policy], cells=cells, episodes=2, env_kwargs={**SMALL, **game})
     name, belief = str(getattr(policy, "name", policy)), getattr(policy, "belief", "factorised")
     for e, seed in enumerate(episode_seeds(3, 0, 2)):
-        env = gym.make("Matchmaking-v0", rank="middle", prior="equal", noise="opponent",
-                       belief=belief, **SMALL, **game)  # fmt: skip
+        options = {"noise": "opponent", "rank": rank, "prior": prior, "belief": belief}
+        env = gym.make("Matchmaking-v0", **{**options, **SMALL, **game})
         base = env.unwrapped
         assert isinstance(base, MatchmakingEnv)
         env.reset(seed=seed)
         player: Any = {
-            "kg": KnowledgeGradient(**game),
+            "kg": KnowledgeGradient(**{each: game[each] for each in DRIFT if each in game}),
             "drawchance": DrawChance(),
             "oracle": Oracle(lambda base=base: base.true_skill),
         }.get(name)
@@ -92,14 +90,6 @@ def test_episodes_are_those_played_by_hand_in_the_scalar_environment(policy, gam
         for measure, value in expected.items():
             found = comparison.values(measure, 0, name)[e]
             assert found == pytest.approx(value, rel=1e-12, abs=1e-12), measure
-
-
-def test_noise_is_by_opponent_unless_by_game_is_asked_for() -> None:
-    given, by_game = (
-        compared(["kg"], env_kwargs={**SMALL, **more}).values("win_ratio", 0, "kg")
-        for more in ({}, {"noise": "game"})
-    )
-    assert not np.array_equal(given, by_game)
 
 
 def test_episodes_depend_neither_on_how_many_there_are_nor_on_who_else_plays() -> None:
@@ -163,16 +153,6 @@ def test_the_table_has_a_line_for_each_policy_in_each_cell() -> None:
 TEXT = "matchenv.envs.one_player.priors:NormalPrior:mean=25.0,deviation=8.3"
 
 
-@dataclass(frozen=True)
-class Known(Prior):
-    """Skills are known but for a little, and differ by a gap."""
-
-    gap: float = 3.0
-
-    def draw(self, normals: Any, uniforms: Any) -> tuple[Any, Any]:
-        return self.gap * normals, np.full_like(normals, 0.1)
-
-
 def test_a_prior_as_an_object_and_in_a_command_gives_the_same_bytes(tmp_path: Path) -> None:
     cells = {"rank": [None], "prior": [NormalPrior(25, 8.3)]}
     compared(["kg"], cells=cells, out=tmp_path / "object")
@@ -186,18 +166,6 @@ def test_a_prior_as_an_object_and_in_a_command_gives_the_same_bytes(tmp_path: Pa
     assert of_object == of_command
     assert TEXT in json.loads(of_object["settings.json"])["priors"]
     assert json.loads(of_object["comparison.json"])["standings"][0]["cell"]["prior"] == TEXT
-
-
-def test_the_games_are_those_of_the_prior() -> None:
-    prior = Known(gap=50.0)
-    found = compared(["kg"], cells={"rank": [None], "prior": [prior]}).rows
-    settings = Settings(prior=prior, **SMALL)  # type: ignore[arg-type]
-    skills = Batch(settings, episode_seeds(3, 0, 12)).state.players[:, :, TRUE_SKILL]
-    gaps = skills[:, :1] - skills[:, 1:]
-    # The oracle plays the nearest in every game.
-    nearest = np.take_along_axis(gaps, np.abs(gaps).argmin(axis=1)[:, None], axis=1).ravel()
-    played = found.values("skill_difference", 0, "oracle").ravel()
-    np.testing.assert_allclose(played, nearest, rtol=1e-9)
 
 
 @pytest.mark.parametrize("make", [run_bound, StudySettings])

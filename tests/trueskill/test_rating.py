@@ -23,71 +23,7 @@ from matchenv.trueskill.teams import dense_rank
 
 BETA, TAU = 25.0 / 6.0, 25.0 / 300.0
 PRIOR = (25.0, 25.0 / 3.0)
-# Of the grid of ``grid_posterior``.
-STEP = 0.02
 beliefs = st.tuples(st.floats(-50.0, 50.0), st.floats(0.05, 20.0))
-
-
-def grid_posterior(
-    skills: list[tuple[float, float]], drawn: list[bool], margin: float
-) -> list[tuple[float, float]]:
-    """Posterior mean and deviation of each skill, one player a side, best first.
-
-    The joint density of three performances on a grid, summed out one side at a time; the
-    skill given the performance is normal.
-    """
-    x = np.arange(-60.0, 110.0, STEP)
-    cut = round(margin / STEP)
-    density = [np.exp(-0.5 * (x - mu) ** 2 / (s * s + BETA**2)) for mu, s in skills]
-
-    def sum_over(values: np.ndarray, draw: bool, worse: bool) -> np.ndarray:
-        """At each x the sum over the neighbour's allowed places, its ends counted half."""
-        total = np.concatenate(([0.0], np.cumsum(values)))
-        low, high = np.clip(np.arange(x.size) - cut, 0, None), np.arange(x.size) + cut
-        high = np.clip(high, None, x.size - 1)
-        if draw:
-            return total[high + 1] - total[low] - 0.5 * (values[low] + values[high])
-        if worse:  # the neighbour is below x - margin
-            return total[low] + 0.5 * values[low]
-        return total[-1] - total[high] - 0.5 * values[high]
-
-    from_worse = [np.ones(x.size)] * 3
-    from_better = [np.ones(x.size)] * 3
-    for i in (1, 0):
-        from_worse[i] = sum_over(density[i + 1] * from_worse[i + 1], drawn[i], True)
-    for i in (1, 2):
-        from_better[i] = sum_over(density[i - 1] * from_better[i - 1], drawn[i - 1], False)
-    out = []
-    for i, (mu, s) in enumerate(skills):
-        marginal = density[i] * from_worse[i] * from_better[i]
-        marginal /= marginal.sum()
-        mean = (marginal * x).sum()
-        variance = (marginal * (x - mean) ** 2).sum()
-        gain = s * s / (s * s + BETA**2)
-        out.append((mu + gain * (mean - mu), np.sqrt(gain * gain * variance + gain * BETA**2)))
-    return out
-
-
-SKILLS = [
-    [(25.0, 25.0 / 3.0)] * 3,
-    [(30.0, 3.0), (25.0, 8.0), (18.0, 5.0)],
-    [(18.0, 5.0), (25.0, 8.0), (30.0, 3.0)],
-    [(25.0, 1.0), (25.0, 8.0), (25.0, 1.0)],
-]
-
-
-@pytest.mark.parametrize("drawn", [[False, False], [True, False], [False, True], [True, True]])
-@pytest.mark.parametrize("skills", SKILLS)
-def test_three_sides_are_near_the_exact_posterior(
-    skills: list[tuple[float, float]], drawn: list[bool]
-) -> None:
-    margin = 0.74
-    exact = grid_posterior(skills, drawn, margin)
-    ranks = [0, int(not drawn[0]), int(not drawn[0]) + int(not drawn[1])]
-    rated = rate([[skill] for skill in skills], ranks, beta=BETA, draw_margin=margin)
-    for (mine,), (mean, deviation) in zip(rated, exact, strict=True):
-        assert abs(mine.mu - mean) < 0.0025 * deviation
-        assert mine.sigma == pytest.approx(deviation, rel=0.008)
 
 
 @given(st.lists(beliefs, min_size=2, max_size=6, unique=True), st.randoms(use_true_random=False))

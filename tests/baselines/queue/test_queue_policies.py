@@ -1,9 +1,9 @@
-"""Each policy of the queue against its rule written out, and matchings against all there are."""
+"""Each policy of the queue against its rule written out, and matchings against the best."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -61,17 +61,13 @@ def queue_of(rng: np.random.Generator, count: int, **changes: Any) -> WaitingPla
     return WaitingPlayers(candidates=candidates, **fields)
 
 
-def best_set_of_pairs(weights: Any, players: tuple[int, ...]) -> tuple[float, tuple[Any, ...]]:
-    """The greatest sum of positive weights of pairs, and the pairs, by trying all."""
-    if len(players) < 2:
-        return 0.0, ()
-    first, rest = players[0], players[1:]
-    best = best_set_of_pairs(weights, rest)
-    for place, partner in enumerate(rest):
-        value, pairs = best_set_of_pairs(weights, rest[:place] + rest[place + 1 :])
-        if weights(first, partner) > 0.0 and value + weights(first, partner) > best[0]:
-            best = (value + weights(first, partner), ((first, partner), *pairs))
-    return best
+def best_pairs(weights: Floats) -> list[tuple[int, int]]:
+    """The pairs of the greatest sum of positive weights, by the blossom method of networkx."""
+    networkx = pytest.importorskip("networkx")
+    graph = networkx.Graph()
+    for i, j in np.argwhere(np.triu(weights, 1) > 0.0).tolist():
+        graph.add_edge(i, j, weight=float(weights[i, j]))
+    return [*networkx.max_weight_matching(graph)]
 
 
 def ask(policy: QueuePolicy, queue: WaitingPlayers) -> int:
@@ -138,15 +134,13 @@ def test_kg_weighs_what_a_game_teaches(seed: int, both: bool) -> None:
 def test_the_plan_is_the_best_of_all_and_is_kept_for_a_tick(count: int, multiplier: float) -> None:
     queue = queue_of(np.random.default_rng(count), count)
 
-    @cache
-    def weight(i: int, j: int) -> float:
+    weights = np.zeros((count, count))
+    for i, j in combinations(range(count), 2):
         waited = 0.5 * (queue.waited[i] + queue.waited[j])
         learnt = 0.5 * (gain(queue, i, j) + gain(queue, j, i)) if multiplier else 0.0
-        return quality(queue, i, j) + multiplier * learnt - (0.4 - 0.02 * float(waited))
-
-    value, pairs = best_set_of_pairs(weight, tuple(range(count)))
-    assert value > 0.0
-    partners = {a: b for i, j in pairs for a, b in ((i, j), (j, i))}
+        weights[i, j] = quality(queue, i, j) + multiplier * learnt - (0.4 - 0.02 * float(waited))
+    partners = {a: b for i, j in best_pairs(weights) for a, b in ((i, j), (j, i))}
+    assert partners
     policy = KnowledgeMatching(multiplier, reservation=0.4, fall=0.02)
     for focal in range(count):
         asked = queue_of(np.random.default_rng(count), count, focal=focal)
@@ -263,23 +257,18 @@ def test_band_matching_is_the_best_of_all_pairs_in_the_band(count: int) -> None:
         found = value_of(band_matching(band_of(weights, width)), weights)
         near = np.abs(np.subtract.outer(np.arange(count), np.arange(count))) <= width
         inside = np.where(near, weights, -1.0)
-        best, _ = best_set_of_pairs(lambda i, j, inside=inside: inside[i, j], tuple(range(count)))
+        best = sum(inside[pair] for pair in best_pairs(inside))
         assert found == pytest.approx(best, rel=1e-12, abs=1e-12)
 
 
 @pytest.mark.parametrize("reservation", [0.2, 0.85])
 def test_the_band_is_near_the_best_of_all_pairs_in_large_queues(reservation: float) -> None:
-    """The reference is the blossom method of networkx, over all pairs."""
-    networkx = pytest.importorskip("networkx")
     queue = queue_of(np.random.default_rng(7), 60)
     order = np.argsort(queue.mu)
     mu, sigma, bonus = queue.mu[order], queue.sigma[order], 0.005 * queue.waited[order]
     quality = match_quality(mu[:, None], sigma[:, None], mu, sigma, queue.settings.beta)
     weights = quality + bonus[:, None] + bonus - reservation
-    graph = networkx.Graph()
-    for i, j in zip(*np.nonzero(np.triu(weights, 1) > 0.0), strict=True):
-        graph.add_edge(int(i), int(j), weight=float(weights[i, j]))
-    exact = sum(weights[i, j] for i, j in networkx.max_weight_matching(graph))
+    exact = sum(weights[pair] for pair in best_pairs(weights))
     band = value_of(band_matching(band_of(weights, 9)), weights)
     assert 0.99 * exact <= band <= (1.0 + 1e-9) * exact
 
