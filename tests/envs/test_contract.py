@@ -247,6 +247,19 @@ def test_bad_actions_change_nothing(env_id: str, options: dict[str, Any]) -> Non
     other.reset(seed=1)
     action = np.flatnonzero(before)[0]
     np.testing.assert_array_equal(env.step(action)[0], other.step(action)[0])
+    native, twin = (gym.make_vec(env_id, num_envs=3, **options) for _ in range(2))
+    for each in (native, twin):
+        each.reset(seed=1)
+    most = before.size - 1
+    for bad_actions, said in (
+        ([0, 1], r"shape \(3,\)"), ([0, -1, 1], "got -1 at index 1"),
+        ([0, most + 1, 0], rf"must be in \[0, {most}\], got {most + 1} at index 1"),
+        *((bad, "must be integers") for bad in ([0.0, 1.0, 0.0], None, [True, False, True])),
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match=said):
+            native.step(bad_actions)
+    for mine, theirs in zip(native.step([action] * 3), twin.step([action] * 3), strict=True):
+        np.testing.assert_equal(mine, theirs)
 
 
 @pytest.mark.parametrize("seed", [5, [0, 6, 7], [5, None, 7], None])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -140,33 +139,11 @@ def test_drift_moves_the_two_who_play() -> None:
     assert abs(np.corrcoef(moved.T)[0, 1]) < 4 / math.sqrt(4000)
 
 
-@pytest.mark.parametrize("opponents", [1, 1_000_000])
-def test_sizes_from_one_to_a_million(opponents: int) -> None:
-    env = MatchmakingEnv(num_opponents=opponents, horizon=2, rank="middle")
+def test_a_million_opponents() -> None:
+    env = MatchmakingEnv(num_opponents=10**6, horizon=2, rank="middle")
     observation, _ = env.reset(seed=0)
-    assert observation.shape == (2 * opponents + 3,)
-    observation, _, terminated, _, _ = env.step(opponents - 1)
+    assert observation.shape == (2 * 10**6 + 3,)
+    observation, _, terminated, _, _ = env.step(10**6 - 1)
     assert np.isfinite(observation).all()
     assert not terminated
     assert env.step(0)[2]
-
-
-@pytest.mark.parametrize(
-    ("actions", "message"),
-    [
-        ([0, 1], r"shape \(3,\)"),
-        ([0.0, 1.0, 0.0], "must be integers"),
-        ([0, 2, 1], r"must be in \[0, 1\], got 2 at index 1"),
-        ([0, -1, 1], r"got -1 at index 1"),
-        (None, "must be integers"),
-        ([True, False, True], "must be integers"),
-    ],
-)
-def test_bad_actions_of_many_change_nothing(actions: Any, message: str) -> None:
-    env = MatchmakingVectorEnv(3, num_opponents=2, horizon=3)
-    env.reset(seed=0)
-    before = env.knowledge_state.mu
-    with pytest.raises(ValueError, match=message):
-        env.step(actions)
-    np.testing.assert_array_equal(env.knowledge_state.mu, before)
-    np.testing.assert_array_equal(env.games_left, [3, 3, 3])
