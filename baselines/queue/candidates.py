@@ -17,6 +17,7 @@ from matchenv.belief import DEFAULT_BELIEF, GameConstants
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.queue.view import QueueView, WaitingPlayers
 from matchenv.runtime.checks import (
+    as_flag,
     as_integer,
     as_non_negative_number,
     as_number,
@@ -309,7 +310,7 @@ class QueueKnowledgeGradient(ReservedDrawChance):
     ) -> None:
         super().__init__(reservation, fall)
         self.multiplier = as_non_negative_number("multiplier", multiplier)
-        self.both = bool(both)
+        self.both = as_flag("both", both)
         half = 0.5 * self.multiplier
         self._multipliers = (half, half) if self.both else (self.multiplier, 0.0)
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from tqdm import tqdm
 
+from matchenv.runtime.checks import as_flag
 from matchenv.runtime.files import (
     LOCK,
     Arrays,
@@ -73,7 +74,7 @@ class RunOptions:
         report: told what was found, even where the files cannot be written.
 
     Raises:
-        ValueError: for a bad number of workers or engine.
+        ValueError: for a bad number of workers, engine or flag.
     """
 
     out: str | Path | None = None
@@ -85,6 +86,8 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         check_engine(self.engine, self.workers)
+        for name in ("replace_out", "quiet"):
+            as_flag(name, getattr(self, name))
 
     @contextmanager
     def store(self, settings: Mapping[str, Any]) -> Iterator[Store]:

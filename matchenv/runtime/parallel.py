@@ -54,7 +54,7 @@ def check_engine(engine: str, workers: int | None) -> None:
     """
     if workers is not None:
         as_integer("workers", workers, 1)
-    kind, colon, address = engine.partition(":")
+    kind, colon, address = str(engine).partition(":")
     if kind not in (LOCAL, RAY) or (colon and (kind == LOCAL or not address)):
         raise ValueError(f"engine must be local, ray or ray:ADDRESS, got {engine!r}")
     if kind == RAY and find_spec("ray") is None:

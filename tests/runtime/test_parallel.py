@@ -112,13 +112,16 @@ def test_workers_end_with_a_parent_that_was_killed(tmp_path: Path) -> None:
     parent.wait()
 
 
-def test_bad_engines_are_refused() -> None:
-    for name in ("", "dask", "local:2", "ray:", "Ray", ":auto", "rays"):
+def test_bad_options_of_a_run_are_refused() -> None:
+    for name in ("", "dask", "local:2", "ray:", "Ray", ":auto", "rays", 5):
         with pytest.raises(ValueError, match="engine must be local, ray or ray:ADDRESS, got"):
-            RunOptions(engine=name)
+            RunOptions(engine=name)  # type: ignore[arg-type]
     for workers in (0, -1, 1.5, True):
         with pytest.raises(ValueError, match="workers must be"):
             RunOptions(workers=workers)  # type: ignore[arg-type]
+    for name in ("replace_out", "quiet"):
+        with pytest.raises(ValueError, match=f"{name} must be True or False, got 'no'"):
+            RunOptions(**{name: "no"})  # type: ignore[arg-type]
 
 
 def test_without_ray_nothing_is_begun(

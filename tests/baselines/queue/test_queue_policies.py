@@ -288,6 +288,7 @@ def test_equal_weights_and_no_weights_are_well_answered() -> None:
         (lambda: ReservedDrawChance(fall=-0.1), "fall"),
         (lambda: ReservedDrawChance(reservation=float("inf")), "reservation"),
         (lambda: QueueKnowledgeGradient(multiplier=-1.0), "multiplier"),
+        (lambda: QueueKnowledgeGradient(both="no"), "both"),
         (lambda: PricedMatching(tail=-1.0), "tail"),
         (lambda: PricedMatching(newcomer=float("inf")), "newcomer"),
         (lambda: KnowledgeMatching(multiplier=float("nan")), "multiplier"),
