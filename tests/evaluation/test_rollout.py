@@ -18,7 +18,7 @@ from matchenv.envs.one_player.simulator import OnePlayer
 from matchenv.evaluation.episode_table import Block, EpisodeTable, Plan, play
 from matchenv.evaluation.protocols import cells_of
 from matchenv.evaluation.registry import candidate_of, policy_named
-from matchenv.evaluation.rollout import ALL, Sums, check_can_play, rollout
+from matchenv.evaluation.rollout import ALL, Sums, rollout
 from matchenv.evaluation.seeds import POLICIES
 from matchenv.runtime.jobs import CLOCK, RunOptions
 
@@ -58,17 +58,6 @@ def test_each_game_is_the_environments(name: str, belief: str) -> None:
     error = (env.knowledge_state.mu[:, 0] - env.true_skill[:, 0]) ** 2
     np.testing.assert_array_equal(last, error)
     assert found[CLOCK][1] == 14 * 3
-
-
-@pytest.mark.parametrize(("action", "message"), [(6, "in [0, 5]"), (-1, "in [0"), (0.5, "integ")])
-def test_actions_that_name_nobody_are_refused(action: Any, message: str) -> None:
-    class Wrong:
-        def predict(self, observation, state, starts, deterministic=True):
-            return np.full(len(observation), action), None
-
-    with pytest.raises(ValueError, match="'wrong' cannot play with num_opponents=6") as error:
-        check_can_play("wrong", lambda *_: Wrong(), SETTINGS)
-    assert message in str(error.value)
 
 
 def table_of(episodes: int, texts: tuple[str, ...], block: int = 4) -> EpisodeTable:

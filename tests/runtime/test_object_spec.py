@@ -1,9 +1,10 @@
-"""Texts that name classes of the user's own, and the objects that such texts can make."""
+"""Texts that name classes of the user's own, what such texts can make, and the files behind it."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from matchenv.belief import GamesPlayed
 from matchenv.envs.one_player.priors import DrawnPrior, InformativePrior, prior_of
 from matchenv.envs.one_player.settings import REWARDS, as_texts
 from matchenv.runtime.object_spec import is_object_spec, only_installed_code, spec_of
+from matchenv.runtime.provenance import module_files
 
 NORMAL = "matchenv:NormalPrior:mean=25,deviation=8.3"
 
@@ -127,3 +129,34 @@ def test_code_that_is_not_installed_needs_a_permission(own_module: Path) -> None
     with only_installed_code(allow_code=True):
         assert prior_of("own_leagues:Leagues").gap == 4.0
     assert prior_of("own_leagues:Leagues").gap == 4.0
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A module, others beside it, a package, and a folder that is none."""
+    for name in ("mine", "mine_rules", "package/__init__", "package/below/part", "venv/other"):
+        (tmp_path / f"{name}.py").parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / f"{name}.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("mine", "package.below.part"):
+        import_module(name)
+    yield tmp_path
+    for name in ("mine", "package", "package.below", "package.below.part"):
+        sys.modules.pop(name)
+
+
+def test_a_module_and_what_lies_in_its_folder(folder: Path) -> None:
+    names = ["mine.py", "mine_rules.py", "package/__init__.py", "package/below/part.py"]
+    for spec in ("mine:Policy:size=3", "package.below.part:Policy"):
+        assert module_files(spec) == [folder / name for name in names]
+
+
+def test_an_installed_module_stands_alone(folder: Path) -> None:
+    """Beside it lies what is installed, such as torch with thousands of files."""
+    (folder / "mine-1.0.dist-info").mkdir()
+    assert module_files("mine:Policy") == [folder / "mine.py"]
+
+
+def test_this_package_and_what_was_never_imported_have_no_files() -> None:
+    assert module_files("matchenv.runtime.provenance:Policy") == []
+    assert module_files("never_imported:Policy") == []

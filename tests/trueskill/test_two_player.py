@@ -1,16 +1,32 @@
-"""Two-player TrueSkill by its properties and forms of arguments."""
+"""Two-player TrueSkill by its properties, and against mpmath."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from numba import njit
+from numpy.typing import NDArray
 
 from matchenv import trueskill
+from matchenv.trueskill.game import (
+    log_draw_probability_of,
+    log_win_probability_of,
+    total_variance,
+)
+from matchenv.trueskill.normal import (
+    TAIL_START,
+    draw_moments,
+    exponential,
+    tail_integrals,
+    win_moments,
+)
 
 skills = st.floats(-50, 50)
 deviations = st.floats(1e-3, 1e3)
@@ -87,3 +103,272 @@ def test_bad_draw_probabilities_are_named() -> None:
             trueskill.draw_margin_from_probability(probability, 1.0)
     with pytest.raises(ValueError, match="num_players must be an integer of at least 2"):
         trueskill.draw_margin_from_probability(0.1, 1.0, 1)
+
+
+Floats = NDArray[np.float64]
+
+GAPS = [0.0, 1e-9, 0.01, 0.5, 1.0, 2.0, 3.9, 4.0, 4.1, 6.0, 12.0, 37.0, 400.0, 1000.0]
+MARGINS = [1e-12, 1e-6, 0.01, 0.3, 0.99, 1.0, 1.5, 5.0, 30.0, 1000.0, 1001.0]
+RELATIVE_ERROR = 1e-10
+SMALLEST_NORMAL = 2.3e-308
+# Below this float64 has fewer digits.
+SMALLEST = 1e-290
+
+
+@njit
+def of_row(x: Floats) -> Floats:
+    """A loop as kernels have it, which the compiler may do several numbers at a time."""
+    values = np.empty(x.size)
+    for k in range(x.size):
+        values[k] = exponential(x[k])
+    return values
+
+
+def units_off(x: Floats) -> Floats:
+    """Distance from the true value, in units in the last place."""
+    with mpmath.workprec(120):
+        exact = [mpmath.exp(mpmath.mpf(float(value))) for value in x]
+        pairs = zip(of_row(x).tolist(), exact, strict=True)
+        off = [abs(value - true) / float(np.spacing(float(true))) for value, true in pairs]
+        return np.array(off, dtype=np.float64)
+
+
+def test_exponential_is_right_to_the_last_place() -> None:
+    rng = np.random.default_rng(1)
+    for low, high in ((-1.0, 0.0), (-50.0, 0.0), (-700.0, -50.0), (-745.0, -700.0), (0.0, 709.0)):
+        assert units_off(rng.uniform(low, high, 600)).max() < 1.0
+    tiny = -(10.0 ** np.linspace(-320.0, 0.0, 321))
+    halves = (np.arange(-1074, 0) + 0.5) * math.log(2.0)  # where it rounds to another power of 2
+    sides = [np.nextafter(halves, 0.0), halves, np.nextafter(halves, -np.inf)]
+    assert units_off(np.concatenate([tiny, [-0.0, 0.0, -700.0], *sides])).max() < 1.0
+    assert of_row(np.array([-745.2, -746.0, -1e300, -np.inf])).tolist() == [0.0] * 4
+    assert of_row(np.array([-745.13, 0.0, -0.0])).tolist() == [5e-324, 1.0, 1.0]
+    assert math.isnan(of_row(np.array([np.nan]))[0])
+
+
+def test_a_row_gives_the_bits_of_its_numbers() -> None:
+    """Whether compiled for one number, for many at a time, or not compiled at all."""
+    x = -np.random.default_rng(2).exponential(100.0, 1001)
+    row = of_row(x)
+    assert [exponential(value) for value in x] == row.tolist()
+    assert [exponential.py_func(value) for value in x] == row.tolist()
+    assert [of_row(x[k : k + 1])[0] for k in range(100)] == row[:100].tolist()
+
+
+def upper_tail(x: mpmath.mpf) -> mpmath.mpf:
+    return mpmath.erfc(x / mpmath.sqrt(2)) / 2
+
+
+def digits_for(margin: float = 1.0) -> int:
+    """Digits that survive the cancellations of the textbook formulas, plus 40."""
+    return 60 + int(4 * abs(math.log10(margin or 1.0)))
+
+
+def win_reference(t: float) -> tuple[mpmath.mpf, mpmath.mpf]:
+    """v and w of a win at t."""
+    x = mpmath.mpf(t)
+    v = mpmath.npdf(x) / upper_tail(-x)
+    return v, v * (v + x)
+
+
+def draw_reference(t: float, margin: float) -> tuple[mpmath.mpf, mpmath.mpf]:
+    """v and w of a draw, from the formulas of the 2006 paper."""
+    low, high = -mpmath.mpf(margin) - t, mpmath.mpf(margin) - mpmath.mpf(t)
+    probability = (
+        upper_tail(low) - upper_tail(high) if t < 0 else upper_tail(-high) - upper_tail(-low)
+    )
+    v = (mpmath.npdf(low) - mpmath.npdf(high)) / probability
+    return v, v * v + (high * mpmath.npdf(high) - low * mpmath.npdf(low)) / probability
+
+
+def assert_close(value: float, reference: mpmath.mpf, what: object) -> None:
+    if abs(reference) < SMALLEST_NORMAL:
+        assert abs(value) <= 2 * SMALLEST_NORMAL, what
+        return
+    error = abs((mpmath.mpf(float(value)) - reference) / reference)
+    assert error < RELATIVE_ERROR, (what, float(error))
+
+
+def test_mills_ratio_keeps_its_digits() -> None:
+    x = np.random.default_rng(1).uniform(0.0, TAIL_START, 800)
+    ends = [0.0, 1e-300, np.nextafter(TAIL_START, 0.0), TAIL_START, 10.0, 1e6]
+    with mpmath.workprec(160):
+        for number in [*x.tolist(), *ends]:
+            exact = upper_tail(mpmath.mpf(number)) / mpmath.npdf(mpmath.mpf(number))
+            assert abs(tail_integrals(number)[0] / exact - 1) < 8e-16, number
+
+
+def test_moments_of_a_win_keep_their_digits() -> None:
+    """What the processor does by selection is right for either side who may have won."""
+    for number in np.random.default_rng(2).uniform(-6.0, 6.0, 600).tolist():
+        with mpmath.workprec(160):
+            v, w = win_reference(number)
+            found_v, found_w, found_rest = win_moments(number)
+            # The density has the rounding of x^2 / 2. Where the tail begins v + x is v / 17, and
+            # 1 - w is w / 19: an error of v is as many times as large in w and 1 - w.
+            assert abs(found_v / v - 1) < 5e-15, number
+            assert abs(found_w / w - 1) < 17 * 8e-16 + 5e-15, number
+            assert abs(found_rest / (1 - w) - 1) < 17 * 19 * 8e-16 + 5e-15, number
+    with mpmath.workdps(digits_for()):
+        for number in (sign * gap for gap in GAPS for sign in (1, -1)):
+            v, w = win_reference(number)
+            found_v, found_w, _ = win_moments(number)
+            assert_close(found_v, v, number)
+            assert_close(found_w, w, number)
+
+
+@pytest.mark.parametrize("margin", MARGINS)
+def test_draw_correction_equals_forty_digits(margin: float) -> None:
+    for t in GAPS:
+        with mpmath.workdps(digits_for(margin)):
+            v, w = draw_reference(t, margin)
+            for sign in (1, -1):
+                ours_v, ours_w, _, _ = draw_moments(sign * t, margin)
+                assert_close(ours_v, sign * v, (t, margin))
+                assert_close(ours_w, w, (t, margin))
+
+
+@pytest.mark.parametrize("probability", [0.0, 1e-9, 0.01, 0.1, 0.5, 0.999])
+@pytest.mark.parametrize("players", [2, 9])
+def test_draw_margin_equals_forty_digits(probability: float, players: int) -> None:
+    with mpmath.workdps(40):
+        margin = mpmath.sqrt(2) * mpmath.erfinv(mpmath.mpf(probability))
+        margin *= mpmath.sqrt(players) * mpmath.mpf("1.7")
+    ours = trueskill.draw_margin_from_probability(probability, 1.7, players)
+    assert ours == pytest.approx(float(margin), rel=1e-13)
+    back = trueskill.draw_probability_from_margin(ours, 1.7, players)
+    assert back == pytest.approx(probability, rel=1e-12)
+
+
+def exact_duel(
+    pair: tuple[tuple[float, float], ...], outcome: int, beta: float, margin: float
+) -> list[tuple[float, float]]:
+    """Posterior means and deviations, from V and W of the paper."""
+    (mu_i, sigma_i), (mu_j, sigma_j) = (tuple(map(mpmath.mpf, belief)) for belief in pair)
+    variance = sigma_i**2 + sigma_j**2 + 2 * mpmath.mpf(beta) ** 2
+    c, gap = mpmath.sqrt(variance), mu_i - mu_j
+    if outcome == 0:
+        v, w = draw_reference(gap / c, margin / c)
+    else:
+        v, w = win_reference((outcome * gap - margin) / c)
+        v *= outcome
+    return [
+        (float(mu + sign * s**2 / c * v), float(s * mpmath.sqrt(1 - s**2 / variance * w)))
+        for mu, s, sign in ((mu_i, sigma_i, 1), (mu_j, sigma_j, -1))
+    ]
+
+
+@pytest.mark.parametrize("outcome", [1, 0, -1])
+@pytest.mark.parametrize("gap", [-60.0, -8.0, -0.3, 0.0, 2.0, 30.0])
+@pytest.mark.parametrize("margin", [1e-3, 0.74, 9.0])
+def test_update_and_both_paths_of_rate_keep_their_digits(
+    outcome: int, gap: float, margin: float
+) -> None:
+    pair = ((25.0 + gap, 2.5), (25.0, 7.0))
+    with mpmath.workdps(digits_for(margin)):
+        expected = exact_duel(pair, outcome, 25.0 / 6.0, margin)
+    ranks = {1: [0, 1], 0: [0, 0], -1: [1, 0]}[outcome]
+    for weights in (None, [[1.0], [1.0]]):  # the closed form, and the factor graph
+        game = {"beta": 25.0 / 6.0, "draw_margin": margin, "weights": weights}
+        rated = trueskill.rate([[pair[0]], [pair[1]]], ranks, **game)  # type: ignore[arg-type]
+        for (mine,), exact in zip(rated, expected, strict=True):
+            assert mine == pytest.approx(exact, rel=1e-12)
+    updated = trueskill.update(*pair[0], *pair[1], outcome, 25.0 / 6.0, margin)
+    assert updated == pytest.approx([*expected[0], *expected[1]], rel=1e-12)
+
+
+@pytest.mark.parametrize("sigma", [1e-6, 1e6])
+@pytest.mark.parametrize("gap", [-1000.0, 1000.0])
+def test_update_at_the_extremes_equals_many_digits(sigma: float, gap: float) -> None:
+    """An upset by 1000 sigma, for a player whose own sigma is all or nothing of c."""
+    mu = gap * math.sqrt(total_variance(sigma, 1.0, 1.58))
+    with mpmath.workdps(digits_for()):
+        (exact_mu, exact_sigma), _ = exact_duel(((mu, sigma), (0.0, 1.0)), 1, 1.58, 0.0)
+    new_mu, new_sigma, _, _ = trueskill.update(mu, sigma, 0.0, 1.0, 1, 1.58)
+    assert_close(new_mu, exact_mu, (sigma, gap))
+    assert_close(new_sigma, exact_sigma, (sigma, gap))
+
+
+def any_scale(rng: np.random.Generator) -> float:
+    return float(10.0 ** rng.uniform(-150.0, 150.0))
+
+
+def any_gap(rng: np.random.Generator, width: float) -> float:
+    """A gap of any size, mostly one that the given width lets happen."""
+    gap = rng.choice([0.0, width, 30.0 * width, any_scale(rng)]) * rng.normal()
+    return float(np.clip(gap, -1e150, 1e150))
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@mpmath.workdps(450)
+def test_two_players_of_any_scale() -> None:
+    rng, compared = np.random.default_rng(1), 0
+    for _ in range(160):
+        beta, sigma_i, sigma_j = any_scale(rng), any_scale(rng), any_scale(rng)
+        variance = 2 * mpmath.mpf(beta) ** 2 + mpmath.mpf(sigma_i) ** 2 + mpmath.mpf(sigma_j) ** 2
+        c = mpmath.sqrt(variance)
+        gap = any_gap(rng, float(c))
+        margin = abs(any_gap(rng, float(c)))
+        players = (gap, sigma_i, 0.0, sigma_j, beta)
+        t, e = gap / c, margin / c
+        density, noise = mpmath.npdf(t) / c, beta * mpmath.sqrt(2)
+        quality = density * 2 * beta * mpmath.sqrt(mpmath.pi)
+        for got, exact in (
+            (trueskill.draw_density(*players), density),
+            (trueskill.match_quality(*players), quality),
+            (trueskill.true_draw_density(gap, 0.0, beta), mpmath.npdf(gap / noise) / noise),
+        ):
+            assert 0.0 <= got < math.inf
+            if exact > SMALLEST:
+                assert abs(got / exact - 1) < 1e-12
+        pair = gap, total_variance(sigma_i, sigma_j, beta), margin
+        found = [
+            trueskill.win_probability(*players, margin),
+            trueskill.draw_probability(*players, margin),
+            log_win_probability_of(*pair),
+            log_draw_probability_of(*pair),
+        ]
+        assert not any(math.isnan(value) for value in found)
+        if abs(t) > 1000 or not e < 1000:
+            continue
+        compared += 1
+        for k, exact in enumerate(
+            (upper_tail(e - t), upper_tail(abs(t) - e) - upper_tail(abs(t) + e))
+        ):
+            if exact > SMALLEST:
+                assert abs(found[k] / exact - 1) < 1e-11
+            if exact > 0:
+                size = abs(mpmath.log(exact))
+                error = abs(found[k + 2] - mpmath.log(exact))
+                assert error <= min(1e-9 * size + 1e-300, 1e-12 * (1 + size))
+    assert compared > 60
+
+
+def test_beliefs_after_a_game_are_finite_or_the_game_is_refused() -> None:
+    rng = np.random.default_rng(2)
+    refused, given = 0, 0
+    for _ in range(300):
+        beta, margin = any_scale(rng), any_scale(rng)
+        teams = [
+            [(any_gap(rng, 0.0), any_scale(rng)) for _ in range(rng.integers(1, 3))]
+            for _ in range(rng.choice([2, 2, 3]))
+        ]
+        ranks = rng.integers(0, 3, len(teams)).tolist()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", trueskill.ConvergenceWarning)
+                rated = trueskill.rate(teams, ranks, beta=beta, draw_margin=margin)
+            if len(teams) == 2 and sum(map(len, teams)) == 2:
+                beliefs = trueskill.update(
+                    *teams[0][0], *teams[1][0], int(np.sign(ranks[1] - ranks[0])), beta, margin
+                )
+                assert np.isfinite(beliefs).all()
+        except ValueError as error:
+            refused += "must not mix scales so far apart" in str(error)
+            continue
+        given += 1
+        beliefs = np.array([belief for side in rated for belief in side])
+        assert np.isfinite(beliefs).all()
+        assert (beliefs[:, 1] > 0.0).all()
+    assert given + refused == 300
+    assert refused < 45
