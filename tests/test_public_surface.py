@@ -7,8 +7,11 @@ import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from matchenv.cli import COMMANDS as PRESENT
 
 ROOT = Path(__file__).resolve().parent.parent
 CHANGELOG = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("## 0.1.0")[0]
@@ -73,17 +76,11 @@ def instance_names(owner: type) -> set[str]:
 
 
 @pytest.mark.parametrize(("name", "lines"), COMMANDS, ids=[name for name, _ in COMMANDS])
-def test_every_option_is_there_or_in_the_changelog(
-    name: str, lines: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from matchenv.cli import COMMANDS as PRESENT
-    from matchenv.cli import run_command
-
+def test_every_option_is_there_or_in_the_changelog(name: str, lines: str, typed: Any) -> None:
     if name not in PRESENT:
         assert named(f"matchenv {name}")
         return
-    run_command([name, "--help"])
-    shown = set(re.findall(r"--[\w-]+", capsys.readouterr().out))
+    shown = set(re.findall(r"--[\w-]+", typed(f"{name} --help").out))
     options = set(re.findall(r"^--[\w-]+", lines, re.MULTILINE))
     missing = sorted(options - shown)
     families = tuple(re.findall(r"(--[\w-]+-)\*", CHANGELOG))

@@ -24,7 +24,6 @@ from matchenv.benchmarks.bench.benchmark import (
     play_families,
     read_marks,
 )
-from matchenv.cli import run_command
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.rollout import begin_for
 from matchenv.runtime.files import read_json
@@ -136,38 +135,33 @@ def test_who_refuses_a_family_scores_0_there() -> None:
     assert set(totals) == {"kg:belief=full", "drawchance", "oracle", TOLD}
 
 
-def test_a_result_is_what_follows_from_its_totals(
-    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_result_is_what_follows_from_its_totals(typed: Any, monkeypatch: Any) -> None:
     some = tuple(each for each in benchmark.FAMILIES if each.name in (FIRST, "top_draws"))
     monkeypatch.setattr(benchmark, "FAMILIES", some)
-    words = ["bench", "--policy", "kg", "--workers", "1", "--out", str(tmp_path)]
-    assert run_command(words) == 0
-    printed = capsys.readouterr().out
+    words, out = "bench --policy kg --workers 1 --out", Path("out")
+    printed = typed(f"{words} out").out
     # What is missing is played again, and gives the same.
-    whole = (tmp_path / "bench.json").read_bytes()
-    for block in [*(tmp_path / "blocks").iterdir()][::2]:
+    whole = (out / "bench.json").read_bytes()
+    for block in [*(out / "blocks").iterdir()][::2]:
         block.unlink()
-    assert run_command(words) == 0
-    assert (tmp_path / "bench.json").read_bytes() == whole
-    assert sorted(each.name for each in tmp_path.glob("*.*")) == [
+    assert typed(f"{words} out").status == 0
+    assert (out / "bench.json").read_bytes() == whole
+    assert sorted(each.name for each in out.glob("*.*")) == [
         "bench.json", "bench.md", "entry.json", "settings.json"
     ]  # fmt: skip
-    found = read_json(tmp_path / "bench.json")
+    found = read_json(out / "bench.json")
     above = np.subtract(found["totals"]["kg"], found["totals"]["drawchance"]).mean(axis=1)
     assert found["score"]["value"] == pytest.approx(above[0] / read_marks()[FIRST].difference)
     assert f"{found['score']['value']:.3f} [{found['score']['low']:.3f}, " in printed
-    entry = json.loads((tmp_path / "entry.json").read_text())
+    entry = json.loads((out / "entry.json").read_text())
     assert entry["score"] == found["score"]
     assert (entry["command"], entry["runs"]) == ("matchenv bench --policy kg", 1)
-    folder = tmp_path / "some"
-    words = ["bench", "--policy", "kg", "--only", FIRST, "--workers", "1", "--out", str(folder)]
-    assert run_command(words) == 0
-    assert "some families, no entry" in capsys.readouterr().out
-    assert not (folder / "entry.json").exists()
-    assert read_json(folder / "bench.json")["variants"] is None
-    assert run_command([*words, "--only", "middle"]) == 2
-    assert f"only must be one of '{FIRST}'" in capsys.readouterr().err
+    assert "some families, no entry" in typed(f"{words} some --only {FIRST}").out
+    assert not Path("some", "entry.json").exists()
+    assert read_json(Path("some", "bench.json"))["variants"] is None
+    ended = typed(f"{words} some --only middle")
+    assert ended.status == 2
+    assert f"only must be one of '{FIRST}'" in ended.error
 
 
 def test_the_page_has_the_leaderboard_as_it_is_in_its_file() -> None:

@@ -20,7 +20,6 @@ from matchenv.benchmarks.compare import Comparison, run_comparison, run_tuning
 from matchenv.benchmarks.compare.queue import group_standings, points_of
 from matchenv.benchmarks.limits.bound import run_bound
 from matchenv.benchmarks.study.settings import StudySettings
-from matchenv.cli import run_command
 from matchenv.evaluation.registry import family_of
 from matchenv.evaluation.seeds import episode_seeds
 from matchenv.runtime import jobs
@@ -156,14 +155,13 @@ def test_the_table_has_a_line_for_each_policy_in_each_cell() -> None:
 TEXT = "matchenv.envs.one_player.priors:NormalPrior:mean=25.0,deviation=8.3"
 
 
-def test_a_prior_as_an_object_and_in_a_command_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_a_prior_as_an_object_and_in_a_command_gives_the_same_bytes(typed: Any) -> None:
     cells = {"rank": [None], "prior": [NormalPrior(25, 8.3)]}
-    compared(["kg"], cells=cells, out=tmp_path / "object")
-    words = ["compare", "--policy=kg", "--rank=any", f"--prior={TEXT}", "--episodes=12", "--seed=3"]
-    words += ["--num-opponents=7", "--horizon=12", "--workers=1", "--quiet", "--out"]
-    assert run_command([*words, str(tmp_path / "command")]) == 0
+    compared(["kg"], cells=cells, out=Path("object"))
+    words = f"compare --policy kg --rank any --prior {TEXT} --episodes 12 --seed 3 --out command"
+    assert typed(f"{words} --num-opponents 7 --horizon 12 --workers 1 --quiet").status == 0
     of_object, of_command = (
-        {file.name: file.read_bytes() for file in (tmp_path / name).iterdir() if file.is_file()}
+        {file.name: file.read_bytes() for file in Path(name).iterdir() if file.is_file()}
         for name in ("object", "command")
     )
     assert of_object == of_command
@@ -324,22 +322,19 @@ def test_policies_and_players_of_the_users_own_come(comparison: Any, tmp_path: P
     assert founds[0].asked["environment"] != founds[1].asked["environment"]
 
 
-def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    queue = ["--env", "MatchmakingQueue-v0", "--episodes", "2", "--workers", "1"]
-    queue += ["--horizon", "20", "--load", "2", "--env-kwargs", "capacity=4", "patience=3"]
-    compare = ["compare", *queue, "--out", str(tmp_path / "compare")]
-    assert run_command([*compare, "--policy", "fcfs", "--against", "fcfs"]) == 0
-    printed = capsys.readouterr().out
+def test_the_commands(typed: Any) -> None:
+    queue = "--env MatchmakingQueue-v0 --episodes 2 --workers 1 --horizon 20 --load 2"
+    queue += " --env-kwargs capacity=4 patience=3 --out out"
+    printed = typed(f"compare {queue}/compare --policy fcfs --against fcfs").out
     assert "2 episodes of MatchmakingQueue-v0, capacity 4, horizon 20, seed 0" in printed
-    assert {path.name for path in (tmp_path / "compare").iterdir()} >= {
+    assert {path.name for path in Path("out/compare").iterdir()} >= {
         "episodes.csv", "episodes.npz", "comparison.txt", "comparison.csv", "comparison.json",
         "groups.csv", "front.csv", "settings.json",
     }  # fmt: skip
-    found = json.loads((tmp_path / "compare" / "comparison.json").read_text())
+    found = json.loads(Path("out/compare/comparison.json").read_text())
     assert found["against"] == "fcfs"
     assert len(found["groups"]) == 13
-    tune = ["tune", *queue, "--out", str(tmp_path / "tune")]
-    assert run_command([*tune, "--policy", "window:width={1,2}"]) == 0
-    assert re.search(r"^2 +window:width=", capsys.readouterr().out, re.MULTILINE)
-    assert (tmp_path / "tune" / "front.csv").exists()
-    assert set(json.loads((tmp_path / "tune" / "best.json").read_text())) == {"2"}
+    printed = typed(f"tune {queue}/tune --policy window:width={{1,2}}").out
+    assert re.search(r"^2 +window:width=", printed, re.MULTILINE)
+    assert Path("out/tune/front.csv").exists()
+    assert set(json.loads(Path("out/tune/best.json").read_text())) == {"2"}

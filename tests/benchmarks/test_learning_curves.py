@@ -14,7 +14,7 @@ from matchenv.agents.run_config import RunConfig, RunFolder, configured
 from matchenv.baselines import DrawChance, KnowledgeGradient
 from matchenv.benchmarks.report import sections_of
 from matchenv.benchmarks.report.training import curves_of, levels_of, middle_of, read_runs, runs_in
-from matchenv.cli import BAD_INPUT, DONE, run_command
+from matchenv.cli import BAD_INPUT, DONE
 
 GAMES: dict[str, Any] = {"num_opponents": 3, "horizon": 12, "rank": "top"}
 EPISODES = 5
@@ -111,16 +111,15 @@ def test_another_environment_is_shown_by_what_it_is_judged_by(tmp_path):
     assert [each.name for each in charts[0].content.data][1:] == ["ppo", "kg", "information"]
 
 
-def test_code_of_a_run_is_imported_with_permission_alone(tmp_path, capsys, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def test_code_of_a_run_is_imported_with_permission_alone(tmp_path, typed):
     (tmp_path / "prior_of_a_run.py").write_text(
         "from matchenv import NormalPrior\nclass Own(NormalPrior):\n    pass\n"
     )
     prior = "prior_of_a_run:Own:mean=25.0,deviation=8.0"
     write_run(tmp_path / "run", 0, [1.0], env_kwargs={**GAMES, "rank": None, "prior": prior})
-    assert run_command(["report", "run", "--quiet"]) == BAD_INPUT
-    said = capsys.readouterr().err
-    assert "prior_of_a_run.py" in said
-    assert "--allow-code" in said
+    ended = typed("report run --quiet")
+    assert ended.status == BAD_INPUT
+    assert "prior_of_a_run.py" in ended.error
+    assert "--allow-code" in ended.error
     assert not list(tmp_path.glob("*.html"))
-    assert run_command(["report", "run", "--quiet", "--allow-code"]) == DONE
+    assert typed("report run --quiet --allow-code").status == DONE

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from matchenv.cli import run_command
 from matchenv.evaluation.registry import files_of
 from matchenv.runtime import jobs, provenance
 
@@ -23,12 +22,12 @@ class Fixed:
         return np.full(len(observation), CHOICE), state
 """
 
-SMALL = ("--num-opponents", "3", "--horizon", "4", "--episodes", "2", "--rank", "top", "--workers",
-         "1", "--quiet", "--out", "out")  # fmt: skip
+SMALL = "--num-opponents 3 --horizon 4 --episodes 2 --rank top --workers 1 --quiet --out out"
 COMMANDS = {
-    "compare": (*SMALL, "--against", "pe"),
-    "study": (*SMALL, "--prior", "equal"),
-    "limits": (*SMALL, "--prior", "equal"),
+    "compare": f"compare {SMALL} --against pe",
+    "study": f"study {SMALL} --prior equal",
+    "limits": f"limits {SMALL} --prior equal",
+    "limits optimum": f"limits optimum {SMALL}",
 }
 
 
@@ -54,14 +53,13 @@ def stamps(folder: Path) -> dict[str, tuple[int, int]]:
      ("limits", False, "_rule")],
 )  # fmt: skip
 def test_a_policy_that_was_replaced_is_named(
-    command: str, half: bool, changed: str, policy: str, tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    command: str, half: bool, changed: str, policy: str, tmp_path: Path, typed: Any
+) -> None:
     """Its own module, or one that it imports; with all blocks there, or with half of them."""
-    words = [command, *COMMANDS[command], "--policy", f"{policy}:Fixed", "pe"]
-    assert run_command(words) == 0
+    words = f"{COMMANDS[command]} --policy {policy}:Fixed pe"
+    assert typed(words).status == 0
     before = stamps(tmp_path / "out")
-    assert run_command(words) == 0
+    assert typed(words).status == 0
     assert stamps(tmp_path / "out") == before  # what was not played again is not written again
     blocks = sorted((tmp_path / "out" / "blocks").iterdir())
     for block in blocks[::2] if half else []:
@@ -69,27 +67,26 @@ def test_a_policy_that_was_replaced_is_named(
     before = stamps(tmp_path / "out")
     with (tmp_path / f"{policy}{changed}.py").open("a") as file:
         file.write("# another one\n")
-    capsys.readouterr()
-    assert run_command(words) == 2
-    said = capsys.readouterr().err
-    assert f"policies: {policy}:Fixed was " in said
-    assert "policies: pe" not in said
+    ended = typed(words)
+    assert ended.status == 2
+    assert f"policies: {policy}:Fixed was " in ended.error
+    assert "policies: pe" not in ended.error
     assert stamps(tmp_path / "out") == before
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "limits optimum"])
-@pytest.mark.usefixtures("policy")
-def test_what_is_kept_does_not_depend_on_the_order_of_the_policies(command: str) -> None:
-    for order, out in (("kg", "pe"), "first"), (("pe", "kg"), "first"), (("pe", "kg"), "second"):
-        words = [*command.split(), *COMMANDS.get(command, SMALL), "--out", out, "--policy", *order]
-        assert run_command(words) == 0
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_is_kept_does_not_depend_on_the_order_of_the_policies(
+    command: str, typed: Any
+) -> None:
+    for order, out in ("kg pe", "first"), ("pe kg", "first"), ("pe kg", "second"):
+        assert typed(f"{COMMANDS[command]} --out {out} --policy {order}").status == 0
     for file in Path("second").rglob("*.*"):
         same = file.read_bytes() == Path("first", *file.parts[1:]).read_bytes()
         assert same or file.name == "settings.json", file
 
 
 def test_a_policy_that_is_replaced_while_it_plays_is_refused(
-    policy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
+    policy: str, tmp_path: Path, typed: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save = jobs.write_bytes
 
@@ -98,9 +95,9 @@ def test_a_policy_that_is_replaced_while_it_plays_is_refused(
         (tmp_path / f"{policy}_rule.py").write_text("CHOICE = 1\n")
 
     monkeypatch.setattr(jobs, "write_bytes", save_and_replace)
-    words = ["compare", *COMMANDS["compare"], "--rank", "bottom", "--policy"]
-    assert run_command([*words, f"{policy}:Fixed", "pe"]) == 2
-    assert f"files of policy '{policy}:Fixed' must stay as they are" in capsys.readouterr().err
+    ended = typed(f"{COMMANDS['compare']} --rank bottom --policy {policy}:Fixed pe")
+    assert ended.status == 2
+    assert f"files of policy '{policy}:Fixed' must stay as they are" in ended.error
 
 
 @pytest.mark.parametrize(
@@ -109,13 +106,14 @@ def test_a_policy_that_is_replaced_while_it_plays_is_refused(
      ("code_digest", lambda: "another", "code of matchenv was ")],
 )  # fmt: skip
 def test_other_versions_and_other_code_are_named(
-    name: str, value: Any, said: str, policy: str, capsys: Any, monkeypatch: pytest.MonkeyPatch
+    name: str, value: Any, said: str, typed: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ["compare", *COMMANDS["compare"], "--policy", "pe"]
-    assert run_command(words) == 0
+    words = f"{COMMANDS['compare']} --policy pe"
+    assert typed(words).status == 0
     monkeypatch.setattr(provenance, name, value)
-    assert run_command(words) == 2
-    assert f"made_with: {said.format(np.__version__)}" in capsys.readouterr().err
+    ended = typed(words)
+    assert ended.status == 2
+    assert f"made_with: {said.format(np.__version__)}" in ended.error
 
 
 def test_the_sources_of_a_policy(tmp_path: Path) -> None:

@@ -8,10 +8,11 @@ import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from matchenv.cli import COMMANDS, parser_of, run_command
+from matchenv.cli import COMMANDS, parser_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -26,13 +27,9 @@ def python(*arguments: str, folder: Path = ROOT) -> str:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_reads_plainly_and_its_examples_work(
-    name: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run_command([name, "--help"]) == 0
-    printed = capsys.readouterr()
-    assert printed.err == ""
-    text = printed.out
+def test_help_reads_plainly_and_its_examples_work(name: str, typed: Any) -> None:
+    status, text, error = typed(f"{name} --help")
+    assert (status, error) == (0, "")
     assert max(map(len, text.splitlines())) <= 80
     for ugly in ("---", "--no-", ": None", "False", "``", ". (default", "(default: )"):
         assert ugly not in text, text
@@ -66,12 +63,10 @@ def test_the_first_help_fits_one_screen_and_no_help_imports_what_takes_long() ->
     assert python("-m", "matchenv") == first
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command(["--version"]) == 0
-    assert capsys.readouterr().out == f"matchenv {version('matchenv')}\n"
+def test_version(typed: Any) -> None:
+    assert typed("--version") == (0, f"matchenv {version('matchenv')}\n", "")
 
 
-def test_train_py_is_matchenv_train(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_command(["train", "--help"]) == 0
-    ours = capsys.readouterr().out
+def test_train_py_is_matchenv_train(tmp_path: Path, typed: Any) -> None:
+    ours = typed("train --help").out
     assert python(str(ROOT / "train.py"), "--help", folder=tmp_path) == ours

@@ -16,7 +16,6 @@ from typing import Any
 
 import pytest
 
-from matchenv.cli import run_command
 from matchenv.runtime import parallel
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.parallel import results_of
@@ -124,16 +123,12 @@ def test_bad_options_of_a_run_are_refused() -> None:
             RunOptions(**{name: "no"})  # type: ignore[arg-type]
 
 
-def test_without_ray_nothing_is_begun(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_ray_nothing_is_begun(typed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def without_ray(name: str) -> ModuleSpec | None:
         assert name == "ray"
         return None
 
     monkeypatch.setattr(parallel, "find_spec", without_ray)
-    out = tmp_path / "out"
-    assert run_command(["compare", "--engine", "ray:auto", "--out", str(out)]) == 2
-    said = capsys.readouterr().err
-    assert said == 'error: engine ray needs the package ray: pip install "matchenv[ray]"\n'
-    assert not out.exists()
+    said = 'error: engine ray needs the package ray: pip install "matchenv[ray]"\n'
+    assert typed("compare --engine ray:auto --out out") == (2, "", said)
+    assert not Path("out").exists()
