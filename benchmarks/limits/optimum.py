@@ -37,7 +37,7 @@ from matchenv.evaluation.registry import Candidate, candidates_of
 from matchenv.evaluation.rollout import Batch, belief_of, one_thread
 from matchenv.evaluation.seeds import TRUTHS, episode_seeds, spans_of, stream_of
 from matchenv.evaluation.tables import Column, text_table
-from matchenv.runtime.checks import as_choice, as_integer
+from matchenv.runtime.checks import as_actions, as_choice, as_integer
 from matchenv.runtime.files import Arrays, json_bytes, records_csv
 from matchenv.runtime.jobs import Job, RunOptions
 from matchenv.runtime.provenance import versions
@@ -260,11 +260,12 @@ def rule_of(candidate: Candidate, settings: Settings) -> Rule:
 
     def choose(states: KnowledgeState, games_left: int) -> Integers:
         if callable(getattr(policy, "act", None)):
-            return np.asarray(policy.act(states, games_left), dtype=np.int64)
-        shown = states.to_observation(games_left / settings.horizon)
-        actions, memory = policy.predict(shown, None, np.ones(len(shown), np.bool_))
-        refuse(memory is not None, "has a memory")
-        return np.asarray(actions, dtype=np.int64)
+            actions = policy.act(states, games_left)
+        else:
+            shown = states.to_observation(games_left / settings.horizon)
+            actions, memory = policy.predict(shown, None, np.ones(len(shown), np.bool_))
+            refuse(memory is not None, "has a memory")
+        return as_actions(actions, len(states), settings.num_opponents)
 
     def refuse(bad: bool, what: str) -> None:
         if bad:

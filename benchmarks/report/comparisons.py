@@ -80,7 +80,10 @@ def compare_section(folder: Path) -> Section:
     ]
     what = f"{judged} minus that of {against}"
     less = points(what, differences, level=(0.0, against))
-    blocks = [Block(f"Difference to {against}", less, AHEAD.format(against))]
+    blocks = [
+        Block(f"Difference to {against}", less, AHEAD.format(against)),
+        pivot(what.capitalize(), "cell", differences, 2),
+    ] if differences else []  # fmt: skip
     if {"wait", "true_match_quality"} <= standings[0].keys():
         loads = pd.DataFrame([
             {"name": each.policy, "wait": each.wait.mean, "quality": each.true_match_quality.mean}
@@ -97,11 +100,7 @@ def compare_section(folder: Path) -> Section:
         ),
         settings={"seed": found.seed, "against": against, **found.environment},
         versions=found.versions,
-        blocks=[
-            *blocks,
-            pivot(what.capitalize(), "cell", differences, 1),
-            Block("All measures", table_of(columns, standings)),
-        ],
+        blocks=[*blocks, Block("All measures", table_of(columns, standings))],
     )
 
 
@@ -228,7 +227,7 @@ def study_section(folder: Path) -> Section:
         versions=verdict["versions"],
         blocks=[
             Block("True q of an episode", points("true q of an episode", totals)),
-            pivot("True q of an episode", "cell", differences or totals, 1),
+            pivot("True q of an episode", "cell", differences or totals, 2),
             Block("The paper's claims", pd.DataFrame(claims)),
             Block("Means of a game", texts_of(means, 4)),
             Block(f"Paired differences of policies, {TITLES[DRAW]} of a game", texts_of(paired, 4)),

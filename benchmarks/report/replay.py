@@ -97,11 +97,13 @@ def skills_page(
         found: the content of ``smooth.json``.
     """
     log, game = reading.log, reading.log.entry_game
-    figure = new_figure("time" if log.time is not None else "games of the log", "skill")
-    where = game + 1.0 if log.time is None else log.time[game].astype(float)
-    if reading.time_format not in (None, "number"):
-        where = 1000.0 * where
-        figure.update_xaxes(type="date")
+    axis, where = "games of the log", game + 1.0
+    if log.time is not None:
+        axis, where = "days since the first game", (log.time[game] - log.time[0]) / 86_400.0
+    figure = new_figure(axis, "skill")
+    if log.time is not None and reading.time_format != "number":
+        where = 1000.0 * log.time[game]
+        figure.update_xaxes(type="date", title="time")
     for name in players:
         entries = np.flatnonzero(log.player == log.players.index(name))
         mu, half = smoothed.mu[entries], BAND * smoothed.sigma[entries]

@@ -18,7 +18,7 @@ from matchenv.belief import DEFAULT_BELIEF
 from matchenv.envs import env_id_of, part_of, simulator_of
 from matchenv.envs.core.settings import Options
 from matchenv.envs.core.simulator import LAST, MEAN, SUM, Simulator, Step
-from matchenv.runtime.checks import as_actions
+from matchenv.runtime.checks import as_actions, as_integer
 from matchenv.runtime.files import Arrays
 from matchenv.runtime.jobs import CLOCK
 from matchenv.runtime.random import drawn_key
@@ -158,7 +158,7 @@ class Decisions:
             actions = np.zeros(len(batch), dtype=np.int64)
             for row in np.flatnonzero(batch.running).tolist():
                 waiting = simulator.waiting_players(state, row)
-                actions[row] = self._policy.choose(waiting, self._rng)
+                actions[row] = as_integer("action", self._policy.choose(waiting, self._rng), 0)
             return actions
         begins, self._first = np.full(len(batch), self._first), False
         actions, self._memory = self._policy.predict(

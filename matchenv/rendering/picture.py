@@ -252,11 +252,13 @@ def draw_axis(canvas: Canvas, axis: Axis, y: int, drop: int, unit: str) -> None:
         most = min(int(high), max(1, int(length) // (5 * small)))
         canvas.box(right - 1, y, 1, 4, "muted")
     wide = canvas.text(right, y + drop, label, small, "muted", 1.0)
+    free = start - canvas.gap
     for value, written in ticks(low, high, most):
         x, half = float(pixel(value, axis)), canvas.width(written, small) / 2
-        if x - half >= start - canvas.gap and x + half <= right - wide - 0.7 * small:
+        if x - half >= free and x + half <= right - wide - 0.7 * small:
             canvas.box(x, y, 1, 4, "muted")
             canvas.text(x, y + drop, written, small, "muted", 0.5)
+            free = x + half + 0.5 * small
 
 
 def pixel(value: Floats | float, axis: Axis) -> Floats:

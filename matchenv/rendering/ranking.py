@@ -42,11 +42,11 @@ class RankingRenderer(Renderer[State]):
         facts = self.simulator.info(state, row)
         pair = settings.pairs[actions[-1]].tolist() if actions else []
         losses = {name: self.noted(row, f"{name}_loss") for name in ("expected", "true")}
-        tiles = [("expected loss", f"{facts['expected_loss']:.2f}")]
+        tiles = [("expected loss", f"{facts['expected_loss']:,.2f}")]
         titles, curves = [("expected loss", "ink")], [over_time(losses["expected"][1:], "ink")]
         if self._shows_truth:
             tiles += [
-                ("misordered", f"{facts['true_loss']:.0f}"),
+                ("misordered", f"{facts['true_loss']:,.0f}"),
                 ("Kendall's tau", f"{facts['kendall_tau']:.3f}"),
                 (f"wrong of top {settings.k}", f"{facts['top_errors']:.0f}"),
             ]

@@ -441,7 +441,9 @@ def _rule_of(rule: Any, settings: PoolSettings) -> Rule:
     def chosen(mu: Floats, sigma: Floats) -> int:
         state = KnowledgeState.of_prior(mu[None], sigma[None], belief)[0]
         if acts:
-            return int(policy.act(state, settings.games_left))
-        return int(sized(len(mu) - 1).predict(state.to_observation(1.0))[0])
+            action = policy.act(state, settings.games_left)
+        else:
+            action = sized(len(mu) - 1).predict(state.to_observation(1.0))[0]
+        return as_integer("action", action, 0, len(mu) - 2)
 
     return chosen

@@ -164,14 +164,16 @@ class TestProperties:
             ({"needs_truth": True}, "'mine', which knows the true skills"),
             ({"belief": "factorised"}, "'mine' reads the factorised one, got 'full'"),
             ({"label": OPTIMUM}, "must not be named 'optimum'"),
+            ({"action": -1}, r"must be in \[0, 1\], got -1"),
+            ({"action": 0.5}, "must be integers"),
         ],
     )
     def test_who_does_not_choose_by_the_state_alone_is_refused(self, policy, said):
         class Bad:
-            belief, memory = "full", None
+            belief, memory, action = "full", None, 0
 
             def predict(self, observation: Any, state: Any, starts: Any) -> tuple[Any, Any]:
-                return np.zeros(len(observation), dtype=np.int64), self.memory
+                return np.full(len(observation), self.action), self.memory
 
         settings = settings_of(2, 2, "full")
         bad, label = Bad(), policy.pop("label", "mine")

@@ -26,6 +26,7 @@ from matchenv.benchmarks.report.page import (
     Block,
     Section,
     escaped,
+    latex_summary,
     latex_table,
     new_figure,
     page_text,
@@ -225,6 +226,16 @@ def test_columns_too_many_for_a_page_follow_below() -> None:
         assert all(row[0] == FIRST for row in rows)
         shown += heading[1:]
     assert shown == MANY
+
+
+def test_a_policy_alone_has_its_measures(tmp_path: Path) -> None:
+    sizes = {"num_items": 2, "horizon": 1}
+    run_comparison(
+        ["random"], env="Ranking-v0", env_kwargs=sizes, episodes=2, run=RunOptions(tmp_path, **ONE)
+    )
+    (section,) = sections_of([tmp_path])
+    assert [block.title for block in section.blocks] == ["All measures"]
+    assert "random" in latex_summary([section])
 
 
 def test_bad_input_is_one_line_that_says_what_to_do(

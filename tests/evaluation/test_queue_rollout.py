@@ -161,12 +161,13 @@ def test_quantiles_of_populations() -> None:
     np.testing.assert_allclose(below, shares, rtol=1e-10)
 
 
-def test_a_choice_that_the_mask_forbids_is_refused() -> None:
+@pytest.mark.parametrize("action", [6, -1, 0.7, True])
+def test_a_choice_that_is_no_allowed_action_is_refused(action: Any) -> None:
     class Wrong:
-        def choose(self, waiting: Any, rng: Any) -> int:
-            return 6
+        def choose(self, waiting: Any, rng: Any) -> Any:
+            return action
 
-    with pytest.raises(ValueError, match="actions must be in"):
+    with pytest.raises(ValueError, match=r"actions? must be"):
         rollout(lambda *_: Wrong(), SETTINGS, [0])
     with pytest.raises(ValueError, match="choose or predict"):
         rollout(lambda *_: object(), SETTINGS, [0])
