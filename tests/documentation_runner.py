@@ -7,8 +7,6 @@ starts as in a fresh interpreter, in a tenth of the time. Only the package itsel
 so that its name is unknown and no environment is registered until the block imports it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import json

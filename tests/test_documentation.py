@@ -13,8 +13,6 @@ readers do not see, stand before a block and say what the tests need::
     <!-- slow -->                       (a block of Python that takes seconds: for the slow tests)
 """
 
-from __future__ import annotations
-
 import dataclasses
 import importlib
 import importlib.util

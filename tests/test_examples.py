@@ -1,7 +1,5 @@
 """The notebooks under examples/ run, and what they printed is kept without traces of a machine."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The environments as stable-baselines3, sb3-contrib and Gymnasium's wrappers meet them."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

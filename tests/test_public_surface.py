@@ -1,7 +1,5 @@
 """Every public name of 0.1.0 is there, or the changelog names it."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import re

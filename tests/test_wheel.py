@@ -1,7 +1,5 @@
 """What pip installs: one package, one command, and nothing in the way of others."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import os
 import re

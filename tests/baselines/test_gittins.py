@@ -1,7 +1,5 @@
 """The Gittins index against trees without a grid, and the tables that are kept."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """KG against an enumeration written from the paper, and its search against its rule."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from itertools import product

@@ -1,7 +1,5 @@
 """The policies of one formula by their definitions, and what every policy of one player does."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

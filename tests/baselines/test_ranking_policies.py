@@ -1,7 +1,5 @@
 """The rules of ``Ranking-v0``: their values by brute force, and what all of them promise."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The belief with covariances, and one of a user's own, which goes through the whole house."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from typing import Any

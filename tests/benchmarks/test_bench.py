@@ -1,7 +1,5 @@
 """The benchmark: its scores against plain arithmetic, and files that cannot be made up."""
 
-from __future__ import annotations
-
 import json
 import re
 from itertools import product

@@ -1,7 +1,5 @@
 """The bound against optima found by brute force on problems of one or two opponents."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from functools import cache

@@ -1,7 +1,5 @@
 """The comparison against episodes played by hand and SciPy; tuning and front of the queue."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

@@ -1,7 +1,5 @@
 """Learning curves: which runs share one, what lies in the middle, and where rivals lie."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

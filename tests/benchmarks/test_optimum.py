@@ -1,7 +1,5 @@
 """The optimum against recursions written out here from the papers' formulas."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """The games that rules of ``Ranking-v0`` need, and how often the stopping rule is wrong."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

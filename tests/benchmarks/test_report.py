@@ -1,7 +1,5 @@
 """The page and the summary: what they show is what the result files hold."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Results are kept by the content of what made them: nothing old passes for new, nothing mixes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

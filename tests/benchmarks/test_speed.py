@@ -1,7 +1,5 @@
 """Ratios of speed: how they are counted, and that sections run; never how fast anything is."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("trueskillthroughtime")

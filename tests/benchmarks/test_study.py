@@ -1,7 +1,5 @@
 """The study: cells, games by the printed equations, and what it makes of its sums."""
 
-from __future__ import annotations
-
 import csv
 import math
 from functools import cache

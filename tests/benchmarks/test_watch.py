@@ -1,7 +1,5 @@
 """Policies side by side: the games, the pictures, the window and the films."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """What the commands say of themselves, and what that costs."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

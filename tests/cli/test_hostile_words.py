@@ -1,7 +1,5 @@
 """Every option of every command, made from the parsers, with values that nobody should give."""
 
-from __future__ import annotations
-
 import random
 import signal
 from collections.abc import Iterator

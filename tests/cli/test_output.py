@@ -1,7 +1,5 @@
 """What is said where nobody reads it, the disk is full, or a name holds more than letters."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``matchenv rank``: what it prints and writes."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 from typing import Any

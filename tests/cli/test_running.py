@@ -1,7 +1,5 @@
 """From words to a command and an exit status."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """``matchenv watch``."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

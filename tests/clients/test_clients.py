@@ -4,8 +4,6 @@ Their complete examples are the blocks of docs/other_libraries.md, which the sam
 each library steps each environment, with masks that change, by clients that know of none.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

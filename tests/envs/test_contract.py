@@ -1,7 +1,5 @@
 """What every environment over a simulator promises, over several episode ends."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import inspect

@@ -1,7 +1,5 @@
 """What environments refuse, with the argument's name and what is allowed."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Cells and random streams."""
 
-from __future__ import annotations
-
 import pytest
 
 from matchenv.evaluation.protocols import cells_of, ordinal

@@ -1,7 +1,5 @@
 """Estimates and verdicts against SciPy, Holm's rule by hand, and against what they promise."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The queue's loop against single queues played by hand, and its sums against the visits."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """The registry of policies: its names are the classes' own, and users can add to it."""
 
-from __future__ import annotations
-
 import pytest
 
 from matchenv.baselines import POLICIES as CLASSES

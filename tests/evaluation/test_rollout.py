@@ -1,7 +1,5 @@
 """The loop against the environments, game by game, and the table of its episodes."""
 
-from __future__ import annotations
-
 import csv
 import io
 from dataclasses import replace

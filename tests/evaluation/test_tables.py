@@ -1,7 +1,5 @@
 """Tables for people, read back."""
 
-from __future__ import annotations
-
 import pytest
 
 from matchenv.evaluation.tables import Column, as_wide_as_the_terminal, markdown_table, text_table

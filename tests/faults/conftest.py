@@ -1,7 +1,5 @@
 """Pictures cost no time, and files lie in memory."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Iterator

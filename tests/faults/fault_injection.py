@@ -4,8 +4,6 @@ The process is a fork of one that has imported everything and played once, so th
 them take minutes. What it does is what a user's process does: ``matchenv.cli.run_command``.
 """
 
-from __future__ import annotations
-
 import builtins
 import errno
 import io

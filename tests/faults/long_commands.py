@@ -3,8 +3,6 @@
 A command is added in a few lines here; all tests of this folder then play with it.
 """
 
-from __future__ import annotations
-
 import atexit
 import os
 import shlex

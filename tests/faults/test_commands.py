@@ -3,8 +3,6 @@
 After each fault the same command goes on, and ends with the bytes of an undisturbed run.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

@@ -1,7 +1,5 @@
 """Files of every kind, damaged in many ways: refused in one line or read right, nothing else."""
 
-from __future__ import annotations
-
 import gzip
 import warnings
 from collections.abc import Callable

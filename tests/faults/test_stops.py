@@ -1,7 +1,5 @@
 """Signals and kills with workers, trainings side by side."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Elo in both forms and the duelling heuristic, against the formulas written out."""
 
-from __future__ import annotations
-
 import math
 from statistics import NormalDist
 

@@ -1,7 +1,5 @@
 """Systems of Python in a replay: openskill's, TrueSkill's own object, and third-party ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

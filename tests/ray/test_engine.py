@@ -1,7 +1,5 @@
 """Work on a real Ray cluster: the same bytes as on one machine, whatever happens to the cluster."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

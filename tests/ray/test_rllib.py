@@ -1,7 +1,5 @@
 """RLlib trains with our network, and its checkpoints play in our comparison."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

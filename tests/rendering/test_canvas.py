@@ -1,7 +1,5 @@
 """Shapes, texts, axes and colours, against brute force and published formulas."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Render modes of the environments, and the wrappers and libraries that ask for pictures."""
 
-from __future__ import annotations
-
 import sys
 import warnings
 from collections.abc import Iterator

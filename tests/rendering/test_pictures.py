@@ -1,7 +1,5 @@
 """What the pictures of each environment show, and where."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

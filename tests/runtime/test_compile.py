@@ -1,7 +1,5 @@
 """What is compiled is kept; one process compiles while others wait; where nothing can be kept."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

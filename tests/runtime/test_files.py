@@ -1,7 +1,5 @@
 """Files appear whole or not at all, whoever else writes them; what is damaged is refused."""
 
-from __future__ import annotations
-
 import csv
 import io
 import math

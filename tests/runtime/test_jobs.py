@@ -1,7 +1,5 @@
 """Jobs that are stopped at any moment, and folders that are damaged or another's."""
 
-from __future__ import annotations
-
 import io
 import platform
 import shutil

@@ -1,7 +1,5 @@
 """Texts that name classes of the user's own, what such texts can make, and the files behind it."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import dataclass, field
 from importlib import import_module

@@ -1,7 +1,5 @@
 """Processes that work side by side, and leave nothing behind; names of engines."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

@@ -1,7 +1,5 @@
 """Counter-based random numbers: published known answers and laws."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

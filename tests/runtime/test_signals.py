@@ -1,7 +1,5 @@
 """Signals end a process soon, even where Python cannot raise an exception."""
 
-from __future__ import annotations
-
 import atexit
 import hashlib
 import os

@@ -1,7 +1,5 @@
 """Quality and probabilities of games of sides, against determinants, sampling and quadrature."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from statistics import NormalDist

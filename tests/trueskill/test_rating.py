@@ -1,7 +1,5 @@
 """rate: independent references, symmetries, extremes, partial play, refusals and short paths."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from typing import Any

@@ -1,7 +1,5 @@
 """The TrueSkill object against the trueskill package and by its forms of arguments."""
 
-from __future__ import annotations
-
 import math
 from statistics import NormalDist
 from typing import Any

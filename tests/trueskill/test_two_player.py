@@ -1,7 +1,5 @@
 """Two-player TrueSkill by its properties, and against mpmath."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from typing import Any

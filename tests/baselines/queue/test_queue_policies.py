@@ -1,7 +1,5 @@
 """Each policy of the queue against its rule written out, and matchings against the best."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
@@ -11,19 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from matchenv.baselines import DrawChance, KnowledgeGradient, PointEstimate, ThompsonSampling
-from matchenv.baselines.queue import (
-    FirstComeFirstServed,
-    KnowledgeMatching,
-    MatchingOracle,
-    MaximumWeightMatching,
-    PricedMatching,
-    QueueKnowledgeGradient,
-    QueuePolicy,
-    RandomCandidate,
-    Reserved,
-    ReservedDrawChance,
-    WideningWindow,
-)
+from matchenv.baselines import queue as rules
 from matchenv.baselines.queue.matching import band_matching
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.queue.settings import QueueSettings
@@ -70,7 +56,7 @@ def best_pairs(weights: Floats) -> list[tuple[int, int]]:
     return [*networkx.max_weight_matching(graph)]
 
 
-def ask(policy: QueuePolicy, queue: WaitingPlayers) -> int:
+def ask(policy: rules.QueuePolicy, queue: WaitingPlayers) -> int:
     return policy.choose(queue, np.random.default_rng(1))
 
 
@@ -99,9 +85,9 @@ def gain(queue: WaitingPlayers, i: int, j: int) -> float:
 def test_the_nearest_and_the_window(seed: int) -> None:
     queue = queue_of(np.random.default_rng(seed), 7)
     gaps = np.abs(queue.mu[1:] - queue.mu[0])
-    assert ask(FirstComeFirstServed(), queue) == 1
+    assert ask(rules.FirstComeFirstServed(), queue) == 1
     assert queue.candidates[0] == 1 + np.argmin(gaps)
-    assert ask(WideningWindow(0.2, 0.1), queue) == (gaps.min() <= 0.2 + 0.1 * queue.waited[0])
+    assert ask(rules.WideningWindow(0.2, 0.1), queue) == (gaps.min() <= 0.2 + 0.1 * queue.waited[0])
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -110,15 +96,15 @@ def test_drawchance_takes_the_best_quality_above_a_falling_reservation(seed: int
     qualities = [quality(queue, 0, k) for k in queue.candidates]
     asked = 0.8 - 0.03 * queue.waited[0]
     expected = 1 + int(np.argmax(qualities)) if max(qualities) >= asked else 0
-    assert ask(ReservedDrawChance(0.8, 0.03), queue) == expected
-    assert ask(QueueKnowledgeGradient(0.0, reservation=0.8, fall=0.03), queue) == expected
+    assert ask(rules.ReservedDrawChance(0.8, 0.03), queue) == expected
+    assert ask(rules.QueueKnowledgeGradient(0.0, reservation=0.8, fall=0.03), queue) == expected
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("both", [False, True])
 def test_kg_weighs_what_a_game_teaches(seed: int, both: bool) -> None:
     queue = queue_of(np.random.default_rng(seed), 6)
-    policy = QueueKnowledgeGradient(4.0, both=both, reservation=0.0, fall=0.0)
+    policy = rules.QueueKnowledgeGradient(4.0, both=both, reservation=0.0, fall=0.0)
     values = []
     for k in queue.candidates:
         learnt = gain(queue, 0, k)
@@ -141,7 +127,7 @@ def test_the_plan_is_the_best_of_all_and_is_kept_for_a_tick(count: int, multipli
         weights[i, j] = quality(queue, i, j) + multiplier * learnt - (0.4 - 0.02 * float(waited))
     partners = {a: b for i, j in best_pairs(weights) for a, b in ((i, j), (j, i))}
     assert partners
-    policy = KnowledgeMatching(multiplier, reservation=0.4, fall=0.02)
+    policy = rules.KnowledgeMatching(multiplier, reservation=0.4, fall=0.02)
     for focal in range(count):
         asked = queue_of(np.random.default_rng(count), count, focal=focal)
         choice = ask(policy, asked)
@@ -154,18 +140,18 @@ def test_priced_pairs_those_whose_quality_exceeds_both_prices(seed: int) -> None
     queue = queue_of(np.random.default_rng(seed), 2)
     spread = queue.settings.population.deviation
     asked = 0.7 - 0.02 * queue.waited - 0.03 * (queue.mu / spread) ** 2 - 0.4 * queue.sigma / spread
-    policy = PricedMatching(0.7, 0.02, 0.03, 0.4)
+    policy = rules.PricedMatching(0.7, 0.02, 0.03, 0.4)
     np.testing.assert_allclose(policy.prices(queue), asked, rtol=1e-12)
     assert ask(policy, queue) == int(quality(queue, 0, 1) > asked.mean())
-    plain = PricedMatching(0.45, 0.05, tail=0.0, newcomer=0.0)
+    plain = rules.PricedMatching(0.45, 0.05, tail=0.0, newcomer=0.0)
     queue = queue_of(np.random.default_rng(seed), 12)
-    np.testing.assert_array_equal(plain.plan(queue), MaximumWeightMatching().plan(queue))
+    np.testing.assert_array_equal(plain.plan(queue), rules.MaximumWeightMatching().plan(queue))
 
 
 def test_the_plan_of_a_tick_is_not_that_of_the_next() -> None:
     queue = queue_of(np.random.default_rng(1), 4)
-    assert ask(MaximumWeightMatching(0.0, 0.0), queue) > 0
-    shy = MaximumWeightMatching(2.0, 1.0)
+    assert ask(rules.MaximumWeightMatching(0.0, 0.0), queue) > 0
+    shy = rules.MaximumWeightMatching(2.0, 1.0)
     assert ask(shy, replace(queue, waited=np.zeros(4, dtype=np.int64))) == 0
     assert ask(shy, queue) == 0
     assert ask(shy, replace(queue, tick=4, waited=np.full(4, 9))) > 0
@@ -178,7 +164,7 @@ def test_the_oracle_goes_by_true_skills() -> None:
     queue = queue_of(np.random.default_rng(3), 4)
     true = np.array([0.0, 5.0, 0.1, 5.1])
     queue = replace(queue, true_skill=true, mu=np.array([0.0, 0.0, 9.0, 9.0]))
-    assert queue.candidates[ask(MatchingOracle(0.5, 0.0), queue) - 1] == 2
+    assert queue.candidates[ask(rules.MatchingOracle(0.5, 0.0), queue) - 1] == 2
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -188,21 +174,21 @@ def test_a_policy_of_one_player_is_asked_about_focal_and_candidates(seed: int) -
     state = KnowledgeState(queue.mu[order], queue.sigma[order])
     for policy in (PointEstimate(), DrawChance(), KnowledgeGradient(multiplier=20)):
         expected = 1 + int(policy.act(state, 20))
-        assert ask(Reserved(policy, 0.0), queue) == expected
+        assert ask(rules.Reserved(policy, 0.0), queue) == expected
         opponent = order[expected]
         pair = queue.mu[0], queue.sigma[0], queue.mu[opponent], queue.sigma[opponent]
         quality = match_quality(*pair, queue.settings.beta)
-        assert ask(Reserved(policy, quality - 1e-9, 0.0), queue) == expected
-        assert ask(Reserved(policy, quality + 1e-9, 0.0), queue) == 0
-    thompson = Reserved(ThompsonSampling(), 0.0)
+        assert ask(rules.Reserved(policy, quality - 1e-9, 0.0), queue) == expected
+        assert ask(rules.Reserved(policy, quality + 1e-9, 0.0), queue) == 0
+    thompson = rules.Reserved(ThompsonSampling(), 0.0)
     assert thompson.stochastic
     assert 1 <= ask(thompson, queue) <= 6
 
 
 def test_policies_of_other_beliefs_and_third_parties_play_too() -> None:
     queue = queue_of(np.random.default_rng(4), 7)
-    assert ask(Reserved(DrawChance(belief="full"), 0.0), queue) == ask(
-        ReservedDrawChance(0.0), queue
+    assert ask(rules.Reserved(DrawChance(belief="full"), 0.0), queue) == ask(
+        rules.ReservedDrawChance(0.0), queue
     )
 
     class ThirdParty:
@@ -210,12 +196,12 @@ def test_policies_of_other_beliefs_and_third_parties_play_too() -> None:
             assert observation.shape == (1, 2 * 7 + 1)
             return np.array([2]), None
 
-    assert ask(Reserved(ThirdParty(), 0.0), queue) == 3
+    assert ask(rules.Reserved(ThirdParty(), 0.0), queue) == 3
 
 
 def test_random_is_fair_and_may_wait() -> None:
     queue = queue_of(np.random.default_rng(5), 5)
-    rng, policy = np.random.default_rng(6), RandomCandidate(wait=0.2)
+    rng, policy = np.random.default_rng(6), rules.RandomCandidate(wait=0.2)
     counts = np.bincount([policy.choose(queue, rng) for _ in range(5000)], minlength=5)
     # Four standard errors.
     np.testing.assert_allclose(counts / 5000, 0.2, atol=4 * np.sqrt(0.16 / 5000))
@@ -283,18 +269,18 @@ def test_equal_weights_and_no_weights_are_well_answered() -> None:
 @pytest.mark.parametrize(
     ("make", "named"),
     [
-        (lambda: WideningWindow(width=-1.0), "width"),
-        (lambda: WideningWindow(growth=float("nan")), "growth"),
-        (lambda: ReservedDrawChance(fall=-0.1), "fall"),
-        (lambda: ReservedDrawChance(reservation=float("inf")), "reservation"),
-        (lambda: QueueKnowledgeGradient(multiplier=-1.0), "multiplier"),
-        (lambda: QueueKnowledgeGradient(both="no"), "both"),
-        (lambda: PricedMatching(tail=-1.0), "tail"),
-        (lambda: PricedMatching(newcomer=float("inf")), "newcomer"),
-        (lambda: KnowledgeMatching(multiplier=float("nan")), "multiplier"),
-        (lambda: RandomCandidate(wait=1.0), "wait"),
-        (lambda: Reserved("thompson"), "policy"),
-        (lambda: Reserved(PointEstimate(), games_left=0), "games_left"),
+        (lambda: rules.WideningWindow(width=-1.0), "width"),
+        (lambda: rules.WideningWindow(growth=float("nan")), "growth"),
+        (lambda: rules.ReservedDrawChance(fall=-0.1), "fall"),
+        (lambda: rules.ReservedDrawChance(reservation=float("inf")), "reservation"),
+        (lambda: rules.QueueKnowledgeGradient(multiplier=-1.0), "multiplier"),
+        (lambda: rules.QueueKnowledgeGradient(both="no"), "both"),
+        (lambda: rules.PricedMatching(tail=-1.0), "tail"),
+        (lambda: rules.PricedMatching(newcomer=float("inf")), "newcomer"),
+        (lambda: rules.KnowledgeMatching(multiplier=float("nan")), "multiplier"),
+        (lambda: rules.RandomCandidate(wait=1.0), "wait"),
+        (lambda: rules.Reserved("thompson"), "policy"),
+        (lambda: rules.Reserved(PointEstimate(), games_left=0), "games_left"),
     ],
 )
 def test_bad_options_are_named(make: Any, named: str) -> None:

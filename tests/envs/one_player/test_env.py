@@ -1,7 +1,5 @@
 """The scalar environment: its contract, its instances and its games."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Priors and rewards of a user's own, those that the names stand for, and what is shown of them."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, replace
 from typing import Any

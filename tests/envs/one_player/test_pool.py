@@ -1,7 +1,5 @@
 """Pools that change: chains, newcomers and masks, against what theory says of them."""
 
-from __future__ import annotations
-
 import copy
 from itertools import product
 from typing import Any

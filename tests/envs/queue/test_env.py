@@ -1,7 +1,5 @@
 """The queue's environment: its contract, its choices, what they cost; settings, populations."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The queue against what is known of queues: Little's law, queueing theory, conservation."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable
