@@ -16,11 +16,7 @@ LARGEST = 300_000
 PLACES = re.compile(r"(?<![\w.])/(?:home|root|tmp|work|usr|Users|private|var)/|[A-Z]:\\")
 
 
-def names(paths: list[Path]) -> list[str]:
-    return [path.stem for path in paths]
-
-
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=names(NOTEBOOKS))
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_its_outputs_are_kept_and_small(path: Path) -> None:
     assert path.stat().st_size < LARGEST
     notebook = nbformat.read(path, as_version=4)
@@ -37,7 +33,7 @@ def test_its_outputs_are_kept_and_small(path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=names(NOTEBOOKS))
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs(path: Path, tmp_path: Path) -> None:
     client = pytest.importorskip("nbclient").NotebookClient
     notebook = nbformat.read(path, as_version=4)

@@ -48,14 +48,6 @@ def room_of(module: str) -> str | None:
     return parts[1] if parts[0] == "matchenv" and len(parts) > 1 and parts[1] in LEVELS else None
 
 
-def room_of_file(path: Path) -> str | None:
-    """The room that a file lies in, None for the package's root."""
-    parts = path.relative_to(ROOT).parts
-    if parts[0] != "matchenv":
-        return parts[0]
-    return parts[1] if len(parts) > 2 else None
-
-
 def test_every_folder_is_a_room() -> None:
     folders = {path.parent.name for path in (ROOT / "matchenv").glob("*/__init__.py")}
     assert folders | set(ROOMS[1:]) == set(LEVELS)
@@ -63,7 +55,8 @@ def test_every_folder_is_a_room() -> None:
 
 def test_arrows_go_one_way() -> None:
     for path in FILES:
-        own = room_of_file(path)
+        top = ROOT / "matchenv" if ROOT / "matchenv" in path.parents else ROOT
+        own = room_of(".".join(("matchenv", *path.relative_to(top).parts)))
         for name in imported_modules(path):
             other = room_of(name)
             if own is not None and other is not None:

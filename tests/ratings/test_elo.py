@@ -29,8 +29,7 @@ def by_duels(teams: list, ranks: list, k_factor: float, chance) -> list[list[flo
     return [[new(a, rating) for rating in side] for a, side in enumerate(teams)]
 
 
-def gaussian(gap: float) -> float:
-    return NormalDist(0.0, math.sqrt(2.0) * 200.0).cdf(gap)
+gaussian = NormalDist(0.0, math.sqrt(2.0) * 200.0).cdf
 
 
 def logistic(gap: float) -> float:
