@@ -1,6 +1,7 @@
 """The policies of one formula by their definitions, and what every policy of one player does."""
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium as gym
@@ -245,17 +246,6 @@ def test_a_policy_for_an_environment_reads_even_what_looks_alike() -> None:
     assert 0 <= PointEstimate().predict(unchanged.reset(seed=0)[0])[0] < 6
 
 
-class MaskReader:
-    """A third-party policy without an argument for masks that reads the observation's end."""
-
-    name = "mask reader"
-
-    def predict(
-        self, observation: Any, state: Any, episode_start: Any, deterministic: bool
-    ) -> tuple[Any, None]:
-        return observation[:, -6:].argmax(axis=1), None
-
-
 def test_rollouts_pass_the_mask_to_every_policy() -> None:
     options = Settings.checked(num_opponents=6, horizon=30, availability=0.3, turnover=0.05)
     for name in (*POLICIES, "kg:belief=full"):
@@ -266,7 +256,12 @@ def test_rollouts_pass_the_mask_to_every_policy() -> None:
             np.random.default_rng(0),
         )
         assert all(np.isfinite(values).all() for values in found.values())
-    rollout(lambda *_: MaskReader(), options, range(4))
+    # Without an argument for masks a policy has the observation's end.
+    reader = SimpleNamespace(
+        name="mask reader",
+        predict=lambda seen, state, starts, deterministic: (seen[:, -6:].argmax(axis=1), None),
+    )
+    rollout(lambda *_: reader, options, range(4))
 
 
 # Bad input.

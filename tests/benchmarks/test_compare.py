@@ -296,13 +296,8 @@ def test_tuning_finds_the_best_of_each_family_on_seeds_of_its_own(
 
 
 def test_policies_and_players_of_the_users_own_come(comparison: Any, tmp_path: Path) -> None:
-    class Own:
-        name = "own"
-
-        def choose(self, waiting: Any, rng: Any) -> int:
-            return min(1, waiting.filled.size)
-
-    found = run_comparison([Own(), "random", "fcfs"], against="fcfs", cells=TWO, **IN_QUEUE)
+    own = SimpleNamespace(name="own", choose=lambda waiting, rng: min(1, waiting.filled.size))
+    found = run_comparison([own, "random", "fcfs"], against="fcfs", cells=TWO, **IN_QUEUE)
     assert found.standing(0, "own").difference.mean == pytest.approx(0.0, abs=1e-9)
     # Numbers do not depend on who plays beside.
     np.testing.assert_array_equal(

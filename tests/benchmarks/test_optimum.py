@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -167,16 +168,11 @@ class TestProperties:
         ],
     )
     def test_who_does_not_choose_by_the_state_alone_is_refused(self, policy, said):
-        class Bad:
-            belief, memory, action = "full", None, 0
+        def predict(observation: Any, *_: Any) -> tuple[Any, Any]:
+            return np.full(len(observation), policy.get("action", 0)), policy.get("memory")
 
-            def predict(self, observation: Any, state: Any, starts: Any) -> tuple[Any, Any]:
-                return np.full(len(observation), self.action), self.memory
-
-        settings = settings_of(2, 2, "full")
-        bad, label = Bad(), policy.pop("label", "mine")
-        for name, value in policy.items():
-            setattr(bad, name, value)
+        settings, label = settings_of(2, 2, "full"), policy.get("label", "mine")
+        bad = SimpleNamespace(**{"belief": "full", "predict": predict, **policy})
         prior = KnowledgeState.of_prior(*random_prior(2), "full")
         with pytest.raises(ValueError, match=said):
             rule_by(bad, settings, label)(prior, 2)

@@ -161,12 +161,8 @@ def test_quantiles_of_populations() -> None:
 
 @pytest.mark.parametrize("action", [6, -1, 0.7, True])
 def test_a_choice_that_is_no_allowed_action_is_refused(action: Any) -> None:
-    class Wrong:
-        def choose(self, waiting: Any, rng: Any) -> Any:
-            return action
-
     with pytest.raises(ValueError, match=r"actions? must be"):
-        rollout(lambda *_: Wrong(), SETTINGS, [0])
+        rollout(lambda *_: SimpleNamespace(choose=lambda *_: action), SETTINGS, [0])
     with pytest.raises(ValueError, match="choose or predict"):
         rollout(lambda *_: object(), SETTINGS, [0])
 
