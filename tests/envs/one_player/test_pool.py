@@ -1,6 +1,5 @@
 """Pools that change: chains, newcomers and masks, against what theory says of them."""
 
-import copy
 from itertools import product
 from typing import Any
 
@@ -8,32 +7,27 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from matchenv import KnowledgeState, MatchmakingEnv, Settings
-from matchenv.belief import BELIEFS, TRUE_SKILL, GameConstants
-from matchenv.evaluation.rollout import Batch
+from matchenv import MatchmakingEnv, MatchmakingVectorEnv, Settings
+from matchenv.belief import BELIEFS, GameConstants
 
 Masks = NDArray[np.bool_]
 
 
-def played(games: int, count: int, seed: int = 0, **options: Any) -> tuple[Masks, Any]:
-    """Masks before the first game and after each, (games + 1, B, M), and all true skills."""
-    batch = Batch(Settings.checked(horizon=games, **options), range(seed, seed + count))
-    masks, skills = [batch.state.allowed.copy()], [true_skill(batch)]
+def started(count: int, **options: Any) -> MatchmakingVectorEnv:
+    """So many environments, reset."""
+    env = MatchmakingVectorEnv(count, **options)
+    env.reset(seed=0)
+    return env
+
+
+def masks_of(games: int, count: int, **options: Any) -> Masks:
+    """Masks before the first game and after each, (games + 1, B, M)."""
+    env = started(count, horizon=games, **options)
+    masks = [env.action_masks().copy()]
     for _ in range(games):
-        batch.step(batch.state.allowed.argmax(axis=1))
-        masks.append(batch.state.allowed.copy())
-        skills.append(true_skill(batch))
-    return np.array(masks), np.array(skills)
-
-
-def true_skill(batch: Batch) -> NDArray[np.float64]:
-    """A copy of the true skills, shape (B, M + 1)."""
-    return batch.state.players[:, :, TRUE_SKILL].copy()
-
-
-def knowledge_state(batch: Batch) -> KnowledgeState:
-    """A copy of the current beliefs."""
-    return copy.deepcopy(batch.simulator.view(batch.state)[0])
+        env.step(masks[-1].argmax(axis=1))
+        masks.append(env.action_masks().copy())
+    return np.array(masks)
 
 
 def assert_share(hits: NDArray[Any], expected: float) -> None:
@@ -45,7 +39,7 @@ def assert_share(hits: NDArray[Any], expected: float) -> None:
 @pytest.mark.parametrize(("share", "stay"), [(0.5, 10.0), (0.3, 4.0), (0.8, 25.0)])
 def test_each_opponent_is_a_stationary_chain_of_two_states(share: float, stay: float) -> None:
     """Forty opponents: that all are away, and the rule for that, has a chance below 1e-6."""
-    masks, _ = played(60, 100, num_opponents=40, availability=share, mean_stay=stay)
+    masks = masks_of(60, 100, num_opponents=40, availability=share, mean_stay=stay)
     assert_share(masks[0], share)
     assert_share(masks[-1], share)
     before, after = masks[:-1], masks[1:]
@@ -63,7 +57,7 @@ def test_somebody_is_always_online_and_who_that_is_is_left_to_chance() -> None:
     """The chain of the whole mask, from its transition matrix written out."""
     share, stay = 0.2, 3.0
     leave, come = 1.0 / (2.0 * share * stay), 1.0 / (2.0 * (1.0 - share) * stay)
-    masks, _ = played(50, 400, num_opponents=2, availability=share, mean_stay=stay)
+    masks = masks_of(50, 400, num_opponents=2, availability=share, mean_stay=stay)
     assert masks.any(axis=2).all()
     states = masks @ np.array([1, 2])
     for state in (1, 2, 3):
@@ -84,7 +78,7 @@ def test_somebody_is_always_online_and_who_that_is_is_left_to_chance() -> None:
 
 
 def test_one_opponent_is_always_there() -> None:
-    masks, _ = played(30, 5, num_opponents=1, availability=0.05, mean_stay=10.0)
+    masks = masks_of(30, 5, num_opponents=1, availability=0.05, mean_stay=10.0)
     assert masks.all()
 
 
@@ -94,15 +88,15 @@ def test_newcomers_come_at_their_rate_with_a_prior_that_fits_their_skill(
     belief: str, prior: str
 ) -> None:
     options: Any = {"num_opponents": 12, "turnover": 0.2, "belief": belief, "prior": prior}
-    batch = Batch(Settings.checked(horizon=60, **options), range(40))
+    env = started(40, horizon=60, **options)
     replaced, means, errors = [], [], []
     for game in range(60):
-        skills = true_skill(batch)
-        batch.step(np.full(40, game % 12))
-        state = knowledge_state(batch)
-        new = true_skill(batch)[:, 1:] != skills[:, 1:]
+        skills = env.true_skill
+        observation, *_ = env.step(np.full(40, game % 12))
+        state, now = env.knowledge_state, env.true_skill
+        new = now[:, 1:] != skills[:, 1:]
         replaced.append(new)
-        np.testing.assert_array_equal(true_skill(batch)[:, 0], skills[:, 0])
+        np.testing.assert_array_equal(now[:, 0], skills[:, 0])
         mu, sigma = state.mu[:, 1:][new], state.sigma[:, 1:][new]
         assert ((sigma**2 >= 2.0) & (sigma**2 <= 3.0)).all()
         assert prior == "informative" or (mu == 0.0).all()
@@ -113,9 +107,9 @@ def test_newcomers_come_at_their_rate_with_a_prior_that_fits_their_skill(
             rtol=1e-12,
         )
         means.append(mu)
-        errors.append((true_skill(batch)[:, 1:][new] - mu) / sigma)
+        errors.append((now[:, 1:][new] - mu) / sigma)
         np.testing.assert_array_equal(
-            batch.state.shown,
+            observation,
             np.concatenate((state.to_observation((59 - game) / 60), np.ones((40, 12))), axis=1),
         )
     assert_share(np.array(replaced), 0.2)
@@ -131,17 +125,13 @@ def test_newcomers_come_at_their_rate_with_a_prior_that_fits_their_skill(
 @pytest.mark.parametrize("belief", sorted(BELIEFS))
 def test_who_stays_is_believed_as_if_nobody_had_left(belief: str) -> None:
     """Marginals of a normal: to forget one player changes nothing about the others."""
-    settings = Settings.checked(num_opponents=6, horizon=30, turnover=0.15, belief=belief)
-    batch = Batch(settings, range(8))
-    constants = GameConstants(settings.beta)
+    env = started(8, num_opponents=6, horizon=30, turnover=0.15, belief=belief)
+    constants = GameConstants(Settings().beta)
     for game in range(30):
-        before, skills = knowledge_state(batch), true_skill(batch)
-        opponents = np.full(8, game % 6)
-        batch.step(opponents)
-        outcomes = batch.state.outcomes
-        expected = before.after_games(opponents, outcomes, constants)
-        stayed = np.array(true_skill(batch) == skills)
-        after = knowledge_state(batch)
+        before, skills, opponents = env.knowledge_state, env.true_skill, np.full(8, game % 6)
+        infos = env.step(opponents)[4]
+        expected = before.after_games(opponents, infos["outcome"], constants)
+        stayed, after = np.array(env.true_skill == skills), env.knowledge_state
         np.testing.assert_allclose(after.mu[stayed], expected.mu[stayed], rtol=1e-9)
         np.testing.assert_allclose(after.sigma[stayed], expected.sigma[stayed], rtol=1e-9)
         np.testing.assert_allclose(
@@ -172,22 +162,18 @@ def test_players_and_noise_are_those_of_an_unchanged_pool_episode_after_episode(
 def test_no_choice_moves_the_pool() -> None:
     """Every policy meets the same opponents online at the same games, and the same newcomers."""
     options: Any = {"num_opponents": 9, "horizon": 40, "availability": 0.6, "turnover": 0.05}
-    batches = [
-        Batch(Settings.checked(belief=b, **options), range(6)) for b in ("full", "factorised")
-    ]
+    one, other = (started(6, belief=belief, **options) for belief in ("full", "factorised"))
     rng = np.random.default_rng(0)
     for _ in range(40):
-        for batch in batches:
-            chances = rng.random((6, 9)) * batch.state.allowed
-            batch.step(chances.argmax(axis=1))
-        one, other = batches
-        np.testing.assert_array_equal(one.state.allowed, other.state.allowed)
-        np.testing.assert_array_equal(true_skill(one), true_skill(other))
+        for env in (one, other):
+            env.step((rng.random((6, 9)) * env.action_masks()).argmax(axis=1))
+        np.testing.assert_array_equal(one.action_masks(), other.action_masks())
+        np.testing.assert_array_equal(one.true_skill, other.true_skill)
 
 
 def test_the_shortest_stays_are_allowed() -> None:
     """At half, a stay of one game: everybody changes state after every game."""
-    masks, _ = played(10, 3, num_opponents=30, availability=0.5, mean_stay=1.0)
+    masks = masks_of(10, 3, num_opponents=30, availability=0.5, mean_stay=1.0)
     assert (masks[1:] != masks[:-1]).all()
     Settings.checked(availability=0.9, mean_stay=5.0)
 
@@ -195,35 +181,29 @@ def test_the_shortest_stays_are_allowed() -> None:
 @pytest.mark.parametrize("options", [{}, {"availability": 0.4, "mean_stay": 2.0}])
 def test_nobody_is_met_more_often_than_the_limit(options: dict[str, Any]) -> None:
     """And every game has an opponent, to the last one, where each is met as often as allowed."""
-    settings = Settings.checked(num_opponents=4, horizon=12, max_games_per_opponent=3, **options)
-    batch = Batch(settings, range(50))
+    env = MatchmakingVectorEnv(50, num_opponents=4, horizon=12, max_games_per_opponent=3, **options)
+    observation, _ = env.reset(seed=0)
     rng = np.random.default_rng(0)
     met = np.zeros((50, 4), dtype=int)
-    while batch.running.any():
-        allowed = batch.state.allowed
+    for _ in range(12):
+        allowed = env.action_masks()
         assert (met[allowed] < 3).all()
         assert allowed.any(axis=1).all()
         if not options:
             np.testing.assert_array_equal(allowed, met < 3)
-        np.testing.assert_array_equal(batch.state.shown[:, -4:], allowed)
+        np.testing.assert_array_equal(observation[:, -4:], allowed)
         actions = (rng.random((50, 4)) * allowed).argmax(axis=1)
         met[np.arange(50), actions] += 1
-        batch.step(actions)
+        observation, *_ = env.step(actions)
     assert (met == 3).all()
 
 
 def test_a_newcomer_has_games_of_its_own_before_the_limit() -> None:
-    settings = Settings.checked(
-        num_opponents=3, horizon=300, max_games_per_opponent=100, turnover=0.05
-    )
-    batch = Batch(settings, range(20))
+    env = started(20, num_opponents=3, horizon=300, max_games_per_opponent=100, turnover=0.05)
     games = np.zeros((20, 3), dtype=int)
-    skills = true_skill(batch)[:, 1:]
-    while batch.running.any():
+    for _ in range(300):
+        skills, masks = env.true_skill[:, 1:], env.action_masks()
         games[:, 0] += 1
-        batch.step(np.zeros(20, dtype=int) if games[:, 0].max() < 100 else
-                   batch.state.allowed.argmax(axis=1))  # fmt: skip
-        now = true_skill(batch)[:, 1:]
-        games[now != skills] = 0
-        skills = now
-        assert batch.state.allowed[:, 0][games[:, 0] < 100].all()
+        env.step(np.zeros(20, dtype=int) if games[:, 0].max() < 100 else masks.argmax(axis=1))
+        games[env.true_skill[:, 1:] != skills] = 0
+        assert env.action_masks()[:, 0][games[:, 0] < 100].all()
