@@ -125,10 +125,8 @@ def combinations(env_kwargs: Mapping[str, Any]) -> list[dict[str, Any]]:
     for name, values in listed.items():
         if not values:
             raise ValueError(f"{name} must list at least one value, got []")
-    return [
-        {**env_kwargs, **dict(zip(listed, values, strict=True))}
-        for values in product(*listed.values())
-    ]
+    chosen = (dict(zip(listed, values, strict=True)) for values in product(*listed.values()))
+    return [{**env_kwargs, **each} for each in chosen]
 
 
 def settings_of(environment: str, env_kwargs: Mapping[str, Any]) -> list[Any]:
@@ -148,7 +146,7 @@ def settings_of(environment: str, env_kwargs: Mapping[str, Any]) -> list[Any]:
     for given, value in env_kwargs.items():
         if given not in known:
             raise ValueError(f"env_kwargs must be among {', '.join(known)}; got {given!r}")
-        for each in value if isinstance(value, list) else [value]:
+        for each in _list_of(value):
             if not isinstance(each, bool | int | float | str | None):
                 raise ValueError(
                     "env_kwargs must be names and numbers, which the folder of a training can "
@@ -167,11 +165,8 @@ def settings_without_code(environment: str, env_kwargs: Mapping[str, Any]) -> An
     A policy plays without them, and a file must not choose what is imported. Of lists the first
     values are taken.
     """
-    known = {
-        name: each
-        for name, each in env_kwargs.items()
-        if not any(map(is_object_spec, each if isinstance(each, list) else [each]))
-    }
+    known = {name: each for name, each in env_kwargs.items()
+             if not any(map(is_object_spec, _list_of(each)))}  # fmt: skip
     return settings_of(environment, known)[0]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from gymnasium import spaces
+import torch
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.type_aliases import Schedule
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
@@ -31,34 +31,21 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
 class SharedPolicy(ActorCriticPolicy):
     """For PPO, A2C, TRPO and imitation, for any number of actions.
 
-    The library would put linear layers behind the network, with weights for each action.
+    The library would put linear layers behind the network, with weights for each action. Arguments
+    as ``ActorCriticPolicy``; ``features_extractor_class`` is the environment's ``Reader``, by
+    default that of ``Matchmaking-v0``.
 
-    Args:
-        observation_space: of the environment.
-        action_space: of the environment.
-        lr_schedule: learning rate.
-        net_arch: widths of the hidden layers, as stable-baselines3 takes them.
-        activation_fn: between the layers.
-        kwargs: others of ``ActorCriticPolicy``; ``features_extractor_class`` is the environment's
-            ``Reader``, by default that of ``Matchmaking-v0``.
+    Attributes:
+        learns_entropy: False spares the gradient of an entropy that the loss does not weigh.
     """
 
     shares_weights = True
+    learns_entropy = True
 
-    def __init__(
-        self,
-        observation_space: spaces.Space[Any],
-        action_space: spaces.Space[Any],
-        lr_schedule: Schedule,
-        net_arch: list[int] | dict[str, list[int]] | None = None,
-        activation_fn: type[nn.Module] = nn.Tanh,
-        **kwargs: Any,
-    ) -> None:
-        kwargs["ortho_init"] = False
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs |= {"ortho_init": False, "net_arch": _widths(kwargs.get("net_arch"))}
         kwargs.setdefault("features_extractor_class", OpponentReader)
-        super().__init__(
-            observation_space, action_space, lr_schedule, _widths(net_arch), activation_fn, **kwargs
-        )
+        super().__init__(*args, **kwargs)
 
     def _build_mlp_extractor(self: Any) -> None:
         network = SharedNetwork(self.features_extractor, self.net_arch, self.activation_fn)
@@ -71,6 +58,19 @@ class SharedPolicy(ActorCriticPolicy):
         self.optimizer = self.optimizer_class(
             self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs
         )
+
+    def evaluate_actions(self, obs: Any, actions: torch.Tensor) -> Any:
+        """Return values, log likelihoods and entropies, as the library does."""
+        *found, entropy = super().evaluate_actions(obs, actions)
+        return *found, entropy if self.learns_entropy or entropy is None else entropy.detach()
+
+    def _get_action_dist_from_latent(self: Any, latent_pi: torch.Tensor) -> Any:
+        # The library compares each logit with itself; a sum shows one that is no number as well.
+        chosen = torch.distributions.Categorical(logits=latent_pi, validate_args=False)
+        if chosen.logits.sum().isnan():
+            raise ValueError("the network gives invalid values")
+        self.action_dist.distribution = chosen
+        return self.action_dist
 
 
 class SharedDQNPolicy(DQNPolicy):
@@ -93,10 +93,8 @@ class SharedDQNPolicy(DQNPolicy):
 
 def _widths(net_arch: Any) -> dict[str, list[int]]:
     """Return the hidden widths of scores and value; a list stands for both."""
-    if net_arch is None:
-        return WIDTHS
-    given = net_arch if isinstance(net_arch, dict) else {"pi": net_arch, "vf": net_arch}
-    return {**WIDTHS, **given}
+    given = net_arch if isinstance(net_arch, dict | None) else dict.fromkeys(WIDTHS, net_arch)
+    return {**WIDTHS, **(given or {})}
 
 
 def resolved_policy_kwargs(

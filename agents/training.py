@@ -189,6 +189,7 @@ def new_model(config: RunConfig, device: str) -> BaseAlgorithm:
         raise ValueError(
             f"hyperparameters must fit {algorithm.name}, got {arguments!r}: {error}"
         ) from error
+    model.policy.learns_entropy = getattr(model, "ent_coef", None) != 0.0
     if config.start_from is not None:
         source = load(config.start_from).network
         try:

@@ -85,8 +85,7 @@ class SimulatorEnv:
         masks = self.simulator.masks(self._state)
         if masks is None:
             return np.ones((self._invalid.size, self.simulator.num_actions), dtype=np.bool_)
-        copied: Masks = masks.copy()
-        return copied
+        return np.array(masks, dtype=np.bool_)
 
 
 class ScalarEnv(SimulatorEnv, gym.Env[NDArray[np.float32], np.int64]):

@@ -227,7 +227,7 @@ def plain(array: NDArray[Any]) -> NDArray[Any]:
     return array.copy().view(np.uint8).reshape(*array.shape, array.dtype.itemsize)
 
 
-def restored_array(name: str, found: Any, like: NDArray[Any]) -> NDArray[Any]:
+def restored_array(name: str, found: NDArray[Any], like: NDArray[Any]) -> NDArray[Any]:
     """Return a copy of what ``plain`` made of an array like ``like``.
 
     Raises:
@@ -239,5 +239,4 @@ def restored_array(name: str, found: Any, like: NDArray[Any]) -> NDArray[Any]:
             f"{name} must be {expected.dtype} of shape {expected.shape}, got {found.dtype} of "
             f"shape {found.shape}"
         )
-    restored: NDArray[Any] = found.copy().view(like.dtype).reshape(like.shape)
-    return restored
+    return found.copy().view(like.dtype).reshape(like.shape)

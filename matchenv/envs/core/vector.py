@@ -221,14 +221,7 @@ class NativeVectorEnv(
         self._all_run = bool(self._running.all())
 
     def _begin_where_over(self, over: Masks) -> Infos:
-        """Begin new episodes where the autoreset mode asks for it.
-
-        Args:
-            over: shape (num_envs,), episodes that this step ended.
-
-        Returns:
-            With SAME_STEP ``final_obs`` and ``final_info`` with their masks, where one ended.
-        """
+        """Begin episodes as the autoreset mode asks; return what SAME_STEP adds to the infos."""
         final: Infos = {}
         if self._all_run and not over.any():
             return final
@@ -293,11 +286,7 @@ def _reseeded(
 
 
 def _taken_reset_mask(options: Any, everywhere: Masks) -> Masks:
-    """Take ``"reset_mask"`` out of the options; without it all environments are reset.
-
-    Raises:
-        ValueError: for a mask of another shape or type, or one without any True.
-    """
+    """Take ``"reset_mask"`` out of the options; without it all environments are reset."""
     mask = options.pop("reset_mask", None) if isinstance(options, dict) else None
     if mask is None:
         return everywhere

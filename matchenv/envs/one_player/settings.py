@@ -26,7 +26,6 @@ Floats = NDArray[np.float64]
 
 RANKS = ("top", "middle", "bottom")
 RANKINGS = ("prior_mean", "true_skill")
-NOISES = ("game", "opponent")
 
 
 class Reward(ABC):
@@ -148,7 +147,7 @@ class Settings(GameOptions):
     )
     noise: str = option(
         "game", as_choice, 'random numbers of a game by its number, `"game"`, or by `"opponent"`',
-        known=NOISES,
+        known=("game", "opponent"),
     )  # fmt: skip
     max_games_per_opponent: int | None = option(
         None, as_limit, "games after which an opponent cannot be chosen; None for no limit"
