@@ -28,7 +28,7 @@ KEPT = 2
 # The numbers and arrays that change while stable-baselines3's algorithms learn. All else of an
 # algorithm follows from its hyperparameters.
 COUNTERS = (
-    "num_timesteps", "_total_timesteps", "_episode_num", "_n_updates",
+    "num_timesteps", "_episode_num", "_n_updates",
     "_current_progress_remaining", "_last_obs", "_last_original_obs", "_last_episode_starts",
     "_n_calls", "exploration_rate",
 )  # fmt: skip

@@ -65,7 +65,8 @@ def read_yaml(package_file: str, path: Path | None, section: str) -> dict[str, A
     content = parsed(text, "config")
     found = content.get(section) if isinstance(content, dict) else None
     if not isinstance(found, dict):
-        raise ValueError(f"{path or package_file} must have a mapping under {section!r}, has none")
+        known, file = [*content] if isinstance(content, dict) else "none", path or package_file
+        raise ValueError(f"config {file} must have a mapping under {section!r}, and has {known}")
     return found
 
 

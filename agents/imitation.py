@@ -18,7 +18,7 @@ from stable_baselines3.common.type_aliases import GymEnv
 from stable_baselines3.common.utils import explained_variance
 from torch.nn import functional
 
-from matchenv.evaluation.registry import policy_named
+from matchenv.evaluation.registry import GIVEN, policy_named
 
 
 class LabelledRollouts(RolloutBuffer):
@@ -38,6 +38,9 @@ class LabelledRollouts(RolloutBuffer):
 
     def add(self, obs: Any, action: Any, *others: Any) -> None:
         """Add a step; arguments as ``RolloutBuffer.add``."""
+        if getattr(self.teacher, "stochastic", False):
+            # From the seeded generator that checkpoints keep.
+            self.teacher._rng = np.random.default_rng(np.random.randint(2**31))  # noqa: NPY002
         wanted = np.asarray(self.teacher.predict(obs)[0]).reshape(action.shape)
         self.agreements.append(float((wanted == action).mean()))
         super().add(obs, wanted, *others)
@@ -78,7 +81,11 @@ class Imitation(PPO):
             policy, env, rollout_buffer_class=LabelledRollouts, **{**self.others, **others}
         )
         assert self.env is not None
-        settings = self.env.get_attr("settings")[0]
+        shown = self.env.get_attr("settings")
+        for name in GIVEN:
+            if len({getattr(each, name, None) for each in shown}) > 1:
+                raise ValueError(f"{name} must not be a list where {teacher!r} teaches")
+        settings = shown[0]
         labels, ours = policy_named(teacher, settings), getattr(settings, "belief", None)
         belief = getattr(labels, "belief", ours)
         if belief != ours:

@@ -65,15 +65,15 @@ def learned_policy(text: str) -> Any:
     Raises:
         ValueError: for an option, or a file that cannot be read.
     """
-    name, _, options = text.partition(":")
+    name, colon, _ = text.partition(":")
     try:
-        file = learned_file(name)
+        file = learned_file(text)
         if file is None:
+            if colon and learned_file(name) is not None:
+                raise ValueError("a learned policy has no options")
             return None
-        if options:
-            raise ValueError("a learned policy has no options")
         stat = file.stat()
-        return _loaded(name, file.resolve(), stat.st_mtime_ns, stat.st_size)
+        return _loaded(text, file.resolve(), stat.st_mtime_ns, stat.st_size)
     except (OSError, ValueError, ImportError) as error:
         raise ValueError(f"policy {text!r} cannot be loaded: {error}") from None
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import io
 import json
+import warnings
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, field, replace
@@ -391,6 +392,13 @@ def read_zip(path: Path) -> tuple[BasePolicy, PolicyDescription]:
     except Exception as error:
         why = "it holds other objects than weights" if isinstance(error, UnpicklingError) else error
         raise ValueError(f"the file {path} is no model that can be read: {why}") from None
+    # Off-policy algorithms always keep it, the others for VecNormalize alone.
+    if data.get("_last_original_obs") is not None and "replay_buffer_class" not in data:
+        warnings.warn(
+            f"the model {path} learned in VecNormalize, whose averages no zip file holds: it plays "
+            "as it learned only if that had norm_obs=False, or in a module:function of yours",
+            stacklevel=3,
+        )
     env_kwargs, why = {**settings.changed(), **game}, ""
     for algorithm in ALGORITHMS.values():
         for policy in algorithm.policies:

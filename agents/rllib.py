@@ -18,7 +18,7 @@ class SharedModule(TorchRLModule, ValueFunctionAPI):  # type: ignore[misc]
 
     Its ``model_config`` has ``env_kwargs``, those of the environment, and ``policy_kwargs``, as in
     a YAML file of ``matchenv train``. Every checkpoint of RLlib also gets the file that
-    ``rllib:PATH`` reads: weights and a description, without pickled objects.
+    ``matchenv.agents.load`` reads: weights and a description, without pickled objects.
     """
 
     def setup(self) -> None:
@@ -50,7 +50,7 @@ class SharedModule(TorchRLModule, ValueFunctionAPI):  # type: ignore[misc]
         return self.network.mlp_extractor.forward_critic(numbers).squeeze(-1)
 
     def save_to_path(self, *arguments: Any, **options: Any) -> str:
-        """Save as RLlib does; on a local disk also a file that ``rllib:PATH`` reads."""
+        """Save as RLlib does; on a local disk also a file that ``load`` reads."""
         folder = str(super().save_to_path(*arguments, **options))
         if Path(folder).is_dir():
             save_policy(Path(folder) / RLLIB_FILE, self.network, self.description)

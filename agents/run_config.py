@@ -12,7 +12,7 @@ import inspect
 import platform
 import warnings
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Annotated, Any, Literal
@@ -41,7 +41,7 @@ from matchenv.envs import ENVIRONMENTS, simulator_of
 from matchenv.envs.one_player.settings import as_texts
 from matchenv.evaluation import seeds
 from matchenv.evaluation.registry import ONE_PLAYER
-from matchenv.runtime.checks import as_choice, as_integer
+from matchenv.runtime.checks import as_choice
 from matchenv.runtime.files import checksum, json_bytes, read_json, write_bytes
 from matchenv.runtime.provenance import versions
 
@@ -286,6 +286,10 @@ class RunConfig:
                 f"at all times, got {algorithm.name} with {policy}"
             )
 
+    def changed(self, **values: Any) -> RunConfig:
+        """Return the configuration with other values, which are checked."""
+        return built(RunConfig, {**vars(self), **values})
+
     @property
     def timesteps(self) -> int:
         """Count to train for, over all environments."""
@@ -422,11 +426,13 @@ class RunFolder:
         """Check that the folder holds no run, or the one of this configuration.
 
         Raises:
-            ValueError: if it holds another one.
+            ValueError: if it holds another one, or runs of several seeds.
         """
         if not self.config_file.exists():
+            if any(self.path.glob(f"seed*/{CONFIG}")):
+                raise ValueError(f"out must be another folder: {self.path} holds several seeds")
             return
-        if replace(self.read_config(), versions=config.versions) != config:
+        if self.read_config().changed(versions=config.versions) != config:
             raise ValueError(
                 f"out must be a new folder or one of the same training, and the run in {self.path} "
                 f"was configured otherwise: go on with it by --resume {self.path}"
@@ -477,10 +483,9 @@ class RunFolder:
         Raises:
             ValueError: for a number < 1.
         """
-        total = as_integer("timesteps", timesteps, 1)
         config = self.read_config()
-        longer = replace(config, hyperparameters={**config.hyperparameters, "n_timesteps": total})
-        write_bytes(self.config_file, longer.to_text().encode())
+        values = {**config.hyperparameters, "n_timesteps": timesteps}
+        write_bytes(self.config_file, config.changed(hyperparameters=values).to_text().encode())
 
     def write_evaluations(self, seed: int, evaluations: list[dict[str, Any]]) -> None:
         """Write the evaluations, with the environment seed of their first episode."""

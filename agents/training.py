@@ -9,8 +9,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import replace
 from functools import partial
+from operator import call
 from pathlib import Path
 from typing import Any
 
@@ -78,10 +78,11 @@ def start_training(
         ValueError: for a folder that holds another run or that another process works in, or bad
             hyperparameters.
     """
-    torch.set_num_threads(as_integer("threads", threads, 1))
-    # A bad configuration is found here, before a folder is made.
-    model = new_model(config, device)
+    torch.set_num_threads(as_integer("threads", threads, 1, 1024))  # of many more torch crashes
     path = path or RUNS / f"{config.algorithm}-seed{config.seed}"
+    # A bad configuration is found here, before a folder is made. A checkpoint has weights.
+    goes_on = any(RunFolder(path).checkpoints.glob("step-*"))
+    model = new_model(config.changed(start_from=None) if goes_on else config, device)
     with folder_lock(path):
         folder = RunFolder.create(path, config)
         config = folder.read_config()
@@ -98,6 +99,8 @@ def start_training(
         evaluations = restore_newest(folder.checkpoints, model, config)
         # It ends after a whole rollout, which may be later.
         begun, total = model.num_timesteps, max(config.timesteps, model.num_timesteps)
+        if begun < total:
+            _warn_of_whole_rollouts(model, config)
         with tqdm(total=total, initial=begun, unit="game", disable=quiet) as bar:
             keeper = Keeper(folder, config, evaluations, bar)
             try:
@@ -187,7 +190,7 @@ def new_model(config: RunConfig, device: str) -> BaseAlgorithm:
     # A library's constructor may raise anything about values that do not fit together.
     except Exception as error:
         raise ValueError(
-            f"hyperparameters must fit {algorithm.name}, got {arguments!r}: {error}"
+            f"hyperparameters must fit {algorithm.name}, got {values!r}: {error}"
         ) from error
     model.policy.learns_entropy = getattr(model, "ent_coef", None) != 0.0
     if config.start_from is not None:
@@ -237,25 +240,36 @@ def train_seeds(
     """
     if not seeds or len(set(seeds)) < len(seeds):
         raise ValueError(f"seeds must be different numbers, at least one, got {list(seeds)}")
-    jobs = [
-        (RunFolder(path / f"seed{seed}"), replace(config, seed=as_integer("seeds", seed, 0)))
-        for seed in seeds
-    ]
-    for folder, wanted in jobs:
+    if RunFolder(path).config_file.exists():
+        raise ValueError(f"out must be another folder: {path} holds a single run")
+    jobs, folders = [], [RunFolder(path / f"seed{seed}") for seed in seeds]
+    for folder, seed in zip(folders, seeds, strict=True):
+        wanted = config.changed(seed=seed)
         folder.check_new(wanted)
-    work = partial(_train_one, device=device, threads=threads)
+        jobs.append(partial(start_training, folder.path, wanted, device=device, threads=threads,
+                            quiet=True))  # fmt: skip
     with (
         folder_lock(path),
-        closing(results_of(work, jobs, workers)) as results,
+        closing(results_of(call, jobs, workers)) as results,
         tqdm(total=len(jobs), unit="seed", disable=quiet) as bar,
     ):
         for _ in results:
             bar.update()
-    return [folder for folder, _ in jobs]
+    return folders
 
 
-def _train_one(job: tuple[RunFolder, RunConfig], **options: Any) -> None:
-    start_training(job[0].path, job[1], quiet=True, **options)
+def _warn_of_whole_rollouts(model: Any, config: RunConfig) -> None:
+    """Warn where whole rollouts are much more than what was asked for, or a single one."""
+    games = config.num_envs * getattr(model, "n_steps", 1)
+    played = -(-config.timesteps // games) * games
+    falls = isinstance(model.learning_rate, LinearSchedule)
+    if played > 1.1 * config.timesteps or (falls and played == games > 1):
+        last = "; after the last a learning rate that falls is 0" if falls else ""
+        warnings.warn(
+            f"{config.algorithm} learns after every {games:,} games, and so plays {played:,} for "
+            f"timesteps={config.timesteps:,}{last}",
+            stacklevel=3,
+        )
 
 
 class Keeper(BaseCallback):
@@ -280,19 +294,12 @@ class Keeper(BaseCallback):
     ) -> None:
         super().__init__()
         self.folder, self.config, self.evaluations, self._bar = folder, config, evaluations, bar
-        before = [] if config.start_from is None else load(config.start_from).training
-        values, named = config.hyperparameters, ("algorithm", "seed", "env_kwargs")
-        this = {**{name: getattr(config, name) for name in named}, "games": config.timesteps}
-        if "teacher" in values:
-            this["teacher"] = values["teacher"]
-        self.description = PolicyDescription(
-            algorithm=config.algorithm,
-            policy=values["policy"],
-            policy_kwargs=values.get("policy_kwargs", {}),
-            env_kwargs=config.env_kwargs,
-            training=[*map(dict, before), this],
-            environment=config.environment,
-        )
+        self._before: list[Any] = []
+        if config.start_from is not None:
+            # What the training started from may be gone by now.
+            saved = folder.policy_file.is_file()
+            source = load(folder.policy_file if saved else config.start_from).training
+            self._before = source[:-1] if saved else source
         self._games = HeldOutGames(
             config.environment,
             config.env_kwargs,
@@ -321,16 +328,32 @@ class Keeper(BaseCallback):
     def _save(self) -> None:
         self._saved = self.model.num_timesteps
         save_checkpoint(self.folder.checkpoints, self.model, self.config, self.evaluations)
-        save_policy(self.folder.policy_file, self.model.policy, self.description)
+        self._save_policy(self.folder.policy_file)
+
+    def _save_policy(self, file: Path) -> None:
+        config, values = self.config, self.config.hyperparameters
+        this = {name: getattr(config, name) for name in ("algorithm", "seed", "env_kwargs")}
+        this |= {"games": self.model.num_timesteps}
+        this |= {name: values[name] for name in values.keys() & {"teacher"}}
+        description = PolicyDescription(
+            algorithm=config.algorithm,
+            policy=values["policy"],
+            policy_kwargs=values.get("policy_kwargs", {}),
+            env_kwargs=config.env_kwargs,
+            training=[*map(dict, self._before), this],
+            environment=config.environment,
+        )
+        save_policy(file, self.model.policy, description)
 
     def _evaluate(self) -> None:
-        settings, network = self.description.settings(), self.model.policy
+        settings = settings_of(self.config.environment, self.config.env_kwargs)[0]
+        network = self.model.policy
         belief, training = getattr(settings, "belief", DEFAULT_BELIEF), network.training
         result = self._games.evaluate(LearnedPolicy("in training", network, belief, settings))
         network.set_training_mode(training)
         best = max((each["mean_return"] for each in self.evaluations), default=-np.inf)
         if result["mean_return"] > best:
-            save_policy(self.folder.best_policy_file, network, self.description)
+            self._save_policy(self.folder.best_policy_file)
         self.evaluations.append({"timesteps": self.model.num_timesteps, **result})
         self.folder.write_evaluations(self._games.seed, self.evaluations)
         goal = PROBLEMS[self.config.environment].goal

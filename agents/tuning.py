@@ -9,7 +9,6 @@ judged as before, and one that was cut short is played again from its start.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +103,12 @@ def tune_agent(
     as_device(device)
     space = checked_space(config.known_algorithm(), content)
     # A trial that is cut short is played again, and needs no checkpoint.
-    config = replace(config, checkpoint_every=config.timesteps)
+    config = config.changed(checkpoint_every=config.timesteps)
+    # What no training takes is refused before the first one.
+    for name, entry in content.items():
+        for value in entry if isinstance(entry, list) else (entry["low"], entry["high"]):
+            config.changed(hyperparameters={**config.hyperparameters, name: value})
+    config.changed(seed=config.seed + trials - 1)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     pruner = optuna.pruners.MedianPruner(n_startup_trials=STARTUP)
     study = optuna.create_study(direction="maximize", pruner=pruner)
@@ -115,7 +119,7 @@ def tune_agent(
             study.sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=STARTUP)
             trial = study.ask(space)
             values = {**config.hyperparameters, **trial.params}
-            trained = replace(config, seed=seed, hyperparameters=values)
+            trained = config.changed(seed=seed, hyperparameters=values)
             _play(study, trial, RunFolder(out / "trials" / f"{number:04d}"), trained, device)
         _write_results(study, out, config)
     return study
@@ -144,7 +148,7 @@ def _play(
         if not folder.policy_file.exists():
             recorder = Recorder(judge)
             start_training(folder.path, config, device=device, quiet=True, writers=(recorder,))
-    except optuna.TrialPruned:
+    except (optuna.TrialPruned, FloatingPointError):
         study.tell(trial, state=TrialState.PRUNED)
     else:
         study.tell(trial, values[max(values)])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from matchenv.cli.parser import ENVIRONMENT, GOES_ON, RANK_TEXT, Command, Given, Parser, with_pairs
-from matchenv.runtime.jobs import RunOptions
+from matchenv.runtime.checks import as_integer
 
 if TYPE_CHECKING:
     from matchenv.agents.run_config import RunConfig
@@ -110,7 +111,16 @@ def train(given: Given, config: RunConfig | None) -> None:
     from matchenv.agents.training import continue_training, start_training, train_seeds
 
     out, work = given.out, given.chosen(("device", "threads", "quiet"))
-    run = RunOptions(workers=given.workers, quiet=given.quiet)  # refuses bad ones before the work
+    # Refuse bad ones before the work.
+    run, episodes = given.run_options(), given.comparison_episodes
+    if episodes:
+        from matchenv.benchmarks.compare.training import compare_runs
+
+        as_integer("comparison_episodes", episodes, 2)
+        shared = {} if config is None else config.comparison()["env_kwargs"]
+        lists = [name for name, value in shared.items() if isinstance(value, list)]
+        if lists:
+            raise ValueError(f"comparison_episodes must be 0 where {', '.join(lists)} is a list")
     if config is None:
         more = given.chosen(("timesteps", "allow_code"))
         folders = [continue_training(given.resume, **more, **work)]
@@ -120,15 +130,9 @@ def train(given: Given, config: RunConfig | None) -> None:
     else:
         folders = [start_training(out, config, **work)]
     out = out or folders[0].path
-    if given.comparison_episodes > 0:
-        from matchenv.benchmarks.compare.training import compare_runs
-
-        found, summary = compare_runs(
-            [folder.path for folder in folders],
-            out,
-            episodes=given.comparison_episodes,
-            run=run,
-        )
+    if episodes:
+        paths = [folder.path for folder in folders]
+        found, summary = compare_runs(paths, out, episodes=episodes, run=run)
         given.say(lambda: f"{found.table()}\n\n{summary}".rstrip())
     given.say_where(folder=out)
 
@@ -151,7 +155,8 @@ def tune(given: Given, config: RunConfig) -> None:
     given.say(f"best: {goal} {study.best_value:+.2f}")
     for name, value in study.best_params.items():
         given.say(f"  {name} = {value}")
-    given.say(f"train with it: matchenv train --algo {algo} --config {out / BEST}")
+    words = ["--env", config.environment, "--algo", algo, "--config", str(out / BEST)]
+    given.say(f"train with it: matchenv train {shlex.join(words)}")
 
 
 def configured(given: Given) -> RunConfig:

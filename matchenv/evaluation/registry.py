@@ -200,7 +200,7 @@ def files_of(text: str, env_id: str = ONE_PLAYER) -> list[Path]:
         return files_of(str(parsed_options("policy", text, options).get("policy", "")))
     if name in POLICIES[env_id]:
         return []
-    file = resolve_name(f"{LEARNED}:learned_file")(name)
+    file = resolve_name(f"{LEARNED}:learned_file")(text)
     return module_files(text) if file is None else [file]
 
 

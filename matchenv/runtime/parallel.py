@@ -14,6 +14,7 @@ import signal
 import socket
 import threading
 import traceback
+import warnings
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -102,7 +103,7 @@ def _on_this_machine(
     if hasattr(signal, "pthread_sigmask"):
         # Started by the library, this helper would let signals through again.
         resource_tracker.ensure_running()
-    pool = ProcessPoolExecutor(workers, context, _end_with_the_parent)
+    pool = ProcessPoolExecutor(workers, context, _begin_worker)
     asked: dict[Future[Result], int] = {}
     try:
         with signals_wait():
@@ -132,8 +133,9 @@ def _on_this_machine(
             pool.shutdown()
 
 
-def _end_with_the_parent() -> None:
-    """Let this worker end when the parent was killed; it would wait for work forever."""
+def _begin_worker() -> None:
+    """Warn in one line, and end when the parent was killed: who waits for work waits forever."""
+    warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
 
     def end() -> None:
         if (parent := multiprocessing.parent_process()) is not None:

@@ -34,7 +34,7 @@ SMALL = {
     **dict.fromkeys(("ppo", "trpo"), ON_POLICY),
     "dqn": OFF_POLICY,
     "a2c": {"n_steps": 16},
-    "imitation": {**ON_POLICY, "teacher": "drawchance"},
+    "imitation": {**ON_POLICY, "teacher": "thompson"},
     "queue": ON_POLICY,
 }
 NETWORK = {"net_arch": [16]}

@@ -1,5 +1,7 @@
 """Imitation: it comes to choose as its teacher does, and refuses teachers that do not fit."""
 
+import shutil
+
 import numpy as np
 
 from matchenv import MatchmakingVectorEnv, agents
@@ -51,3 +53,6 @@ def test_it_learns_the_teachers_choices_and_says_so(tmp_path, small_config):
     fine = agents.load(tmp_path / "fine")
     assert [each["algorithm"] for each in fine.training] == ["imitation", "ppo"]
     assert agreement(fine, policy) > 0.95
+    shutil.rmtree(folder.path)  # what a training started from is not needed to go on
+    agents.continue_training(tmp_path / "fine", timesteps=256, quiet=True)
+    assert [each["games"] for each in agents.load(tmp_path / "fine").training] == [6240, 256]

@@ -16,6 +16,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from sb3_contrib import QRDQN, TRPO, MaskablePPO
 from stable_baselines3 import A2C, DQN, PPO
+from stable_baselines3.common.vec_env import VecNormalize
 
 from matchenv import MatchmakingVectorEnv, agents
 from matchenv.agents.config_file import read_yaml
@@ -252,6 +253,13 @@ def test_zips_that_cannot_be_read_are_refused(tmp_path):
     assert not (tmp_path / "sprung").exists()
 
 
+def test_a_model_that_learned_in_vec_normalize_says_so(tmp_path):
+    env = VecNormalize(agents.MatchmakingVecEnv(2, **ENV))
+    PPO("MlpPolicy", env, n_steps=4, batch_size=8).learn(8).save(tmp_path / "model.zip")
+    with pytest.warns(UserWarning, match="learned in VecNormalize"):
+        agents.load(tmp_path / "model.zip")
+
+
 def test_a_zip_that_lies_about_its_size_takes_no_memory(tmp_path):
     with zipfile.ZipFile(tmp_path / "lie.zip", "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("data", "{}")
@@ -295,7 +303,8 @@ def test_a_plain_network_plays_where_observations_have_its_size(path, changes, r
             assert (load().belief, load().settings) == ("factorised", SETTINGS)
 
 
-def test_a_run_that_changed_is_read_again(path):
+def test_a_run_that_changed_is_read_again(tmp_path):
+    path = tmp_path / "at 10:15.safetensors"
     written(path)
     first = policy_named(str(path), SETTINGS)
     assert policy_named(str(path), SETTINGS) is first

@@ -69,7 +69,9 @@ def test_run_folder_holds_everything(trained, small_config):
         > 0.0
     )
     for file, recorded in ((folder.best_policy_file, best), (folder.path, evaluations[-1])):
-        assert games.evaluate(agents.load(file))["mean_return"] == recorded["mean_return"]
+        policy = agents.load(file)
+        assert policy.training[-1]["games"] == recorded["timesteps"]
+        assert games.evaluate(policy)["mean_return"] == recorded["mean_return"]
 
 
 def test_a_run_is_compared_in_its_own_games(tmp_path, trained):
@@ -181,8 +183,9 @@ def test_a_run_of_others_imports_their_classes_with_permission_only(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
     env_kwargs = {"num_opponents": 3, "horizon": 20, "prior": "leagues:Leagues"}
-    config = small_config(timesteps=128, env_kwargs=env_kwargs)
-    agents.start_training(tmp_path / "run", config, quiet=True)
+    config = small_config(timesteps=100, env_kwargs=env_kwargs)
+    with pytest.warns(UserWarning, match="every 128 games, and so plays 128 .* falls is 0"):
+        agents.start_training(tmp_path / "run", config, quiet=True)
     (tmp_path / "leagues.py").write_text("raise RuntimeError('imported')")
     sys.modules.pop("leagues")
     assert RunFolder.open(tmp_path / "run").read_config() == config
@@ -262,6 +265,10 @@ def test_each_seed_is_the_run_that_it_is_alone_and_a_second_call_changes_nothing
     assert before == [results(folder.path) for folder in seeds]
     with pytest.raises(ValueError, match="configured otherwise"):
         agents.train_seeds(out, small_config(timesteps=256), [1], workers=1, quiet=True)
+    with pytest.raises(ValueError, match="holds a single run"):
+        agents.train_seeds(seeds[0].path, small_config(), [1])
+    with pytest.raises(ValueError, match="holds several seeds"):
+        agents.start_training(out, small_config())
 
 
 def test_the_summary_is_of_the_same_games(seeds):
