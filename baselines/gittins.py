@@ -81,7 +81,7 @@ class Gittins(ScoringPolicy):
         belief: as ``Policy``; by default the full one, which keeps the variance of s_0 - s_k.
 
     Raises:
-        ValueError: for a bad number or an unknown belief.
+        ValueError: for a bad number, an unknown belief or a horizon of more than 131,072 games.
 
     Source: Gittins (1979); Whittle (1980); Lattimore (2016) for finite horizons.
     """
@@ -98,6 +98,7 @@ class Gittins(ScoringPolicy):
         belief: str = FullBelief.name,
     ) -> None:
         super().__init__(horizon=horizon, belief=belief)
+        rounded_horizon(self.horizon)
         self.beta = as_positive_number("beta", beta)
         self.draw_margin = as_non_negative_number("draw_margin", draw_margin)
         self.tau = as_non_negative_number("tau", tau)

@@ -70,8 +70,8 @@ STEP_OF_LOG_VARIANCE = 0.24
 # The smallest variance of the grid is this over the games: so many games leave more.
 LEAST_INFORMATION = 0.5
 
-# Horizons are rounded up to a power of 2, from here on, so that few tables serve all.
-SHORTEST = 64
+# Horizons are rounded up to a power of 2, so that few tables serve all; the longest takes 3.8 GB.
+SHORTEST, LONGEST = 64, 1 << 17
 
 MOST_THREADS = 16
 
@@ -345,7 +345,13 @@ def cache_folder() -> Path:
 
 
 def rounded_horizon(games: int) -> int:
-    """Return the horizon of the table that serves so many games."""
+    """Return the horizon of the table that serves so many games.
+
+    Raises:
+        ValueError: for more than any table.
+    """
+    if games > LONGEST:
+        raise ValueError(f"horizon must be at most {LONGEST:,} for gittins, got {games:,}")
     return max(SHORTEST, 1 << max(0, games - 1).bit_length())
 
 

@@ -26,11 +26,19 @@ from matchenv.evaluation.estimates import (
     verdicts,
 )
 from matchenv.evaluation.protocols import load_of
-from matchenv.evaluation.registry import QUEUE, candidate_of, candidates_of, expanded, family_of
+from matchenv.evaluation.registry import (
+    QUEUE,
+    Candidate,
+    candidate_of,
+    candidates_of,
+    expanded,
+    family_of,
+)
 from matchenv.evaluation.seeds import REPORT, TUNING
 from matchenv.evaluation.visits import GROUPS, group_values
 from matchenv.logs import fit, replay_trueskill, smooth
 from matchenv.logs.fitting import FEWEST_GAMES, MU, SIGMA
+from matchenv.logs.games import Model
 from matchenv.logs.match_log import MatchLog
 from matchenv.runtime.files import json_bytes, records_csv
 from matchenv.runtime.jobs import RunOptions
@@ -181,13 +189,12 @@ def judge(
     settings = settings or JudgeSettings()
     if log.num_games < FEWEST_GAMES:
         raise ValueError(f"log must have at least {FEWEST_GAMES} games, got {log.num_games}")
+    players, model = checked(settings, policies, parameters)
     load = arrivals_of(log, settings)
-    model = None if parameters is None else _checked(parameters)
     if model is not None:
-        replay_trueskill(log, **model)  # refuses what it cannot take
+        replay_trueskill(log, **model)  # refuses what this log cannot take
     rule = None if settings.rule is None else read_rule(settings.rule, load.tick_minutes)
     present = rule or candidate_of(NOBODY_WAITS, QUEUE)
-    players = candidates_of(policies, QueueSettings.checked()) if policies else ()
     asked = {
         "command": "judge",
         "log": log.checksum,
@@ -200,7 +207,7 @@ def judge(
         found, failed, notes = None, False, []
         if model is None:
             found = fit(log, quiet=run.quiet)
-            model, failed = _checked(found.parameters), found.failed
+            model, failed = _complete(found.parameters), found.failed
             notes = [*found.notes, *([FAILED] if failed else [])]
         if (log.team_size > 1).any() or (log.game_size > 2).any():
             notes.append(TWO_PLAYERS)
@@ -317,7 +324,21 @@ def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
     return columns_of({**row, "verdicts": words})
 
 
-def _checked(parameters: Mapping[str, float]) -> dict[str, float]:
+def checked(
+    settings: JudgeSettings, policies: Sequence[Any], parameters: Mapping[str, float] | None
+) -> tuple[Sequence[Candidate], dict[str, float] | None]:
+    """Return the policies and the model's parameters; refuse what no log can be judged with.
+
+    Arguments and errors as ``judge``.
+    """
+    model = None if parameters is None else _complete(parameters)
+    Model(**(model or {}))
+    if settings.rule is not None:
+        read_rule(settings.rule, tick_minutes=1.0)
+    return candidates_of(policies, QueueSettings.checked()) if policies else (), model
+
+
+def _complete(parameters: Mapping[str, float]) -> dict[str, float]:
     """Return the model's parameters, those that are missing at 0."""
     unknown = sorted(set(parameters) - {*PARAMETERS, "mu", "sigma"})
     if unknown or "beta" not in parameters:

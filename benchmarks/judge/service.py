@@ -15,7 +15,7 @@ from matchenv.evaluation.estimates import Record
 from matchenv.evaluation.registry import POLICIES, QUEUE, Candidate, candidates_of
 from matchenv.evaluation.rollout import rollout
 from matchenv.logs import TrueSkillReplay
-from matchenv.logs.games import SECONDS_PER_DAY
+from matchenv.logs.games import Model, variance_of_time_away
 from matchenv.logs.match_log import MatchLog
 from matchenv.runtime.checks import as_non_negative_number
 from matchenv.runtime.object_spec import is_object_spec
@@ -109,7 +109,7 @@ def arrivals_of(log: MatchLog, settings: JudgeSettings) -> Record:
     sessions = 0
     if log.time is not None:
         begins, gaps = sessions_of(log, settings.session_minutes)
-        starts = np.sort(log.time[log.team_game[log.entry_team[begins]]])
+        starts = log.time[log.entry_game[begins]]
         sessions = int(starts.size)
         why = {
             "game_minutes": "where the log does not show it: no player has two games within "
@@ -117,8 +117,7 @@ def arrivals_of(log: MatchLog, settings: JudgeSettings) -> Record:
             "arrival_rate": f"where the log does not show it: {sessions} players logged on "
             f"within {starts[-1] - starts[0]} seconds",
         }
-        is_first = np.zeros(len(log.player), dtype=np.bool_)
-        is_first[np.unique(log.player, return_index=True)[1]] = True
+        is_first = log.entry_before < 0
         seen = {
             "game_minutes": float(np.quantile(gaps, SHORTEST)) / MINUTE if gaps.size else 0.0,
             "arrival_rate": _typical_rate(starts),
@@ -159,13 +158,10 @@ def sessions_of(log: MatchLog, session_minutes: float) -> tuple[NDArray[np.bool_
         the seconds between consecutive games of one session.
     """
     assert log.time is not None
-    order = np.argsort(log.player, kind="stable")
-    player, time = log.player[order], log.time[log.team_game[log.entry_team]][order]
-    gap = np.diff(time)
-    same = (np.diff(player) == 0) & (gap <= session_minutes * MINUTE)
-    begins = np.ones(len(order), dtype=np.bool_)
-    begins[order[1:]] = ~same
-    return begins, gap[same]
+    time, before = log.time[log.entry_game], log.entry_before
+    gap = time - time[before]
+    begins = (before < 0) | (gap > session_minutes * MINUTE)
+    return begins, gap[~begins]
 
 
 def population_of(
@@ -177,21 +173,16 @@ def population_of(
     its last game. Without times every game counts as a session. ``time_drift`` is the drift of a
     skill over a day.
     """
-    order = np.argsort(log.player, kind="stable")
-    again = np.flatnonzero(np.diff(log.player[order]) == 0) + 1
-    before, now = order[again - 1], order[again]
-    days = np.zeros(now.size)
+    again = log.entry_before >= 0
     if log.time is not None:
-        time = log.time[log.team_game[log.entry_team]]
-        begins, _ = sessions_of(log, session_minutes)
-        before, now = before[begins[now]], now[begins[now]]
-        days = (time[now] - time[before]) / SECONDS_PER_DAY
+        again &= sessions_of(log, session_minutes)[0]
+    now = np.flatnonzero(again)
     if now.size == 0:
         return RatedPopulation(replay.mu, replay.sigma, "the log")
-    in_time = np.argsort(now, kind="stable")
-    kept = in_time[np.unique(np.linspace(0, now.size - 1, MOST_ROWS).astype(np.int64))]
-    variance = replay.entry_sigma[before] ** 2 + time_drift**2 * days
-    return RatedPopulation(replay.entry_mu[before][kept], np.sqrt(variance[kept]), "the log")
+    now = now[np.unique(np.linspace(0, now.size - 1, MOST_ROWS).astype(np.int64))]
+    before, model = log.entry_before[now], Model(time_drift=0.0 if log.time is None else time_drift)
+    variance = replay.entry_sigma[before] ** 2 + variance_of_time_away(log, model)[now]
+    return RatedPopulation(replay.entry_mu[before], np.sqrt(variance), "the log")
 
 
 def _typical_rate(starts: Integers) -> float:

@@ -17,7 +17,7 @@ from matchenv.logs.games import Model
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.reading import Reading
 from matchenv.logs.smoothing import MAX_SWEEPS, SETTLED, SmoothedLog, curves_table, smooth
-from matchenv.runtime.checks import as_number
+from matchenv.runtime.checks import as_integer, as_number, as_positive_number
 from matchenv.runtime.files import (
     columns_csv,
     folder_lock,
@@ -159,6 +159,11 @@ class SmoothSettings:
     max_iterations: int = MAX_SWEEPS
     players: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        as_positive_number("tolerance", self.tolerance)
+        as_integer("max_iterations", self.max_iterations, 1)
+        object.__setattr__(self, "model", with_fitted(self.model, self.fitted))
+
 
 def run_smooth(
     reading: Reading,
@@ -190,7 +195,7 @@ def run_smooth(
         raise ValueError(
             f"players must be among the {log.num_players} of the log, got {name!r}{hint}"
         )
-    model = with_fitted(settings.model, settings.fitted).counted(log)
+    model = settings.model.counted(log)
     limits = {"tolerance": settings.tolerance, "max_iterations": settings.max_iterations}
     with locked(out):
         smoothed = smooth(log, **limits, quiet=quiet, **asdict(model))  # type: ignore[arg-type]

@@ -66,8 +66,9 @@ class ReplaySettings:
     fair_share: float = 0.5
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "parameters", with_fitted(self.parameters, self.fitted))
         for name in self.systems:
-            check_system(name)
+            check_system(name, self.parameters)
         if not self.systems or len(set(self.systems)) != len(self.systems):
             raise ValueError(f"systems must name each system once, got {self.systems!r}")
         for share in ("challenge_share", "fair_share"):
@@ -97,7 +98,7 @@ def run_replay(
     """
     log = reading.log
     pairs = pairs_of_sides(log.game_start, log.rank)
-    parameters = with_fitted(settings.parameters, settings.fitted).counted(log)
+    parameters = settings.parameters.counted(log)
     settings = replace(settings, parameters=parameters)
     with locked(out):
         # No bar within the first second: on a small log it would flicker.

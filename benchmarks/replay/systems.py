@@ -46,9 +46,11 @@ class Judgement(NamedTuple):
     gap: Floats  # (pairs,) predicted strength of the first side minus that of the second
 
 
-def check_system(text: str) -> None:
-    """Raise for a text that names no known system and is not of the form ``module:Class``."""
-    if text.partition(":")[0] not in CLASSES and not is_object_spec(text):
+def check_system(text: str, model: Model) -> None:
+    """Raise for a text that names no known system, and for one that cannot be made."""
+    if text.partition(":")[0] in CLASSES or is_object_spec(text):
+        _system(text, model)
+    else:
         as_choice("systems", text, SYSTEMS)
 
 

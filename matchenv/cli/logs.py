@@ -28,8 +28,8 @@ def declare_replay(add: Parser) -> Command:
 
     given = yield
     _refuse_both(given)
-    settings = given.made(ReplaySettings)
     given.needs("logs", *(() if given.out is None else ("benchmarks",)))
+    settings = given.made(ReplaySettings)
     content = run_replay(given.reading(), settings, out=given.out, quiet=given.quiet)
     given.say(partial(report_text, content))
     given.say_where()
@@ -52,7 +52,7 @@ def declare_fit(add: Parser) -> Command:
         matchenv fit games.csv --out runs/fit
     """
     from matchenv.benchmarks.replay.fits import fit_text, run_fit
-    from matchenv.logs.fitting import TRAIN_SHARE
+    from matchenv.logs.fitting import TRAIN_SHARE, as_train_share
 
     add.log()
     add.group("fit")
@@ -62,6 +62,7 @@ def declare_fit(add: Parser) -> Command:
 
     given = yield
     given.needs("logs")
+    as_train_share(given.train_share)
     asked = given.chosen(("train_share", "out", "quiet"))
     given.say(partial(fit_text, run_fit(given.reading(), **asked)))
     given.say_where(f"{given.out}/fit.json has the parameters")
@@ -85,7 +86,7 @@ def declare_smooth(add: Parser) -> Command:
     given = yield
     _refuse_both(given)
     given.needs("logs", *(() if given.out is None else ("benchmarks",)))
-    read, settings = given.reading(), given.made(SmoothSettings)
+    settings, read = given.made(SmoothSettings), given.reading()
     found = run_smooth(read, settings, out=given.out, quiet=given.quiet)
     given.say(partial(smooth_text, read.log, *found))
     given.say_where(f"{given.out} has curves.csv, smooth.json and report.html")
@@ -153,17 +154,14 @@ def declare_judge(add: Parser) -> Command:
 
     given = yield
     given.needs("agents", "benchmarks", "logs")
-    from matchenv.benchmarks.judge import judge
+    from matchenv.benchmarks.judge.judging import checked, judge
     from matchenv.benchmarks.replay.fits import fitted_parameters
 
-    read = given.reading()
-    found = judge(
-        read.log,
-        given.made(JudgeSettings),
-        policies=expanded(given.policy),
-        parameters=None if given.fitted is None else fitted_parameters(given.fitted),
-        name=read.file_name,
-        run=given.run_options(),
-    )
+    parameters = None if given.fitted is None else fitted_parameters(given.fitted)
+    settings, policies = given.made(JudgeSettings), expanded(given.policy)
+    checked(settings, policies, parameters)
+    run, read = given.run_options(), given.reading()
+    found = judge(read.log, settings, policies=policies, parameters=parameters,
+                  name=read.file_name, run=run)  # fmt: skip
     given.say(found.text)
     given.say_where(f"{given.out}/judge.html is the page")

@@ -34,6 +34,7 @@ from matchenv.runtime.checks import (
     as_choice,
     as_integer,
     as_non_negative_number,
+    as_number,
     as_positive_number,
 )
 from matchenv.runtime.compile import compiled
@@ -73,8 +74,9 @@ class RankingSettings(Options):
     num_items: int = option(20, as_integer, "items to be ranked", low=2, high=MOST_ITEMS)
     horizon: int = option(400, as_integer, "games in an episode", low=1, high=LONGEST_HORIZON)
     sigma: float = option(
-        1.0, as_positive_number, "standard deviation of the prior of a skill, whose mean is 0"
-    )
+        1.0, as_number, "standard deviation of the prior of a skill, whose mean is 0",
+        low=1.0 / LARGEST_OBSERVED, high=LARGEST_OBSERVED,
+    )  # fmt: skip
     beta: float = option(1.0, as_positive_number, "standard deviation of one performance")
     draw_margin: float = option(
         0.0, as_non_negative_number, "performances no further apart are a draw; 0: no draws"
@@ -91,9 +93,6 @@ class RankingSettings(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 1.0 / LARGEST_OBSERVED <= self.sigma <= LARGEST_OBSERVED:
-            allowed = f"[{1.0 / LARGEST_OBSERVED:g}, {LARGEST_OBSERVED:g}]"
-            raise ValueError(f"sigma must be in {allowed}, got {self.sigma!r}")
         if self.k >= self.num_items:
             raise ValueError(f"k must be below num_items={self.num_items}, got {self.k!r}")
         if self.goal == BEST and self.k != 1:

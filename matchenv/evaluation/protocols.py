@@ -184,6 +184,9 @@ def cells_of(
                         _title(where, options, num_opponents + 1),
                         {"rank": name, "prior": prior}, options)  # fmt: skip
             if (place, prior) in cells:
+                other = cells[place, prior].options["rank"]
+                if isinstance(rank, str) and isinstance(other, str) and rank != other:
+                    continue  # of two players, the middle is the top or the bottom
                 raise ValueError(
                     f"ranks and priors must name each cell once, got {cell.title!r} twice"
                 )

@@ -21,6 +21,7 @@ from matchenv.logs.forecasts import (
     pairs_of_sides,
     share_of_draws,
 )
+from matchenv.logs.games import Model, variance_of_time_away
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.replay import replay_trueskill
 from matchenv.runtime.checks import as_number
@@ -36,16 +37,18 @@ FEWEST_GAMES = 20
 MOST_EVALUATIONS = 400
 # The search ends when its region is this small, in usual steps of the parameters.
 PRECISION = 0.005
+# How far the differences go that give intervals, in the same steps.
+DIFFERENCE = 0.1
 # Two parameters whose estimates are correlated by more than this cannot be told apart.
 TOGETHER = 0.95
 # Parts of a log over which intervals are taken.
 BLOCKS = 40
-# The loss that a 95 % interval by the ratio of likelihoods allows.
-LIKELIHOOD_RATIO = 1.92
-# Below this share of the largest curvature the likelihood counts as flat in a direction.
+# Below this share of the largest curvature the likelihood counts as flat.
 FLAT = 1e-6
 Scale = tuple[Callable[[float], Any], Callable[[float], Any]]  # to it and back
 LOG, LOGIT, PLAIN = (np.log, np.exp), (logit, expit), (float, float)
+# A drift counts by its variance. Next to 0 a deviation or its logarithm would change nothing.
+SQUARE: Scale = (np.square, lambda variance: np.sqrt(max(variance, 0.0)))
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Fit:
 
     Attributes:
         parameters: by name; arguments of ``replay_trueskill``.
-        intervals: 95 % intervals of those that were fitted.
+        intervals: 95 % intervals of those that were fitted, but for those at a boundary.
         log_loss: per pair of sides, on the games held out.
         log_loss_interval: its 95 % interval.
         log_loss_constant: of a forecast that knows only the share of draws.
@@ -122,9 +125,7 @@ def fit(log: MatchLog, *, train_share: float = TRAIN_SHARE, quiet: bool = True) 
 
     Source: Dawid (1984), "The prequential approach".
     """
-    share = as_number("train_share", train_share)
-    if not 0.0 < share < 1.0:
-        raise ValueError(f"train_share must be between 0 and 1, got {train_share!r}")
+    share = as_train_share(train_share)
     if log.num_games < FEWEST_GAMES:
         raise ValueError(
             f"log must have at least {FEWEST_GAMES} games to fit and judge, got {log.num_games}"
@@ -138,21 +139,20 @@ def fit(log: MatchLog, *, train_share: float = TRAIN_SHARE, quiet: bool = True) 
 
     from scipy.optimize import minimize  # slow to load, and not needed for a replay
 
-    scale = np.array([each.step for each in parameters])
     places = [list(map(each.to_scale, (each.start, each.low, each.high))) for each in parameters]
-    start, low, high = np.array(places).T / scale
+    start, low, high = np.array(places).T
     with tqdm(desc="fit", unit="replay", disable=quiet, total=None) as bar:
 
         def loss_at(place: Floats) -> float:
             bar.update()
-            return float(losses(_values_at(parameters, place * scale)).mean())
+            return float(losses(_values_at(parameters, place)).mean())
 
         result = minimize(
             loss_at, start, method="COBYQA", bounds=np.column_stack((low, high)),
             options={"initial_tr_radius": 1.0, "final_tr_radius": PRECISION,
                      "maxfev": MOST_EVALUATIONS},
         )  # fmt: skip
-    values = _values_at(parameters, np.asarray(result.x) * scale)
+    values = _values_at(parameters, result.x)
     intervals, notes = _intervals(
         lambda values: np.bincount(pairs.game, losses(values), train.num_games).astype(float),
         parameters, values,
@@ -170,6 +170,14 @@ def fit(log: MatchLog, *, train_share: float = TRAIN_SHARE, quiet: bool = True) 
     )
 
 
+def as_train_share(value: Any) -> float:
+    """Check a share of the games that a fit uses, in (0, 1)."""
+    share = as_number("train_share", value)
+    if not 0.0 < share < 1.0:
+        raise ValueError(f"train_share must be between 0 and 1, got {value!r}")
+    return share
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One parameter of the model."""
@@ -179,28 +187,32 @@ class Parameter:
     low: float  # the smallest value of the search
     high: float  # the largest
     start: float  # where the search starts
-    step: float  # a usual change on the scale
+    step: float  # a usual change on it
     default: float  # its value where the log cannot tell it, and before any fit
 
     def to_scale(self, value: float) -> float:
-        """Return the value on the scale of the search."""
-        return float(self.scale[0](value))
+        """Return the value on the scale of the search, in steps."""
+        return float(self.scale[0](value)) / self.step
 
     def from_scale(self, place: float) -> float:
         """Return the value at a place of the search, within the range."""
-        return float(np.clip(self.scale[1](place), self.low, self.high))
+        return float(np.clip(self.scale[1](place * self.step), self.low, self.high))
 
     def at_boundary(self, value: float) -> bool:
-        """Return whether a value is at an end of the range, or nearly."""
+        """Return whether a value is at an end of the range, or nearly; 0 is a value as others."""
         low, place, high = map(self.to_scale, (self.low, value, self.high))
-        return min(place - low, high - place) < 0.02 * (high - low)
+        gap = high - place if self.low == 0.0 else min(place - low, high - place)
+        return gap < 0.02 * (high - low)
 
 
 def parameters_of(log: MatchLog) -> tuple[list[Parameter], dict[str, str]]:
     """Return the parameters that a log can tell, and the reasons why it cannot tell the others."""
     draws, size, start = share_of_draws(log), log.team_size, log.game_start[:-1]
     share = min(max(draws, 2e-4), 0.9)
-    timed = log.time is not None and log.time[-1] > log.time[0]
+    drift, away = 0.05 * SIGMA, 0.0
+    if log.time is not None:
+        away = float(variance_of_time_away(log, Model(time_drift=1.0)).mean())
+    per_day = drift / np.sqrt(away or 1.0)
     uneven = (np.maximum.reduceat(size, start) != np.minimum.reduceat(size, start)).any()
     at_home = ""
     if log.neutral is not None and log.neutral.all():
@@ -209,12 +221,12 @@ def parameters_of(log: MatchLog) -> tuple[list[Parameter], dict[str, str]]:
         at_home = "some games have more than two sides"
     found = {
         Parameter("beta", LOG, 0.02 * SIGMA, 20.0 * SIGMA, BETA, 0.4, BETA): "",
-        Parameter("tau", LOG, 1e-4 * SIGMA, SIGMA, TAU, 1.0, TAU): "",
+        Parameter("tau", SQUARE, 0.0, SIGMA, TAU, drift**2, TAU): "",
         Parameter("draw_probability", LOGIT, 1e-4, 0.95, share, 0.3, share): (
             "" if draws > 0.0 else "no game was drawn"
         ),
-        Parameter("time_drift", LOG, 1e-5 * SIGMA, SIGMA, 2e-3 * SIGMA, 1.5, 0.0): (
-            "" if timed else "the log has no times"
+        Parameter("time_drift", SQUARE, 0.0, SIGMA, 0.2 * per_day, per_day**2, 0.0): (
+            "" if away > 0.0 else "the log shows no time between games of a player"
         ),
         Parameter("advantage", PLAIN, -3.0 * SIGMA, 3.0 * SIGMA, 0.0, 0.1 * SIGMA, 0.0): at_home,
         Parameter("team_exponent", PLAIN, 0.0, 2.0, 0.5, 0.3, 0.0): (
@@ -249,28 +261,25 @@ def _intervals(
     inner = [each for each in parameters if not each.at_boundary(values[each.name])]
     notes = [f"{each.name} ran to a boundary, {values[each.name]:.4g}: it has no interval"
              for each in parameters if each not in inner]  # fmt: skip
-    # Next to 0 the logarithm of a deviation says nothing: slope and curvature vanish together.
-    worst = losses(values).sum() + LIKELIHOOD_RATIO
-    small = [each.name for each in inner if each.scale is LOG
-             and losses({**values, each.name: each.low}).sum() < worst]  # fmt: skip
-    inner = [each for each in inner if each.name not in small]
-    notes += [f"{name} cannot be told from 0: it has no interval" for name in small]
     if not inner:
         return {}, notes
     place = np.array([each.to_scale(values[each.name]) for each in inner])
-    steps = np.array([0.05 * each.step for each in inner])
+    least = np.array([each.to_scale(each.low) for each in inner]) + DIFFERENCE
     slopes, curvature = derivatives(
-        lambda place: losses({**values, **_values_at(inner, place)}), place, steps
-    )
-    covariance, directions = parameter_covariance(slopes, curvature)
-    spread = np.sqrt(np.diag(covariance))
-    half, intervals = _quantile(blocks_of(len(slopes))) * spread, {}
+        lambda place: losses({**values, **_values_at(inner, place)}),
+        np.maximum(place, least), np.full(len(inner), DIFFERENCE),
+    )  # fmt: skip
+    quantile, intervals = _quantile(blocks_of(len(slopes))), {}
     for k, each in enumerate(inner):
-        if float((directions[k] ** 2).sum()) < 0.5:
-            notes.append(f"{each.name} hardly changes the likelihood: it has no interval")
-        else:
-            low, high = place[k] - half[k], place[k] + half[k]
-            intervals[each.name] = each.from_scale(low), each.from_scale(high)
+        # Where a drift is 0, the others are as sure as if it were known to be.
+        kept = [j for j, other in enumerate(inner)
+                if each.scale is SQUARE or other.scale is not SQUARE or place[j] > 0.0]  # fmt: skip
+        own = parameter_covariance(slopes[:, kept], curvature[np.ix_(kept, kept)])
+        half = quantile * np.sqrt(own[kept.index(k), kept.index(k)]) or np.inf
+        low, high = place[k] - half, place[k] + half
+        intervals[each.name] = each.from_scale(low), each.from_scale(high)
+    covariance = parameter_covariance(slopes, curvature)
+    spread = np.sqrt(np.diag(covariance))
     with np.errstate(invalid="ignore"):
         related = covariance / np.outer(spread, spread)
     for i, j in np.argwhere(np.abs(np.tril(related, -1)) > TOGETHER):
@@ -371,22 +380,19 @@ def derivatives(
     return slopes, curvature
 
 
-def parameter_covariance(slopes: Floats, curvature: Floats) -> tuple[Floats, Floats]:
-    """Return the covariance of the minimum over other games of the same kind.
+def parameter_covariance(slopes: Floats, curvature: Floats) -> Floats:
+    """Return the covariance (p, p) of the minimum over other games of the same kind.
 
     It is that of one Newton step from the minimum, with the slopes of blocks of games as
-    observations. Directions in which the loss is flat stay as they are.
-
-    Returns:
-        ``(covariance, directions)``: shape (p, p), and (p, k), those in which the loss is not
-        flat.
+    observations. Next to 0 the loss may not be convex; then their covariance stands for its
+    curvature, which it equals on average where the model holds.
 
     Source: White (1982), "Maximum likelihood estimation of misspecified models".
     """
     block = blocks_of(len(slopes))
     by_block: Floats = np.stack([np.bincount(block, weights=slope) for slope in slopes.T], axis=1)
-    values, vectors = np.linalg.eigh(curvature)
-    good = values > FLAT * max(values.max(), 1e-12)
-    curvatures, directions = values[good], vectors[:, good]
-    inverse = (directions / curvatures) @ directions.T
-    return inverse @ _between(by_block) @ inverse, directions
+    between = _between(by_block)
+    if np.linalg.eigvalsh(curvature)[0] <= FLAT * np.abs(curvature).max():
+        curvature = between
+    inverse = np.linalg.pinv(curvature)
+    return inverse @ between @ inverse

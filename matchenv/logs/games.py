@@ -193,12 +193,8 @@ def variance_of_time_away(log: MatchLog, model: Model) -> Floats:
         return np.zeros(len(log.player))
     if log.time is None:
         raise ValueError(f"time_drift must be 0 for a log without times, got {model.time_drift!r}")
-    game = log.entry_game
-    order = np.argsort(log.player, kind="stable")
-    before = game.copy()
-    same = np.flatnonzero(np.diff(log.player[order]) == 0)
-    before[order[same + 1]] = game[order[same]]
-    days = (log.time[game] - log.time[before]) / SECONDS_PER_DAY
+    time, before = log.time[log.entry_game], log.entry_before
+    days = np.where(before < 0, 0.0, time - time[before]) / SECONDS_PER_DAY
     return model.time_drift**2 * days
 
 

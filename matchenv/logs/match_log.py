@@ -134,6 +134,14 @@ class MatchLog:
         return self.team_game[self.entry_team]
 
     @property
+    def entry_before(self) -> Integers:
+        """(entries,) the entry of the same player in the game before; -1 in the first one."""
+        order, before = np.argsort(self.player, kind="stable"), np.full(len(self.player), -1)
+        again = np.flatnonzero(np.diff(self.player[order]) == 0) + 1
+        before[order[again]] = order[again - 1]
+        return before
+
+    @property
     def games_played(self) -> Integers:
         """(players,) games of each player."""
         return np.bincount(self.player, minlength=self.num_players)

@@ -39,12 +39,15 @@ DECIMALS = 9
 REPEATED = 0.95
 
 DAY_TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
+# Seconds from here on, after the year 5000, are likely milliseconds.
+LATEST = 1e11
+AMERICAN, EUROPEAN = "month/day/year", "day/month/year"
 # Ways to write times, as formats of ``pandas.to_datetime``.
 TIME_FORMATS = {
     "number": [],
     "iso": ["ISO8601"],
-    "month/day/year": [f"%m/%d/%Y{clock}" for clock in DAY_TIMES],
-    "day/month/year": [f"%d/%m/%Y{clock}" for clock in DAY_TIMES],
+    AMERICAN: [f"%m/%d/%Y{clock}" for clock in DAY_TIMES],
+    EUROPEAN: [f"%d/%m/%Y{clock}" for clock in DAY_TIMES],
 }
 
 
@@ -76,6 +79,12 @@ def whole_games(
         ], join="inner").sort_index(kind="stable")  # fmt: skip
     split, notes = ~texts.index.isin(list(bad)), list[str]()
     rows, used = _values(texts, bad, time_format)
+    if used == "number" and (rows["time"] > LATEST).any():
+        notes.append(f"times are read as seconds, up to {rows['time'].max():.3g}")
+    if used == AMERICAN and time_format is None:
+        read = texts["time"][rows["time"].notna()].str.strip().unique()
+        if read_times(pd.Series(read, dtype=object), EUROPEAN)[0].notna().all():
+            notes.append(f"times are read as {AMERICAN}; --time-format {EUROPEAN} is possible too")
     game = rows["game"].where(split).ffill()
     rows["run"] = (game != game.shift()).cumsum()  # of rows that stand together
     sound = _without(rows, bad)
@@ -102,7 +111,8 @@ def _values(
     values, used = pd.DataFrame({"team": None}, texts.index, dtype=object), None
     columns = {"time_played": "weight"} | dict.fromkeys(RESULTS, "result")
     for role in texts:
-        written = texts[role].str.strip()
+        place, distinct = pd.factorize(texts[role])  # each text is read once
+        written = pd.Series(distinct, dtype=object).str.strip()
         lower = written.str.lower()
         missing = lower.isin(MISSING)
         if role in NAMED:
@@ -115,10 +125,14 @@ def _values(
             found = _numbers(lower.map(lambda text: WORDS.get(text, text)), role)
         else:
             found = _numbers(written, role)
+        faults = (found.isna() & missing, found.isna() & ~missing, written)
+        found, is_missing, is_bad, written = (
+            each.take(place).set_axis(texts.index) for each in (found, *faults)
+        )
         values[columns.get(role, role)] = found
         if role != "team":
-            _add(bad, found.isna() & missing, f"missing {role}")
-            _add(bad, found.isna() & ~missing, f"{UNREADABLE} {role}", written, "{!a}")
+            _add(bad, is_missing, f"missing {role}")
+            _add(bad, is_bad, f"{UNREADABLE} {role}", written, "{!a}")
     return values, used
 
 
@@ -136,7 +150,7 @@ def read_times(texts: pd.Series[Any], time_format: str | None = None) -> tuple[p
     """Read written times; a time without a zone counts as UTC.
 
     Args:
-        texts: the times.
+        texts: the times, each once.
         time_format: a key of ``TIME_FORMATS``, a format of strptime, or None for the first that
             reads the most times.
 
@@ -152,14 +166,13 @@ def read_times(texts: pd.Series[Any], time_format: str | None = None) -> tuple[p
             f"time_format must be one of {', '.join(map(repr, TIME_FORMATS))} or a format of "
             f"strptime, got {time_format!r}"
         )
-    place, distinct = pd.factorize(texts)
     tried = {}
     for name in (time_format,) if time_format else TIME_FORMATS:
-        tried[name] = _seconds(pd.Series(distinct, dtype=object), name)
+        tried[name] = _seconds(texts, name)
         if tried[name].notna().all():
             break
     used = max(tried, key=lambda name: tried[name].count())  # the first of several
-    return tried[used].iloc[place].set_axis(texts.index), used
+    return tried[used], used
 
 
 def _seconds(texts: pd.Series[Any], name: str) -> pd.Series[Any]:

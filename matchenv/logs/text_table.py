@@ -88,13 +88,14 @@ def read_table(
     first, *lines = text.split("\n")
     delimiter = max(DELIMITERS, key=first.count)
     header = [name.strip() for name in _fields(first, delimiter)]
-    if not header or "\x00" in first:
+    if not header or BROKEN.search(first):
         fault = f"no text in {encoding}, see --encoding" if header else "broken quoting"
         raise BadLogError(f"line 1: the header cannot be read: {fault}")
     for name in filter(None, header):
         if header.count(name) > 1:
             raise BadLogError(f"line 1: the header names {name!r} twice")
     rows, bad = list[list[str]](), dict[int, BadRow]()
+    broken = BROKEN.search(text) is not None
     for number, line in enumerate(lines, start=2):
         fields, detail = _fields(line[:LONGEST_LINE], delimiter), ascii(line[:60])
         problem = ""
@@ -102,7 +103,7 @@ def read_table(
             problem, detail = "blank line", ""
         elif len(line) > LONGEST_LINE:
             problem, detail = "line too long", f"{len(line):,} characters"
-        elif BROKEN.search(line):
+        elif broken and BROKEN.search(line):
             problem = "broken encoding"
         elif not fields:
             problem = "broken quoting"

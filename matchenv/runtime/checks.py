@@ -56,13 +56,16 @@ def _all(array: NDArray[np.float64], good: NDArray[np.bool_], rule: str) -> NDAr
     raise ValueError(f"{rule}, got {float(array[index])!r} at index {where}")
 
 
-def as_number(name: str, value: Any, low: float = -LARGEST_SKILL) -> float:
-    """Return ``value`` as one finite float, ``low`` or above."""
+def as_number(
+    name: str, value: Any, low: float = -LARGEST_SKILL, high: float = LARGEST_SKILL
+) -> float:
+    """Return ``value`` as one finite float in ``[low, high]``."""
     array = as_float_array(name, value)
     if array.ndim != 0 or isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be one number, got {value!r}")
-    if array < low:
-        raise ValueError(f"{name} must be at least {low:g}, got {value!r}")
+    if not low <= array <= high:
+        rule = f"at least {low:g}" if array < low else f"at most {high:g}"
+        raise ValueError(f"{name} must be {rule}, got {value!r}")
     return float(array)
 
 

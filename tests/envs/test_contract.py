@@ -226,8 +226,9 @@ def test_a_restored_state_goes_on_equally(env_id: str, options: dict[str, Any]) 
         actions = some_actions(native.action_masks(), rng)
         for one, two in zip(native.step(actions)[:4], other.step(actions)[:4], strict=True):
             np.testing.assert_array_equal(one, two)
-    for bad in ({**state, "steps": state["steps"][:2]}, {"steps": state["steps"]}):
-        with pytest.raises(ValueError, match=r"steps must be int64 of shape|state must hold"):
+    changed = ({"steps": state["steps"][:2]}, *({name: None} for name in state))
+    for bad in ({"steps": state["steps"]}, None, *({**state, **each} for each in changed)):
+        with pytest.raises(ValueError, match=r"must be (u?int|float|bool|states of)|must hold"):
             other.set_state(bad)
 
 

@@ -24,7 +24,7 @@ OPTIONS: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"rank_by": "fame"}, "rank_by must be one of"),
         ({"equal_variance": "none"}, "equal_variance must be one of"),
         ({"draw_margin": -1.0}, "draw_margin must not be negative"),
-        ({"tau": math.inf}, "tau must be finite"),
+        ({"tau": math.inf}, "tau must be finite"), ({"tau": 1e38}, "tau must be at most 1e"),
         ({"belief": "partial"}, "belief must be one of 'factorised', 'full'"),
         ({"belief": "full", "tau": 0.1}, "tau must be 0 with belief='full'"),
         ({"availability": 0.0}, r"availability must be in \(0, 1\], got 0"),
@@ -42,13 +42,14 @@ OPTIONS: dict[str, list[tuple[dict[str, Any], str]]] = {
     QUEUE: [
         ({name: value}, name)
         for name, value in [
-            ("arrival_rate", -0.1), ("newcomers", 1.1), ("newcomers", -0.1), ("patience", 0.5),
-            ("patience", math.nan), ("patience", -math.inf), ("game_length", 0), ("stay", 1.5),
-            ("game_length", 1.5), ("capacity", 1), ("capacity", True), ("waiting_cost", -1),
+            ("arrival_rate", -0.1), ("arrival_rate", 1e9), ("newcomers", 1.1), ("newcomers", -0.1),
+            ("patience", 0.5), ("patience", math.nan), ("patience", -math.inf), ("game_length", 0),
+            ("stay", 1.5), ("game_length", 1.5), ("capacity", 1), ("capacity", True), ("waiting_cost", -1),
             ("abandonment_cost", math.nan), ("horizon", 0), ("beta", 0.0), ("draw_margin", -1.0),
             ("tau", math.inf), ("reward", "draw_density"), ("population", 3),
             ("population", ([0.0], [0.0])), ("population", ([0.0, 1.0], [1.0])),
             ("population", ([], [])), ("population", "no such file.csv"),
+            ("population", ([1e40], [1.0])),
         ]
     ],
     RANKING: [
@@ -57,7 +58,7 @@ OPTIONS: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"k": 2, "goal": "best"}, "k must be 1 with goal='best'"),
         ({"goal": "worst"}, "goal must be one of"),
         ({"cost": -1.0}, "cost must not be negative"),
-        ({"sigma": 0.0}, "sigma must be positive"),
+        ({"sigma": 0.0}, "sigma must be at least 1e-30"),
         ({"barred_pairs": [(0, 0)]}, "barred_pairs must hold pairs of different items"),
         ({"barred_pairs": [(0, 20)]}, "barred_pairs must hold items below num_items=20"),
         ({"barred_pairs": [(0, -1)]}, "barred_pairs must be an integer"),

@@ -19,6 +19,7 @@ from matchenv.runtime.checks import (
     as_float_array,
     as_integer,
     as_non_negative_number,
+    as_number,
     as_positive_array,
     as_positive_number,
 )
@@ -30,6 +31,8 @@ PAPER_BETA = math.sqrt(2.5)
 
 # Beyond these nothing could be played, and arrays would not fit into any memory.
 MOST_OPPONENTS, LONGEST_HORIZON = 1_000_000, 1_000_000_000
+# An observation is float32: larger numbers would reach a policy as infinity.
+LARGEST_OBSERVED = 1e30
 
 Made = TypeVar("Made", bound=type)
 
@@ -136,8 +139,9 @@ class GameOptions(Options):
         0.0, as_non_negative_number, "performances no further apart are a draw; 0: no draws"
     )
     tau: float = option(
-        0.0, as_non_negative_number, "drift of a skill before each of the player's games, >= 0"
-    )
+        0.0, as_number, "drift of a skill before each of the player's games, >= 0",
+        low=0.0, high=LARGEST_OBSERVED,
+    )  # fmt: skip
 
     @property
     def constants(self) -> GameConstants:
@@ -169,10 +173,6 @@ def documents_options(kind: type[Options]) -> Callable[[Made], Made]:
         return made
 
     return documents
-
-
-# An observation is float32: larger numbers would reach a policy as infinity.
-LARGEST_OBSERVED = 1e30
 
 
 def checked_options(options: Any, known: Sequence[str]) -> dict[str, Any]:

@@ -163,16 +163,22 @@ class NativeVectorEnv(
             ValueError: for a state of other sizes or types; nothing is changed then.
         """
         names = [*self._state._fields, "running", "steps", "generators"]
-        if set(state) != set(names):
-            raise ValueError(f"state must hold {', '.join(names)}, got {', '.join(state)}")
-        if len(state["generators"]) not in (0, self.num_envs):
-            raise ValueError(f"generators must be {self.num_envs}, got {len(state['generators'])}")
-        generators = [np.random.Generator(np.random.PCG64()) for _ in state["generators"]]
-        for generator, bits in zip(generators, state["generators"], strict=True):
-            generator.bit_generator.state = bits
-        new = self.simulator.restored(self._state, state)
-        steps = restored_array("steps", state["steps"], self._steps)
-        self._running = restored_array("running", state["running"], self._running)
+        if not isinstance(state, dict) or set(state) != set(names):
+            got = ", ".join(map(str, state)) if isinstance(state, dict) else repr(state)
+            raise ValueError(f"state must hold {', '.join(names)}, got {got}")
+        given = state["generators"]
+        try:
+            generators = [np.random.Generator(np.random.PCG64()) for _ in given]
+            for generator, bits in zip(generators, given, strict=True):
+                generator.bit_generator.state = bits
+        except (TypeError, ValueError, LookupError, OverflowError) as error:
+            raise ValueError(f"generators must be states of PCG64, got {given!r}") from error
+        if len(generators) not in (0, self.num_envs):
+            raise ValueError(f"generators must be {self.num_envs}, got {len(generators)}")
+        arrays = {name: np.asarray(state[name]) for name in names[:-1]}
+        new = self.simulator.restored(self._state, arrays)
+        steps = restored_array("steps", arrays["steps"], self._steps)
+        self._running = restored_array("running", arrays["running"], self._running)
         self._state, self._steps, self.generators = new, steps, generators
         self._all_run = bool(self._running.all())
 

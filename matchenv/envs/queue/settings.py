@@ -21,7 +21,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.envs.core.settings import LONGEST_HORIZON, MOST_OPPONENTS, GameOptions, option
+from matchenv.envs.core.settings import (
+    LARGEST_OBSERVED,
+    LONGEST_HORIZON,
+    MOST_OPPONENTS,
+    GameOptions,
+    option,
+)
 from matchenv.runtime.checks import (
     as_choice,
     as_float_array,
@@ -34,6 +40,9 @@ from matchenv.runtime.checks import (
 )
 
 Floats = NDArray[np.float64]
+
+# Players who log on in a tick; more would need too much memory.
+BUSIEST = 100_000.0
 
 # Columns of a row.
 CENTRE, SPREAD, DEVIATION = range(3)
@@ -177,6 +186,17 @@ QUEUE_REWARDS = ("relative", "match_quality", "true_match_quality")
 QUEUE_NUMBERS = 3
 
 
+def _as_population(name: str, given: Any) -> Population:
+    """Return a population whose numbers observations can hold."""
+    found = population_of(given)
+    if not (np.abs(found.rows) <= LARGEST_OBSERVED).all():
+        raise ValueError(
+            f"{name} must have means and deviations of at most {LARGEST_OBSERVED:g} in size, "
+            f"got {given!r}"
+        )
+    return found
+
+
 def _as_patience(name: str, value: Any) -> float:
     """Return a mean number of ticks of at least 1; infinity, also for None: no one gives up."""
     endless = value is None or (isinstance(value, float) and value == math.inf)
@@ -194,8 +214,9 @@ class QueueSettings(GameOptions):
     sizes: ClassVar[tuple[str, ...]] = ("arrival_rate", "capacity", "horizon")
 
     arrival_rate: float = option(
-        1.0, as_non_negative_number, "mean number of players who log on in a tick, >= 0"
-    )
+        1.0, as_number, "mean number of players who log on in a tick, from 0 to 100,000",
+        low=0.0, high=BUSIEST,
+    )  # fmt: skip
     newcomers: float = option(0.2, as_share, "share of them who are new to the service, in [0, 1]")
     patience: float = option(
         20.0, _as_patience, "mean number of ticks until a waiting player gives up, >= 1"
@@ -222,7 +243,7 @@ class QueueSettings(GameOptions):
     )
     population: Any = option(
         NormalPopulation(),
-        lambda _, given: population_of(given),
+        _as_population,
         "who logs on: see Population; `'normal'` is the default",
     )
     reward: str = option(
