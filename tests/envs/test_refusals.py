@@ -44,7 +44,8 @@ OPTIONS: dict[str, list[tuple[dict[str, Any], str]]] = {
         for name, value in [
             ("arrival_rate", -0.1), ("arrival_rate", 1e9), ("newcomers", 1.1), ("newcomers", -0.1),
             ("patience", 0.5), ("patience", math.nan), ("patience", -math.inf), ("game_length", 0),
-            ("stay", 1.5), ("game_length", 1.5), ("capacity", 1), ("capacity", True), ("waiting_cost", -1),
+            ("stay", 1.5), ("game_length", 1.5), ("capacity", 1), ("capacity", True),
+            ("waiting_cost", -1),
             ("abandonment_cost", math.nan), ("horizon", 0), ("beta", 0.0), ("draw_margin", -1.0),
             ("tau", math.inf), ("reward", "draw_density"), ("population", 3),
             ("population", ([0.0], [0.0])), ("population", ([0.0, 1.0], [1.0])),
