@@ -370,23 +370,18 @@ class FactorisedBelief(IndependentBelief):
     ) -> None:
         """Update the two players of each game."""
         del memory
-        learn_factorised(players, shown, tuple(games), tuple(constants), np.empty(TABLE))
+        learn_factorised(players, shown, games, constants, np.empty(TABLE))
 
 
 @compiled(refcounted=False)
 def learn_factorised(
     players: Floats,
     shown: Observations,
-    all_games: tuple[Any, ...],
-    all_constants: tuple[float, float, float],
+    games: GamesPlayed,
+    constants: GameConstants,
     table: Floats,
 ) -> None:
-    """Update as ``Belief.learn`` does.
-
-    Plain tuples are taken faster than a ``GamesPlayed`` and a ``GameConstants``. No array is made,
-    so that no references are counted; ``table``, shape (TABLE,), is to work in.
-    """
-    games, constants = GamesPlayed(*all_games), GameConstants(*all_constants)
+    """Update as ``Belief.learn`` does; ``table``, shape (TABLE,), is to work in."""
     beta = constants.beta
     quality = quality_per_density(beta)
     count = players.shape[1]

@@ -79,7 +79,7 @@ class FullBelief(Belief):
         constants: GameConstants,
     ) -> None:
         """Update all players; q uses the variance of the difference."""
-        learn_full(players, memory, shown, tuple(games), tuple(constants))
+        learn_full(players, memory, shown, games, constants)
 
     def extra(self, players: Floats, memory: Floats) -> Floats:
         """Return the standard deviations of s_0 - s_k, shape (B, M)."""
@@ -120,47 +120,47 @@ def difference_variance(sigma_0: Any, slack: Any, prior_variance: Any) -> Any:
     return (slack * sigma_0) ** 2 + slack * prior_variance
 
 
-@compiled
+@compiled(refcounted=False)
 def learn_full(
     players: Floats,
     memory: Floats,
     shown: Observations,
-    all_games: tuple[Any, ...],
-    all_constants: tuple[float, float, float],
+    games: GamesPlayed,
+    constants: GameConstants,
 ) -> None:
-    """Update as ``Belief.learn`` does; the last two as plain tuples, which Numba takes faster."""
-    games, constants = GamesPlayed(*all_games), GameConstants(*all_constants)
+    """Update as ``Belief.learn`` does."""
     noise = total_variance(0.0, 0.0, constants.beta)
     quality = quality_per_density(constants.beta)
     for b in range(games.running.size):
         if not games.running[b]:
             continue
         j = games.opponents[b] + 1
-        mu, sigma_0, slack = players[b, :, MU], players[b, 0, SIGMA], memory[b, SLACK]
-        own = (slack[j - 1] * sigma_0) ** 2
-        rest = slack[j - 1] * memory[b, PRIOR_VARIANCE, j - 1]
+        sigma_0, slack = players[b, 0, SIGMA], memory[b, SLACK, j - 1]
+        own = (slack * sigma_0) ** 2
+        rest = slack * memory[b, PRIOR_VARIANCE, j - 1]
         variance = own + rest + noise
-        density = density_at_zero(mu[0] - mu[j], variance)
+        gap = players[b, 0, MU] - players[b, j, MU]
+        density = density_at_zero(gap, variance)
         games.measures[DRAW_DENSITY, b] = density
         games.measures[MATCH_QUALITY, b] = quality * density
         v, complement = difference_moments(
-            mu[0] - mu[j], variance, np.int64(games.outcomes[b]), constants.draw_margin
+            gap, variance, np.int64(games.outcomes[b]), constants.draw_margin
         )
         shift = v / math.sqrt(variance)
-        shift_0 = slack[j - 1] * sigma_0 * sigma_0 * shift
-        for k in range(1, mu.size):
-            mu[k] += (1.0 - slack[k - 1]) * shift_0
-        mu[0] += shift_0
-        mu[j] -= rest * shift
+        shift_0 = slack * sigma_0 * sigma_0 * shift
+        for k in range(1, players.shape[1]):
+            players[b, k, MU] += (1.0 - memory[b, SLACK, k - 1]) * shift_0
+        players[b, 0, MU] += shift_0
+        players[b, j, MU] -= rest * shift
         # The outcome is worth an observation of s_0 - s_j with this precision.
         precision = max(0.0, 1.0 - complement) / (noise + (own + rest) * complement)
-        slack[j - 1] /= 1.0 + precision * rest
+        memory[b, SLACK, j - 1] /= 1.0 + precision * rest
         narrower = min(1.0, (rest + noise + own * complement) / variance)
         players[b, 0, SIGMA] = sigma_0 * math.sqrt(narrower)
         show_full(players, memory, shown, b)
 
 
-@compiled
+@compiled(refcounted=False)
 def show_full(players: Floats, memory: Floats, shown: Observations, row: int) -> None:
     """Bring the deviations of a row up to date, and all but the last number of its observation."""
     count = players.shape[1]

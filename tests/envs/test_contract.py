@@ -140,6 +140,26 @@ def test_a_batch_of_a_rollout_is_the_environment(env_id: str, options: dict[str,
     pytest.fail("the episodes did not end")
 
 
+@every_setting
+def test_actions_may_be_views_of_larger_arrays(env_id: str, options: dict[str, Any]) -> None:
+    """The second batch is given every second number of arrays twice as long."""
+    plain, strided = (Batch(part_of(env_id, "settings")(**options), range(4)) for _ in range(2))
+    rng = np.random.default_rng(6)
+    for _ in range(5):
+        masks = plain.simulator.masks(plain.state)
+        shape = (4, plain.simulator.num_actions)
+        actions = some_actions(np.ones(shape, np.bool_) if masks is None else masks, rng)
+        running = rng.random(4) < 0.7
+        expected = plain.simulator.step(plain.state, actions, running)
+        views = (np.repeat(each, 2)[::2] for each in (actions, running))
+        found = strided.simulator.step(strided.state, *views)
+        for one, other in zip(
+            (*found.state, *found[1:]), (*expected.state, *expected[1:]), strict=True
+        ):
+            np.testing.assert_array_equal(one, other)
+        plain.state, strided.state = expected.state, found.state
+
+
 ALLOWED = {
     ONE_PLAYER: "action must be an opponent who is online",
     QUEUE: r"action must be 0 to wait or one of \d+ candidates",

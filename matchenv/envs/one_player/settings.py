@@ -77,11 +77,6 @@ class MeasureReward(Reward):
         values: Floats = games.measures[MEASURES.index(self.name)]
         return values
 
-    def checked(self, games: GamesPlayed, running: NDArray[np.bool_]) -> Floats:
-        """Return a copy of the measure, which needs no check."""
-        del running
-        return self.of(games).copy()
-
 
 # What the names stand for: eq. (5), (6) and (14) of Ryzhov, Tariq, Powell (2011).
 REWARDS: dict[str, Reward] = {name: MeasureReward(name) for name in MEASURES[:3]}

@@ -1,23 +1,36 @@
 """Episodes of ``Matchmaking-v0``: one player, game after game. Compiled and pure.
 
 ``play_games`` lets the games happen from the true skills, without beliefs; the belief learns from
-their outcomes, without true skills; then the pool changes.
+their outcomes, without true skills; then the pool changes. Both are one compiled call where they
+can, since a call takes longer than a game.
 """
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.belief import MEASURES, MU, SIGMA, TRUE_SKILL, GamesPlayed
+from matchenv.belief import (
+    MEASURES,
+    MU,
+    SIGMA,
+    TRUE_SKILL,
+    FactorisedBelief,
+    FullBelief,
+    GameConstants,
+    GamesPlayed,
+)
 from matchenv.belief.belief import (
     SKILL_DIFFERENCE,
     SQUARED_ERROR,
     TRUE_DRAW_DENSITY,
+    learn_factorised,
     outcome_probabilities,
 )
+from matchenv.belief.full import learn_full
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.core.settings import as_given, checked_options
 from matchenv.envs.core.simulator import (
@@ -34,12 +47,13 @@ from matchenv.envs.core.simulator import (
     observation_box,
 )
 from matchenv.envs.one_player.priors import ANY_RANK, instances_of
-from matchenv.envs.one_player.settings import Settings
-from matchenv.runtime.compile import compiled
+from matchenv.envs.one_player.settings import MeasureReward, Settings
+from matchenv.runtime.compile import code_for, compiled
 from matchenv.runtime.random import normal, normals, uniform, uniforms
 from matchenv.trueskill.game import (
     LARGEST_LEAD,
     PART,
+    TABLE,
     density_at_zero,
     draw_probability_of,
     standardised_lead,
@@ -53,9 +67,12 @@ from matchenv.trueskill.normal import TAIL_START, near_mills_ratio, normal_densi
 (MEANS, VARIANCES, SKILLS, OUTCOME, DRIFT, OPPONENT_DRIFT, ONLINE, LEAVES, NEEDED,
  NEWCOMER_MEANS, NEWCOMER_VARIANCES, NEWCOMER_SKILLS) = range(12)  # fmt: skip
 
-# Places in the table of ``play_games``, and its size.
+# Places in the table of ``play_games``, which is one of ``update_games`` before and after.
 SKILL_GAP, ERROR, LUCK, TRUE_DENSITY, WIN = range(0, 5 * PART, PART)
-TABLE = 5 * PART
+
+# Beliefs that learn in the compiled step; the others learn after it.
+LEARN_COMPILED = (FactorisedBelief, FullBelief)
+FACTORISED, FULL, OTHER = range(3)
 
 
 class State(NamedTuple):
@@ -90,16 +107,6 @@ class State(NamedTuple):
     measures: Floats
     won: Masks
     outcomes: NDArray[np.int8]
-
-
-class History(NamedTuple):
-    """The fields of ``State`` that a game reads and changes."""
-
-    players: Floats
-    shown: NDArray[np.float32]
-    games: Integers
-    met: NDArray[np.int32]
-    key: Keys
 
 
 class Params(NamedTuple):
@@ -156,20 +163,19 @@ class OnePlayer(Simulator[State]):
         )
         by_opponent, limit = settings.noise == "opponent", settings.max_games_per_opponent
         numbers: dict[str, Any] = {name: getattr(settings, name) for name in Params._fields[:8]}
-        # Plain tuples are taken several times faster than NamedTuples.
-        self._params = tuple(
-            Params(
-                **numbers,
-                limit=limit or 0,
-                noise_by_opponent=by_opponent,
-                counted=by_opponent or limit is not None,
-                last_shown=self._last_shown,
-            )
+        self._params = Params(
+            **numbers,
+            limit=limit or 0,
+            noise_by_opponent=by_opponent,
+            counted=by_opponent or limit is not None,
+            last_shown=self._last_shown,
         )
         # Compiled code that makes no arrays need not count references to those that it is given.
         self._workspace = np.empty(TABLE), np.empty(PART, np.int64)
         self._constants = settings.constants
-        self._reward = settings.reward_type
+        self._learns = [*LEARN_COMPILED, type(self.belief)].index(type(self.belief))
+        self._reward = reward = settings.reward_type
+        self._reward_row = MEASURES.index(reward.name) if type(reward) is MeasureReward else None
         self._masked = settings.masks_change
 
     def new_state(self, count: int) -> State:
@@ -231,13 +237,17 @@ class OnePlayer(Simulator[State]):
         """Play one game in every running episode; arguments as the contract."""
         count = actions.size
         terminated, truncated = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
-        games = GamesPlayed(actions, running, terminated, state.measures, state.won, state.outcomes)
-        history = (state.players, state.shown, state.games, state.met, state.key)
-        play_games(history, self._params, tuple(games), *self._workspace)
-        self.belief.learn(state.players, state.memory, state.shown, games, self._constants)
+        asked = (actions, running, terminated)
+        step_code()(state, self._params, asked, self._learns, *self._workspace)
+        if self._learns == OTHER:
+            games = games_of(state, *asked)
+            self.belief.learn(state.players, state.memory, state.shown, games, self._constants)
         if self._masked:
             self._change_pool(state, np.flatnonzero(running))
-        reward = self._reward.checked(games, running)
+        if self._reward_row is not None:
+            reward = state.measures[self._reward_row].copy()
+        else:
+            reward = self._reward.checked(games_of(state, *asked), running)
         return Step(state, reward, terminated, truncated)
 
     def facts(self, state: State) -> Facts:
@@ -259,8 +269,8 @@ class OnePlayer(Simulator[State]):
 
     def info(self, state: State, row: int) -> dict[str, Any]:
         """Return the facts of one episode; without views of all, which cost a single step most."""
-        # A check of the lengths would take as long as the rest.
-        info: dict[str, Any] = dict(zip(MEASURES, state.measures[:, row].flat, strict=False))
+        # Even to say that no length is checked would take a fifth of the time.
+        info: dict[str, Any] = dict(zip(MEASURES, state.measures[:, row].flat))  # noqa: B905
         info["won"], info["outcome"] = state.won[row], state.outcomes[row]
         return info
 
@@ -301,7 +311,7 @@ class OnePlayer(Simulator[State]):
 
     def _change_pool(self, state: State, rows: Integers) -> None:
         """Let opponents come, go and leave before a game of these episodes."""
-        left = change_pool(tuple(state), self._params, rows)
+        left = change_pool(state, self._params, rows)
         if left.any():
             rows, opponents = np.nonzero(left)
             changed, field = np.unique(rows, return_inverse=True)
@@ -317,33 +327,68 @@ class OnePlayer(Simulator[State]):
         state.shown[:, self._last_shown + 1 :] = state.allowed
 
 
+def games_of(state: State, opponents: Integers, running: Masks, terminated: Masks) -> GamesPlayed:
+    """Return the games of a step, for beliefs and rewards of users' own."""
+    return GamesPlayed(opponents, running, terminated, state.measures, state.won, state.outcomes)
+
+
+@cache
+def step_code() -> Any:
+    """Return the code of ``step_games``, for all settings."""
+    simulator = OnePlayer(Settings())
+    state = simulator.new_state(4)
+    asked = state.games[::2], state.won[::2], state.won[::2]  # arrays may be views of others
+    return code_for(step_games, state, simulator._params, asked, OTHER, *simulator._workspace)
+
+
 @compiled(refcounted=False)
-def play_games(
-    all_history: tuple[Any, ...],
-    all_params: tuple[Any, ...],
-    all_games: tuple[Any, ...],
+def step_games(
+    state: State,
+    params: Params,
+    asked: tuple[Integers, Masks, Masks],
+    learns: int,
     table: Floats,
     indices: Integers,
 ) -> None:
-    """Play one game in every running episode; nothing is believed here.
-
-    Games are played in parts of PART, whose numbers stay in the cache; short loops without calls
-    are vectorised. The luck of a game is that of its number, or with ``noise="opponent"`` that of
-    the opponent and how often they have met: then policies that meet the same opponents equally
-    often have the same luck with them (common random numbers, synchronised; Law, "Simulation
-    modeling and analysis", chapter 11).
+    """Play one game in every running episode, and let a compiled belief learn from it.
 
     Args:
-        all_history: a ``History``: true skills drift, games are counted, the share of games left
-            is shown.
-        all_params: ``Params`` of the episodes.
-        all_games: a ``GamesPlayed`` that names the opponents; all but the measures of the belief
-            are written.
+        state: changed.
+        params: of the episodes.
+        asked: opponents and running episodes; who terminates is written.
+        learns: FACTORISED, FULL or OTHER.
         table: shape (TABLE,), to work in.
         indices: shape (PART,), the same.
     """
-    state, params = History(*all_history), Params(*all_params)
-    games = GamesPlayed(*all_games)
+    games = GamesPlayed(asked[0], asked[1], asked[2], state.measures, state.won, state.outcomes)
+    play_games(state, params, games, table, indices)
+    constants = GameConstants(params.beta, params.draw_margin, params.tau)
+    if learns == FACTORISED:
+        learn_factorised(state.players, state.shown, games, constants, table)
+    elif learns == FULL:
+        learn_full(state.players, state.memory, state.shown, games, constants)
+
+
+@compiled(inline=True, refcounted=False)
+def play_games(
+    state: State, params: Params, games: GamesPlayed, table: Floats, indices: Integers
+) -> None:
+    """Play one game in every running episode; nothing is believed here.
+
+    True skills drift, games are counted, the share of games left is shown. Games are played in
+    parts of PART, whose numbers stay in the cache; short loops without calls are vectorised. The
+    luck of a game is that of its number, or with ``noise="opponent"`` that of the opponent and how
+    often they have met: then policies that meet the same opponents equally often have the same
+    luck with them (common random numbers, synchronised; Law, "Simulation modeling and analysis",
+    chapter 11).
+
+    Args:
+        state: changed, but for the beliefs.
+        params: of the episodes.
+        games: names the opponents; all but the measures of the belief are written.
+        table: shape (TABLE,), to work in.
+        indices: shape (PART,), the same.
+    """
     for first in range(0, games.running.size, PART):
         size = min(PART, games.running.size - first)
         for k in range(size):
@@ -411,13 +456,12 @@ def decide_games(table: Floats, size: int, beta: float, draw_margin: float) -> N
 
 
 @compiled
-def change_pool(all_state: tuple[Any, ...], all_params: tuple[Any, ...], rows: Integers) -> Masks:
+def change_pool(state: State, params: Params, rows: Integers) -> Masks:
     """Let opponents come, go and leave after a game; before the first one, let some be online.
 
     Returns:
         Opponents whose place a newcomer takes, shape (B, M).
     """
-    state, params = State(*all_state), Params(*all_params)
     left = np.zeros(state.online.shape, dtype=np.bool_)
     count = state.online.shape[1]
     for b in rows:
