@@ -200,7 +200,7 @@ def by_formula(
     formula: int, view: RankingView, settings: RankingSettings, rng: Generator
 ) -> Floats:
     """Score pairs by a formula of ``pair_score``, which depends on the pair's difference alone."""
-    game = settings.pairs, settings.noise, settings.cut
+    game = settings.pairs, settings.noise, (settings.cut, 0.0)
     beliefs = zip(view.mu, view.covariance, strict=True)
     return np.stack([pair_scores(formula, mu, covariance, *game) for mu, covariance in beliefs])
 
@@ -227,7 +227,8 @@ def pair_scores(
     covariance: Floats,
     pairs: Integers,
     noise: tuple[float, float],
-    cut: int,
+    goal: tuple[int, float],
+    floor: float = 0.0,
 ) -> Floats:
     """Return the score of each pair by a formula, shape (P,); -1 for pairs that do not count.
 
@@ -237,23 +238,36 @@ def pair_scores(
         covariance: shape (n, n).
         pairs: shape (P, 2).
         noise: beta and the draw margin.
-        cut: items above the border that counts, 0 for the whole order.
+        goal: items above the border that counts, 0 for the whole order; and the difference of
+            skills that does not matter.
+        floor: with ``KNOWLEDGE``, share of the best score below which a score may be left at -1,
+            in [0, 1]: most pairs of many items are so clear that their score need not be known.
     """
     scores, places = np.full(len(pairs), -1.0), places_of(mu)
+    cut, indifference = goal
+    # No score is above P(misordered), which is at most exp(-lead^2 / 2) / 2.
+    best, furthest = 0.0, math.inf
     for p in range(len(pairs)):
         i, j = pairs[p]
         if rule == WIDEST or pair_counts(places[i], places[j], cut):
-            spread = difference_variance(covariance, i, j)
-            scores[p] = pair_score(rule, mu[i] - mu[j], spread, noise)
+            gap, spread = abs(mu[i] - mu[j]), difference_variance(covariance, i, j)
+            if (gap + indifference) ** 2 <= furthest * spread:
+                scores[p] = pair_score(rule, gap, spread, noise, indifference)
+                if floor > 0.0 and scores[p] > best:
+                    best = scores[p]
+                    furthest = -2.0 * math.log(2.0 * floor * best)
     return scores
 
 
 @compiled
-def pair_score(rule: int, gap: float, spread: float, noise: tuple[float, float]) -> float:
+def pair_score(
+    rule: int, gap: float, spread: float, noise: tuple[float, float], indifference: float = 0.0
+) -> float:
     """Return the score of a pair by a formula.
 
-    ``WIDEST`` is the variance of the difference of skills, and ``UNSURE`` P(misordered).
-    ``SHRINKAGE`` is P(misordered) times the share of the variance that a game takes off.
+    ``WIDEST`` is the variance of the difference of skills, and ``UNSURE`` P(misordered), by more
+    than the indifference. ``SHRINKAGE`` is P(misordered) times the share of the variance that a
+    game takes off.
 
     ``KNOWLEDGE`` is the expected decrease of a pair's loss per game, by the best number of games of
     that pair. The knowledge gradient asks what one more game is worth. Here that is exactly 0
@@ -267,12 +281,13 @@ def pair_score(rule: int, gap: float, spread: float, noise: tuple[float, float])
         gap: mu_i - mu_j.
         spread: Var(s_i - s_j).
         noise: beta and the draw margin.
+        indifference: difference of skills that does not matter; the lead is that much larger.
     """
     if rule == WIDEST:
         return spread
     if rule == INFORMATION:
         return information_gain(gap, spread, noise)
-    lead = abs(gap) / math.sqrt(spread)
+    lead = (abs(gap) + indifference) / math.sqrt(spread)
     if rule == UNSURE:
         return normal_probability(-lead)
     worth = spread * game_precision(gap, spread, noise)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +12,12 @@ import numpy as np
 from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.logs.match_log import MatchLog
-from matchenv.ranking import MOST_GAMES, Ranker
+from matchenv.ranking import MOST_GAMES, Ranked, Ranker
 from matchenv.runtime.files import folder_lock, records_csv, write_together
 from matchenv.trueskill.draw_margin import draw_margin_from_probability
 
 SHOWN = 40
+LABELS = 400  # a longer figure is more than a picture can hold
 NAMED = 3
 
 
@@ -40,23 +43,26 @@ def ranker_of(log: MatchLog, *, draw_margin: float | None = None, **options: Any
         draw_margin = draw_margin_from_probability(float(np.mean(outcomes == 0)), beta)
     ranker = Ranker(log.players, draw_margin=draw_margin, **options)
     pairs = log.player.reshape(-1, 2).tolist()
-    for (i, j), outcome in zip(pairs, outcomes.tolist(), strict=True):
-        ranker.record(log.players[i], log.players[j], outcome)
+    ranker.record_games(
+        (log.players[i], log.players[j], outcome)
+        for (i, j), outcome in zip(pairs, outcomes.tolist(), strict=True)
+    )
     return ranker
 
 
 def rank_text(
-    ranker: Ranker, confidence: float = 0.95, indifference: float = 0.0, count: int = 0
+    ranker: Ranker, rows: Sequence[Ranked], confidence: float, indifference: float, count: int
 ) -> str:
     """Return the table, what is settled, and the next pairs.
 
     Args:
         ranker: after its games.
+        rows: its ``ranking()``.
         confidence: as ``Ranker.is_settled``.
         indifference: as ``Ranker.is_settled``.
         count: number of the next pairs.
     """
-    rows, k = ranker.ranking(), ranker.settings.k
+    k = ranker.settings.k
     goal = {"order": "the order", "top": f"the top {k}", "best": "the best"}[ranker.settings.goal]
     columns = [
         Column("item", lambda row: row.item),
@@ -86,19 +92,19 @@ def rank_text(
         lines.append(f"{goal} is settled at {100.0 * confidence:g} %")
     if count:
         lines += ["", "to play next:"]
-        lines += [f"  {a} vs {b}" for a, b in ranker.next_pairs(count)]
+        lines += [f"  {a} vs {b}" for a, b in ranker.next_pairs(count, (), indifference)]
     return "\n".join(lines)
 
 
-def write_ranking(ranker: Ranker, out: Path) -> None:
+def write_ranking(ranker: Ranker, rows: Sequence[Ranked], out: Path) -> None:
     """Write ranking.csv, ranking.json, which ``Ranker.load`` reads, and the figure.
 
-    The figure, PNG and SVG, has the skills with 95 % intervals, the best at the top.
+    The figure, PNG and SVG, has the skills with 95 % intervals, the best at the top, and at most
+    ``LABELS`` names.
     """
     # Plotting is slow to load.
     from matchenv.benchmarks.figures import LINES, files_of, new_figure, style
 
-    rows = ranker.ranking()
     files = {
         "ranking.csv": records_csv([row._asdict() for row in rows]),
         "ranking.json": ranker.content(),
@@ -106,12 +112,12 @@ def write_ranking(ranker: Ranker, out: Path) -> None:
     # A name is text, whatever is in it.
     names = [f"{row.item:.60}".replace("$", r"\$") + f"  {row.place}" for row in rows]
     with style("ranking", 9.0):
-        width = 4.0 + 0.1 * max(map(len, names))
-        figure, axes = new_figure(1, 1, (width, 1.0 + 0.2 * len(rows)))
+        width, step = 4.0 + 0.1 * max(map(len, names)), math.ceil(len(rows) / LABELS)
+        figure, axes = new_figure(1, 1, (width, 1.0 + 0.2 * len(rows) / step))
         ax, places = axes[0, 0], np.arange(len(rows))
         means, reach = [row.mean for row in rows], [row.high - row.mean for row in rows]
         ax.errorbar(means, places, xerr=reach, fmt="o", color=LINES[0][0], markersize=3.0)
-        ax.set_yticks(places, names)
+        ax.set_yticks(places[::step], names[::step])
         ax.invert_yaxis()
         ax.set_xlabel("skill, with its 95 % interval")
         ax.grid(axis="x", color="0.9")

@@ -9,20 +9,24 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
-from matchenv.baselines.ranking import KNOWLEDGE, pair_scores
-from matchenv.belief.joint import difference_variance, game_precision, learn_joint, narrow
+from matchenv.baselines.ranking import KNOWLEDGE, UNSURE, pair_scores
+from matchenv.belief.joint import BLOCK, expect_joint, learn_joint
 from matchenv.envs.ranking import ORDER, TOP, RankingSettings, places_of
 from matchenv.runtime.checks import as_integer, as_non_negative_number, as_share
+from matchenv.runtime.compile import compiled
 from matchenv.runtime.files import json_bytes, read_json, write_bytes
+from matchenv.runtime.random import normal, normals
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 Pair = tuple[str, str]
 
 VERSION = 1
 DRAWS = 4000  # of all skills, for ranks: a share of 0.95 is good to 0.004
 MOST_GAMES = 1_000_000  # beyond these an estimate of the games needed is no use
+NEAR = 0.5  # of the best score: pairs with as much are played together in a future
+HOPELESS = 5.0  # mistakes expected even after as many; a confidence of 0.95 allows 0.05
 OPTIONS = ("beta", "sigma", "draw_margin", "goal", "k")
 
 
@@ -134,34 +138,58 @@ class Ranker:
             ValueError: for unknown or equal items, another outcome, or a draw without a draw
                 margin; nothing is changed then.
         """
-        i, j = self._pair(a, b)
-        result = as_integer("outcome", outcome, -1, 1)
-        if result == 0 and self.settings.draw_margin == 0.0:
-            raise ValueError("outcome must be 1 or -1 with draw_margin=0, got 0")
-        learn_joint(self._mu, self._covariance, (i, j), result, self.settings.noise)
-        self._games.append((i, j, result))
+        self.record_games([(a, b, outcome)])
 
-    def next_pairs(self, count: int = 1, pending: Iterable[Pair] = ()) -> list[Pair]:
+    def record_games(self, games: Iterable[tuple[str, str, int]]) -> None:
+        """Learn from games as ``record`` does one after another, much faster with many items.
+
+        Args:
+            games: arguments of ``record`` for each.
+
+        Raises:
+            ValueError: as ``record``, for any of the games; nothing is changed then.
+        """
+        checked = list[tuple[int, int, int]]()
+        for game in games:
+            try:
+                a, b, outcome = game
+            except (TypeError, ValueError):
+                raise ValueError(f"games must hold (a, b, outcome), got {game!r}") from None
+            i, j = self._pair(a, b)
+            checked.append((i, j, as_integer("outcome", outcome, -1, 1)))
+            if checked[-1][2] == 0 and self.settings.draw_margin == 0.0:
+                raise ValueError("outcome must be 1 or -1 with draw_margin=0, got 0")
+        for first in range(0, len(checked), BLOCK):
+            block = checked[first : first + BLOCK]
+            learn_joint(self._mu, self._covariance, np.array(block), self.settings.noise)
+            self._games += block
+
+    def next_pairs(
+        self, count: int = 1, pending: Iterable[Pair] = (), indifference: float = 0.0
+    ) -> list[Pair]:
         """Return the pairs that should play next, each in view of those before it.
 
         Args:
             count: pairs, >= 1.
             pending: pairs whose games are under way.
+            indifference: as ``is_settled``; saves games of items that may as well be equal.
 
         Raises:
             ValueError: for a count below 1, and for pending pairs of other than two items.
         """
         covariance, names, found = self._covariance.copy(), self.items, list[Pair]()
+        goal, noise = self._goal(indifference), self.settings.noise
         for pair in pending:
             try:
                 a, b = pair
             except (TypeError, ValueError):
                 raise ValueError(f"pending must hold pairs of items, got {pair!r}") from None
-            self._expect(self._mu, covariance, self._pair(a, b), 1)
+            expect_joint(self._mu, covariance, self._pair(a, b), noise)
         for _ in range(as_integer("count", count, 1)):
-            i, j = self._pairs[self._scores(self._mu, covariance).argmax()].tolist()
+            scores = pair_scores(KNOWLEDGE, self._mu, covariance, self._pairs, noise, goal, 1.0)
+            i, j = self._pairs[scores.argmax()].tolist()
             found.append((names[i], names[j]))
-            self._expect(self._mu, covariance, (i, j), 1)
+            expect_joint(self._mu, covariance, (i, j), noise)
         return found
 
     def ranking(self) -> list[Ranked]:
@@ -187,12 +215,8 @@ class Ranker:
             confidence: probability that what is called settled is right, in [0, 1].
             indifference: difference of skills that does not matter, >= 0.
         """
-        doubts = self._doubts(self._mu, self._covariance, indifference)
-        order = np.argsort(-doubts, kind="stable")
-        bound = 1.0 - as_share("confidence", confidence)
-        count = np.count_nonzero(np.cumsum(np.sort(doubts)) > bound)
         names = self.items
-        return [(names[i], names[j]) for i, j in self._pairs[order[:count]].tolist()]
+        return [(names[i], names[j]) for i, j in self._open(confidence, indifference).tolist()]
 
     def is_settled(self, confidence: float = 0.95, indifference: float = 0.0) -> bool:
         """Return whether the goal is settled; may be asked after every game.
@@ -207,21 +231,40 @@ class Ranker:
             indifference: difference of skills that does not matter, >= 0. Without one, the order
                 of two equal items is never settled.
         """
-        return not self.unsettled(confidence, indifference)
+        return not self._open(confidence, indifference).size
 
     def games_needed(self, confidence: float = 0.95, indifference: float = 0.0) -> GamesNeeded:
         """Estimate how many games more settle the goal.
 
-        For each of 20 draws of all skills from the belief, fewer with more than 50 items, games are
-        chosen by the rule and shrink the belief's covariance as is expected of them, while the
-        means are those of the draw. Arguments are those of ``is_settled``.
+        The numbers are of up to 99 futures, fewer with more than 20 items. To the belief, its own
+        means are random walks: games take off its covariance what they add to that of the means.
+        So a future needs no true skills and no outcomes; pairs are chosen by the rule, with the
+        same indifference, and their games count as normal measurements. Arguments are those of
+        ``is_settled``.
         """
         if self.is_settled(confidence, indifference):
             return GamesNeeded(0, 0, 0)
-        bound, skills = 1.0 - confidence, self._drawn(max(3, min(20, 1000 // len(self._mu))))
-        counts = [max(1, self._games_for(each, bound, indifference)) for each in skills]
-        middle, low, high = np.quantile(counts, [0.5, 0.1, 0.9], method="inverted_cdf").tolist()
-        return GamesNeeded(middle, low, high)
+        bound, noise = 1.0 - confidence, self.settings.noise
+        # Items without an open pair need no more games.
+        items = np.unique(self._open(1.0 - 0.01 * bound, indifference))
+        cut = np.count_nonzero(places_of(self._mu)[items] < self.settings.cut)
+        goal, pairs = (cut, float(indifference)), np.stack(np.triu_indices(items.size, 1), axis=1)
+        mu, covariance = self._mu[items], self._covariance[np.ix_(items, items)]
+        # No game tells s_i - s_j better than a measurement of precision 1 / (pi beta^2).
+        variance, skills = np.diagonal(covariance), normals(np.array([0], np.uint64), 0, 0, mu.size)
+        after = variance / (1.0 + variance * 2.0 * MOST_GAMES / (mu.size * np.pi * noise[0] ** 2))
+        skills = mu + np.sqrt(variance) * skills[0]
+        doubts = pair_scores(UNSURE, skills, np.diag(after), pairs, noise, goal)
+        if doubts[doubts > 0.0].sum() > HOPELESS:
+            return GamesNeeded(MOST_GAMES, MOST_GAMES, MOST_GAMES)
+        futures = 10 * max(1, min(10, 200 // items.size)) - 1
+        counts = [
+            games_until(mu.copy(), covariance.copy(), pairs, noise, goal, bound, key)
+            for key in np.arange(1, futures + 1, dtype=np.uint64)
+        ]
+        # With 10 m - 1 futures, these are some of them, and the interval has 80 % exactly.
+        low, middle, high = np.quantile(counts, [0.1, 0.5, 0.9], method="weibull").tolist()
+        return GamesNeeded(round(middle), round(low), round(high))
 
     def save(self, path: str | Path) -> None:
         """Write options, items and games to one JSON file, whole or not at all."""
@@ -248,9 +291,11 @@ class Ranker:
             as_integer("version", state["version"], VERSION, VERSION)
             names = state["items"]
             ranker = cls(names, **{name: state[name] for name in OPTIONS})
-            for *pair, outcome in state["games"]:
-                a, b = (names[as_integer("game", each, 0, len(names) - 1)] for each in pair)
-                ranker.record(a, b, outcome)
+            last = len(names) - 1
+            ranker.record_games(
+                (names[as_integer("game", i, 0, last)], names[as_integer("game", j, 0, last)], won)
+                for i, j, won in state["games"]
+            )
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path} must be a file that Ranker.save wrote: {error}") from None
         return ranker
@@ -275,46 +320,66 @@ class Ranker:
             raise ValueError(f"b must be another item than a, got {b!r} twice")
         return self._place[a], self._place[b]
 
-    def _scores(self, mu: Floats, covariance: Floats) -> Floats:
-        game = self._pairs, self.settings.noise, self.settings.cut
-        scores: Floats = pair_scores(KNOWLEDGE, mu, covariance, *game)
-        return scores
-
-    def _expect(self, mu: Floats, covariance: Floats, pair: tuple[int, int], games: int) -> None:
-        """Shrink a covariance as games of a pair are expected to."""
-        spread = difference_variance(covariance, *pair)
-        precision = games * game_precision(mu[pair[0]] - mu[pair[1]], spread, self.settings.noise)
-        narrow(covariance, pair, precision / (1.0 + precision * spread))
+    def _goal(self, indifference: float) -> tuple[int, float]:
+        """Return the goal as ``pair_scores`` takes it."""
+        return self.settings.cut, as_non_negative_number("indifference", indifference)
 
     def _drawn(self, count: int) -> Floats:
         """Return draws of all skills from the belief, shape (count, n); equal beliefs, equal."""
         belief, rng = (self._mu, self._covariance), np.random.default_rng(0)
         return rng.multivariate_normal(*belief, count, check_valid="ignore", method="eigh")
 
-    def _doubts(self, mu: Floats, covariance: Floats, indifference: float) -> Floats:
-        """Return P(misordered by more than the indifference) of each pair, 0 where none counts."""
-        margin = as_non_negative_number("indifference", indifference)
-        i, j = self._pairs.T
-        variance = np.diagonal(covariance)[i] + np.diagonal(covariance)[j] - 2.0 * covariance[i, j]
-        doubts: Floats = ndtr(-(np.abs(mu[i] - mu[j]) + margin) / np.sqrt(variance))
-        above, cut = places_of(mu) < self.settings.cut, self.settings.cut
-        return doubts if cut == 0 else doubts * (above[i] != above[j])
+    def _open(self, confidence: float, indifference: float) -> Integers:
+        """Return the items of the pairs that ``unsettled`` names, shape (U, 2)."""
+        bound, goal = 1.0 - as_share("confidence", confidence), self._goal(indifference)
+        doubts = pair_scores(
+            UNSURE, self._mu, self._covariance, self._pairs, self.settings.noise, goal
+        )
+        doubts = np.maximum(doubts, 0.0)
+        order = np.argsort(-doubts, kind="stable")
+        count = np.count_nonzero(np.cumsum(doubts[order[::-1]]) > bound)
+        pairs: Integers = self._pairs[order[:count]]
+        return pairs
 
-    def _games_for(self, skills: Floats, bound: float, indifference: float) -> int:
-        """Return the games after which skills would be settled, in rounds that grow by a fifth."""
-        covariance, total = self._covariance.copy(), 0
-        while total < MOST_GAMES:
-            if self._doubts(skills, covariance, indifference).sum() <= bound:
-                break
-            scores = self._scores(skills, covariance)
-            near = np.flatnonzero(scores >= 0.5 * scores.max())
-            busy, chosen = set[int](), list[tuple[int, int]]()
-            for i, j in self._pairs[near[np.argsort(-scores[near], kind="stable")]].tolist():
-                if not {i, j} & busy:
-                    chosen.append((i, j))
-                    busy |= {i, j}
-            each = max(1, total // (5 * len(chosen)))
-            for pair in chosen:
-                self._expect(skills, covariance, pair, each)
-            total += each * len(chosen)
-        return min(total, MOST_GAMES)
+
+@compiled(nogil=True)
+def games_until(
+    mu: Floats,
+    covariance: Floats,
+    pairs: Integers,
+    noise: tuple[float, float],
+    goal: tuple[int, float],
+    bound: float,
+    key: np.uint64,
+) -> int:
+    """Return the games after which one future of a belief is settled, at most ``MOST_GAMES``.
+
+    They are played in rounds of pairs without a common item. Each has one game, or as many as a
+    tenth of those before and as are worth a tenth of the precision with which its difference is
+    known; with more than 100 items, a share of n / 1000.
+
+    Args:
+        mu: means, shape (n,); changed.
+        covariance: shape (n, n); changed.
+        pairs: shape (P, 2).
+        noise: as ``pair_scores``.
+        goal: as ``pair_scores``.
+        bound: expected number of misordered pairs at which the goal is settled.
+        key: of the future's random numbers.
+    """
+    total, step, share = 0.0, 0, min(1.0, max(0.1, mu.size / 1000.0))
+    while total < MOST_GAMES:
+        doubts = pair_scores(UNSURE, mu, covariance, pairs, noise, goal, 0.0)
+        if np.maximum(doubts, 0.0).sum() <= bound:
+            break
+        scores = pair_scores(KNOWLEDGE, mu, covariance, pairs, noise, goal, NEAR)
+        near = np.flatnonzero(scores >= NEAR * scores.max())
+        free = np.ones(mu.size, np.bool_)
+        for p in near[np.argsort(-scores[near], kind="mergesort")]:
+            i, j = pairs[p]
+            if free[i] and free[j]:
+                free[i], free[j] = False, False
+                luck = normal(key, 1, step)
+                total += expect_joint(mu, covariance, (i, j), noise, share, share * total, luck)
+                step += 1
+    return int(min(total, MOST_GAMES))

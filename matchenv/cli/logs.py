@@ -126,10 +126,11 @@ def declare_rank(add: Parser) -> Command:
     as_non_negative_number("indifference", given.indifference)
     options = given.chosen(("goal", "k", "beta", "sigma", "draw_margin"))
     ranker = ranker_of(given.reading().log, **options)
+    rows = ranker.ranking()
     if given.out is not None:
-        write_ranking(ranker, given.out)
+        write_ranking(ranker, rows, given.out)
     sure = given.confidence, given.indifference
-    given.say(partial(rank_text, ranker, *sure, given.next))
+    given.say(partial(rank_text, ranker, rows, *sure, given.next))
     given.say_where(f"{given.out} has ranking.csv, ranking.json, ranking.png and ranking.svg")
 
 

@@ -331,7 +331,7 @@ def play(
         if luck >= win:
             drawn = luck < win + draw_probability_of(gap, variance, draw_margin)
             outcome = 0 if drawn else -1
-        learn_joint(state.mu[b], state.covariance[b], (i, j), outcome, noise)
+        learn_joint(state.mu[b], state.covariance[b], np.array([[i, j, outcome]]), noise)
         state.outcomes[b] = outcome
         state.met[b, pair] += 1
         state.games[b] += 1

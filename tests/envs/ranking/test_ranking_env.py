@@ -47,7 +47,7 @@ def test_moments_and_the_worth_of_a_game_are_those_of_quadrature(margin: float) 
         mean = weight @ x / probability
         spread = weight @ (x - mean) ** 2 / probability
         mu, covariance = prior.copy(), before.copy()
-        learn_joint(mu, covariance, (i, j), outcome, (BETA, margin))
+        learn_joint(mu, covariance, np.array([[i, j, outcome]]), (BETA, margin))
         expected = before - np.outer(moved, moved) / variance * (1.0 - spread / variance)
         np.testing.assert_allclose(mu, prior + moved / variance * (mean - gap), rtol=1e-8)
         np.testing.assert_allclose(covariance, expected, rtol=1e-7, atol=1e-10)
@@ -61,7 +61,8 @@ def test_many_games_keep_the_covariance_positive_definite() -> None:
     mu, covariance = np.zeros(6), 25.0 * np.eye(6)
     for _ in range(8_000):
         i, j = rng.choice(6, size=2, replace=False)
-        learn_joint(mu, covariance, (i, j), 1 if rng.random() < 0.5 else -1, (0.2, 0.0))
+        game = np.array([[i, j, 1 if rng.random() < 0.5 else -1]])
+        learn_joint(mu, covariance, game, (0.2, 0.0))
     assert np.linalg.eigvalsh(covariance).min() > 0.0
     np.testing.assert_array_equal(covariance, covariance.T)
     # Games inform about differences alone: the mean skill is as unknown as before.
