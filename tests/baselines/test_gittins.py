@@ -44,11 +44,6 @@ def tree_index(root: Any) -> float:
     return float(brentq(lambda price: worth(root, price), low, high, xtol=1e-10))
 
 
-def small_table(games: int, margin: float, tau: float) -> tuple:
-    grid = new_grid(97, 1e-2, 0.24)
-    return grid, tables.compute_bonus(grid, 64, games, margin, tau)
-
-
 def indices(table: tuple, gap: Floats, variance: Floats, plane: int) -> Floats:
     grid, bonus = table
     mu = np.stack((np.zeros_like(gap), gap), axis=1)
@@ -66,7 +61,8 @@ def test_indices_of_a_few_games_equal_those_of_a_tree(
     rng = np.random.default_rng(0)
     variance = np.exp(rng.uniform(np.log(0.02), np.log(8.0), 12))
     gap = rng.uniform(-3.0, 3.0, 12) * np.sqrt(variance + 1.0)
-    table = small_table(games, margin, tau)
+    grid = new_grid(97, 1e-2, 0.24)
+    table = grid, tables.compute_bonus(grid, 64, games, margin, tau)
     for left in (1, 2, games):
         roots = [tree(g, v, left, margin, tau) for g, v in zip(gap, variance, strict=True)]
         expected = [tree_index(root) for root in roots]

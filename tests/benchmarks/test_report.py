@@ -44,18 +44,13 @@ LOG = Path(__file__).resolve().parent.parent / "logs" / "data" / "league.csv"
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of each kind of results, as small as can be."""
     folder = tmp_path_factory.mktemp("results")
-    with pytest.MonkeyPatch.context() as patch:
-        # The page does not show them.
-        patch.setattr("matchenv.benchmarks.study.figures.files_of", lambda *_: [])
-        write_results(folder)
-    return folder
-
-
-def write_results(folder: Path) -> None:
     cells: dict[str, Any] = {"ranks": ["top"], "priors": ["informative"]}
     compared: dict[str, Any] = {"cells": {"rank": ["top"]}, "env_kwargs": SIZES}
     run_comparison(["pe", "kg"], **compared, episodes=3, run=RunOptions(folder / "a", **ONE))
-    run_study(**SIZES, **cells, episodes=3, run=RunOptions(folder / "b", **ONE))
+    with pytest.MonkeyPatch.context() as patch:
+        # The page does not show them.
+        patch.setattr("matchenv.benchmarks.study.figures.files_of", lambda *_: [])
+        run_study(**SIZES, **cells, episodes=3, run=RunOptions(folder / "b", **ONE))
     run_tuning(["kg:multiplier=0", "kg:multiplier=5"], **compared, episodes=2,
                run=RunOptions(folder / "c", **ONE))  # fmt: skip
     run_bound(["kg"], **cells, episodes=2, env_kwargs=SIZES, run=RunOptions(folder / "d", **ONE))
@@ -77,6 +72,7 @@ def write_results(folder: Path) -> None:
         assert run_command(words) == DONE
     run_comparison(["pe"], **compared, episodes=2,
                    run=RunOptions(folder / "runs" / "seed0" / "comparison", **ONE))  # fmt: skip
+    return folder
 
 
 @pytest.fixture(scope="module")

@@ -86,27 +86,12 @@ FOUND = (
 )  # fmt: skip
 
 
-def load_all() -> None:
-    """Import what an alarm must not interrupt: half imported extensions crash."""
-    # torch imports its compiler, and sympy with it, when the first optimiser is made.
-    for module in ("torch._dynamo", "torch.utils.tensorboard", "sb3_contrib", "matplotlib.pyplot",
-                   "matplotlib.backends.backend_pdf", "pygame.freetype", "optuna.storages",
-                   "sqlalchemy.dialects.sqlite", "plotly.graph_objects", "scipy.optimize",
-                   "fastapi", "uvicorn", "scipy.stats", "matchenv.benchmarks.report",
-                   "matchenv.benchmarks.judge.judging"):  # fmt: skip
-        pytest.importorskip(module)
-
-
-def words_of(name: str, option: str, value: str) -> list[str]:
-    """What is typed."""
+def tried(name: str, option: str, value: str, capfd: Any) -> None:
     words = SMALL[name].typed()
     if option != POSITIONAL:
-        return [*words, option, value]
-    return [name, value, *words[1 if words[1].startswith("--") else 2 :]]
-
-
-def tried(name: str, option: str, value: str, capfd: Any) -> None:
-    words = words_of(name, option, value)
+        words = [*words, option, value]
+    else:
+        words = [name, value, *words[1 if words[1].startswith("--") else 2 :]]
     try:
         with at_most(ENOUGH) as came:
             status = run_command(words)
@@ -139,7 +124,14 @@ SAMPLE = "a sample"
     "name", [SAMPLE, *(pytest.param(name, marks=pytest.mark.slow) for name in COMMANDS)]
 )
 def test_hostile_words(name: str, tmp_path: Path, capfd: Any, monkeypatch: Any) -> None:
-    load_all()
+    # What an alarm must not interrupt: half imported extensions crash.
+    # torch imports its compiler, and sympy with it, when the first optimiser is made.
+    for module in ("torch._dynamo", "torch.utils.tensorboard", "sb3_contrib", "matplotlib.pyplot",
+                   "matplotlib.backends.backend_pdf", "pygame.freetype", "optuna.storages",
+                   "sqlalchemy.dialects.sqlite", "plotly.graph_objects", "scipy.optimize",
+                   "fastapi", "uvicorn", "scipy.stats", "matchenv.benchmarks.report",
+                   "matchenv.benchmarks.judge.judging"):  # fmt: skip
+        pytest.importorskip(module)
     cases = [*QUICK, *FOUND] if name == SAMPLE else [case for case in CASES if case[0] == name]
     for number, case in enumerate(cases):
         folder = tmp_path / str(number)

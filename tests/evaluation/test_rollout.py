@@ -13,7 +13,7 @@ from matchenv import MatchmakingVectorEnv
 from matchenv.envs.core.simulator import MEAN
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.one_player.simulator import OnePlayer
-from matchenv.evaluation.episode_table import Block, EpisodeTable, Plan, play
+from matchenv.evaluation.episode_table import Block, Plan, play
 from matchenv.evaluation.protocols import cells_of
 from matchenv.evaluation.registry import candidate_of, policy_named
 from matchenv.evaluation.rollout import ALL, Sums, rollout
@@ -58,22 +58,18 @@ def test_each_game_is_the_environments(name: str, belief: str) -> None:
     assert found[CLOCK][1] == 14 * 3
 
 
-def table_of(episodes: int, texts: tuple[str, ...], block: int = 4) -> EpisodeTable:
+def test_table_has_a_row_for_each_episode() -> None:
     cells = cells_of(["top", 2], ["informative", "equal"], 6)
     blocks = tuple(
-        Block(0, first, tuple(range(first, min(first + block, episodes))), (POLICIES, first))
-        for first in range(0, episodes, block)
+        Block(0, first, tuple(range(first, min(first + 4, 9))), (POLICIES, first))
+        for first in range(0, 9, 4)
     )
-    candidates = tuple(candidate_of(text) for text in texts)
+    candidates = tuple(candidate_of(text) for text in ("pe", "random", "thompson"))
     summary = partial(Sums, None, {"first": slice(0, 5), ALL: slice(0, 15)}, 15)
     plan = Plan(candidates, cells, blocks, lambda cell, _: replace(SETTINGS, **cell.options), 7,
                 summary)  # fmt: skip
     with RunOptions(workers=1, quiet=True).store({}) as store:
-        return play(plan, store)
-
-
-def test_table_has_a_row_for_each_episode() -> None:
-    table = table_of(9, ("pe", "random", "thompson"))
+        table = play(plan, store)
     columns = table.tidy()
     assert {len(column) for column in columns.values()} == {4 * 3 * 9}
     row = (columns["rank"] == "2") & (columns["prior"] == "equal") & (columns["policy"] == "random")

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -14,49 +15,10 @@ pytestmark = pytest.mark.skipif(
 )
 
 WORKERS = 2
-STUDY = ("study", "--policy", "kg", "pe", "--rank", "top", "--prior", "equal", "--num-opponents",
-         "20", "--horizon", "400", "--episodes", "12500", "--out", "out", "--workers",
-         str(WORKERS), "--quiet")  # fmt: skip
-# torch keeps a folder for what it compiles, whether it is stopped or not.
-NOT_OURS = "torchinductor"
-
-
-def blocks(folder: Path) -> int:
-    return len(list((folder / "out" / "blocks").glob("*.npz")))
-
-
-def working(folder: Path, count: int) -> subprocess.Popen[str]:
-    """A study that has finished so many blocks."""
-    (folder / "tmp").mkdir()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "matchenv", *STUDY],
-        cwd=folder, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        start_new_session=True, env={**os.environ, "TMPDIR": str(folder / "tmp")},
-    )  # fmt: skip
-    end = time.monotonic() + 120.0
-    while blocks(folder) < count and process.poll() is None and time.monotonic() < end:
-        time.sleep(0.01)
-    return process
-
-
-def ended(process: subprocess.Popen[str], folder: Path) -> tuple[int, list[str]]:
-    """The status and the lines on the standard error, but for what a new machine says.
-
-    Nothing is left of it: no process and no temporary file.
-    """
-    _, said = process.communicate(timeout=120.0)
-    end = time.monotonic() + 120.0
-    while time.monotonic() < end:
-        try:
-            os.killpg(process.pid, 0)
-        except ProcessLookupError:
-            break
-        time.sleep(0.01)
-    assert time.monotonic() < end, "a process is left"
-    assert [each for each in os.listdir(folder / "tmp") if not each.startswith(NOT_OURS)] == []
-    assert list(folder.rglob(".*")) == []
-    lines = said.splitlines()
-    return process.returncode, [x for x in lines if not x.startswith("matchenv: compiling")]
+STUDY = (
+    "study --policy kg pe --rank top --prior equal --num-opponents 20 --horizon 400 "
+    f"--episodes 12500 --out out --workers {WORKERS} --quiet"
+)
 
 
 @pytest.mark.parametrize(
@@ -68,14 +30,32 @@ def ended(process: subprocess.Popen[str], folder: Path) -> tuple[int, list[str]]
 def test_a_signal_stops_a_study_of_100_blocks(
     number: signal.Signals, way: str, tmp_path: Path
 ) -> None:
-    """After the signal no more blocks are finished than were being played."""
-    process = working(tmp_path, 2)
-    before = blocks(tmp_path)
+    """One line; no more blocks are finished than were being played; nothing else is left."""
+    temporary, blocks = tmp_path / "tmp", tmp_path / "out" / "blocks"
+    temporary.mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "matchenv", *STUDY.split()],
+        cwd=tmp_path, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        start_new_session=True, env={**os.environ, "TMPDIR": str(temporary)},
+    )  # fmt: skip
+    end = time.monotonic() + 240.0
+    while (before := len([*blocks.glob("*.npz")])) < 2 and process.poll() is None:
+        if time.monotonic() > end:
+            process.kill()
+        time.sleep(0.01)
     if way == "group":
         os.killpg(process.pid, number)
     for _ in range(("group", "one", "twice").index(way)):
         process.send_signal(number)
-    status, lines = ended(process, tmp_path)
-    after = blocks(tmp_path)
-    assert (status, len(lines)) == (128 + number, 1), lines
-    assert 2 <= before <= after <= before + WORKERS < 100
+    _, said = process.communicate(timeout=120.0)
+    with suppress(ProcessLookupError):
+        while time.monotonic() < end:
+            os.killpg(process.pid, 0)
+            time.sleep(0.01)
+        pytest.fail("a process is left")
+    lines = [line for line in said.splitlines() if not line.startswith("matchenv: compiling")]
+    assert (process.returncode, len(lines)) == (128 + number, 1), lines
+    assert 2 <= before <= len([*blocks.glob("*.npz")]) <= before + WORKERS < 100
+    # torch keeps a folder for what it compiles, whether it is stopped or not.
+    assert [each for each in os.listdir(temporary) if not each.startswith("torchinductor")] == []
+    assert list(tmp_path.rglob(".*")) == []

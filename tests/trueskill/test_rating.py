@@ -60,13 +60,6 @@ def test_arrays_tuples_ratings_and_generators_are_teams_and_stay_as_they_are() -
     assert type(expected[0][0].mu) is float
 
 
-def sane(teams: list, rated: list) -> None:
-    for side, new_side in zip(teams, rated, strict=True):
-        for (_, sigma), new in zip(side, new_side, strict=True):
-            assert math.isfinite(new.mu)
-            assert 0.0 < new.sigma <= sigma * (1.0 + 1e-12)
-
-
 def test_wild_games_stay_sane_and_nearly_all_converge() -> None:
     rng = np.random.default_rng(5)
     unconverged = 0
@@ -89,7 +82,10 @@ def test_wild_games_stay_sane_and_nearly_all_converge() -> None:
                 beta=10.0 ** rng.uniform(-3, 2),
                 draw_probability=float(rng.choice([1e-9, 0.1, 0.999])),
             )
-        sane(teams, rated)
+        for side, new_side in zip(teams, rated, strict=True):
+            for (_, sigma), new in zip(side, new_side, strict=True):
+                assert math.isfinite(new.mu)
+                assert 0.0 < new.sigma <= sigma * (1.0 + 1e-12)
         unconverged += len(caught)
     assert unconverged <= 1
 

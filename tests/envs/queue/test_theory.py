@@ -53,12 +53,6 @@ def runs(choose: Choose, count: int, seed: int = 0, **options: Any) -> dict[str,
     return {**final, "reward": total}
 
 
-def assert_mean(values: np.ndarray, expected: float, sigmas: float = 4.5) -> None:
-    """The mean of independent values is as expected, within its standard error."""
-    error = values.std(ddof=1) / math.sqrt(values.size)
-    assert values.mean() == pytest.approx(expected, abs=sigmas * error)
-
-
 @pytest.mark.parametrize(
     ("choose", "patience"),
     [(first, 8.0), (at_random, math.inf), (now_and_then, 8.0), (wait, 8.0)],
@@ -83,7 +77,8 @@ def test_littles_law(choose: Choose, patience: float) -> None:
     assert (difference <= most + 1e-9).all()
     if choose is not wait:
         law = mean_queue - ended["queued"] / horizon * ended["mean_wait"]
-        assert_mean(law, 0.0, 4.5 + (most.mean() / horizon) / (law.std(ddof=1) / math.sqrt(30)))
+        error = law.std(ddof=1) / math.sqrt(30)
+        assert law.mean() == pytest.approx(0.0, abs=4.5 * error + most.mean() / horizon)
 
 
 def test_without_games_the_queue_is_m_g_infinity() -> None:
@@ -140,18 +135,6 @@ def test_returns_are_geometric() -> None:
     assert stats.chisquare(counts, games.size * np.append(share, 1 - share.sum())).pvalue > 1e-3
 
 
-def conserved(env: MatchmakingQueueVectorEnv, infos: dict[str, np.ndarray]) -> None:
-    """Who joined was matched, gave up or waits; who logged on waits, plays or has left."""
-    left = infos["matched_players"] + infos["abandoned"]
-    np.testing.assert_array_equal(infos["queued"], left + infos["waiting"])
-    logged_on = env._state.queue["logged_on"]
-    # Everybody who logged on joined once, and once more after each game that they came back from.
-    assert (logged_on >= infos["waiting"] + infos["playing"]).all()
-    assert (infos["queued"] >= logged_on).all()
-    assert (infos["matched_players"] % 2 == 0).all()
-    assert (infos["playing"] <= infos["matched_players"]).all()
-
-
 PARAMETERS = st.fixed_dictionaries(
     {
         "arrival_rate": st.floats(0.05, 6.0),
@@ -169,12 +152,20 @@ PARAMETERS = st.fixed_dictionaries(
 @settings(max_examples=5, deadline=None, derandomize=True)
 @given(options=PARAMETERS, seed=st.integers(0, 2**32))
 def test_players_are_conserved(options: dict[str, Any], seed: int) -> None:
+    """Who joined was matched, gave up or waits; who logged on waits, plays or has left."""
     env = MatchmakingQueueVectorEnv(20, horizon=75, **options)
     rng = np.random.default_rng(seed)
     infos = env.reset(seed=seed)[1]
     over = np.zeros(20, dtype=bool)
     while not over.all():
-        conserved(env, infos)
+        left = infos["matched_players"] + infos["abandoned"]
+        np.testing.assert_array_equal(infos["queued"], left + infos["waiting"])
+        logged_on = env._state.queue["logged_on"]
+        # Who logged on joined once, and once more after each game that they came back from.
+        assert (logged_on >= infos["waiting"] + infos["playing"]).all()
+        assert (infos["queued"] >= logged_on).all()
+        assert (infos["matched_players"] % 2 == 0).all()
+        assert (infos["playing"] <= infos["matched_players"]).all()
         # Everybody who can plays with probability 1/2, so that no queue grows for ever.
         masks = env.action_masks()
         actions = masks[:, 1] * (rng.random(20) < 0.5) * (1 + at_random(masks[:, 1:], rng))
