@@ -9,7 +9,6 @@ import numpy as np
 from matchenv.belief import MU, SIGMA, TRUE_SKILL
 from matchenv.envs.one_player.simulator import OnePlayer, State
 from matchenv.rendering.scene import (
-    Chart,
     Columns,
     Floats,
     Limits,
@@ -68,7 +67,7 @@ class OnePlayerRenderer(Renderer[State]):
         outcomes = history["outcome"][1:]
         tiles = [
             ("last game", OUTCOMES[outcomes[-1]] if outcomes else "–"),
-            ("win ratio", f"{100.0 * np.mean(np.equal(outcomes, 1)):.0f} %" if outcomes else "–"),
+            ("win ratio", f"{50.0 * (1.0 + np.mean(outcomes)):.0f} %" if outcomes else "–"),
             (f"last {q}", number_text(densities[-1], 3) if outcomes else "–"),
             (f"total {q}", number_text(densities.sum(), 2)),
             ("games left", f"{horizon - densities.size:,}"),
@@ -86,19 +85,13 @@ class OnePlayerRenderer(Renderer[State]):
         totals = [over_time(np.cumsum(each), name) for each, name in lines]
         mean = f"{q}, mean of {window:,}" if window > 1 else f"{q} of each game"
         charts = (
-            Chart(
-                x=(0.0, horizon),
-                y=(0.0, 1.25 * most),
-                curves=[even, over_time(densities, colour, "dots", DOT_STRENGTH), *means],
-                titles=[(mean, colour), ("even game", "muted"), *pale],
-                unit=self.unit,
+            self.over_episode(
+                1.25 * most,
+                [even, over_time(densities, colour, "dots", DOT_STRENGTH), *means],
+                [(mean, colour), ("even game", "muted"), *pale],
             ),
-            Chart(
-                x=(0.0, horizon),
-                y=(0.0, 1.04 * most * horizon),
-                curves=totals,
-                titles=[(f"running total of {q}", colour), *pale],
-                unit=self.unit,
+            self.over_episode(
+                1.04 * most * horizon, totals, [(f"running total of {q}", colour), *pale]
             ),
         )
         beliefs = belief_chart((mu, sigma, true_skill), strong, limits, online)

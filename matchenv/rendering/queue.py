@@ -58,7 +58,7 @@ class QueueRenderer(Renderer[State]):
 
     def scene(self, state: State, row: int, limits: Limits) -> Scene:
         """Return the waiting players, their number so far, and the games under way."""
-        waiting, settings = self.simulator.waiting_players(state, row), self.simulator.settings
+        waiting = self.simulator.waiting_players(state, row)
         facts = self.simulator.info(state, row)
         asked = () if waiting.focal == NOBODY else (waiting.focal, *waiting.filled[:1].tolist())
         names = []
@@ -73,13 +73,8 @@ class QueueRenderer(Renderer[State]):
             ("mean wait", f"{facts['mean_wait']:.2f}"),
         ]
         lengths = self.lengths(row)
-        length = Chart(
-            x=(0.0, settings.horizon),
-            y=(0.0, max(4.0, 1.1 * float(lengths.max(initial=0.0)))),  # room for four at least
-            curves=[over_time(lengths, "ink")],
-            titles=[("waiting players", "ink")],
-            unit=self.unit,
-        )
+        top = max(4.0, 1.1 * float(lengths.max(initial=0.0)))  # room for four at least
+        length = self.over_episode(top, [over_time(lengths, "ink")], [("waiting players", "ink")])
         truth = waiting.true_skill if self._shows_truth else None
         beliefs = belief_chart((waiting.mu, waiting.sigma, truth), asked, limits)
         others = f"others ({waiting.mu.size - len(asked):,})"

@@ -53,7 +53,7 @@ class RankingRenderer(Renderer[State]):
             titles.append(("true loss", "truth"))
             curves.insert(0, over_time(losses["true"][1:], "truth"))
         top = max(1e-6, 1.05 * max(each.max() for each in losses.values()))
-        loss = Chart((0.0, settings.horizon), (0.0, top), curves, titles, self.unit)
+        loss = self.over_episode(top, curves, titles)
         deviations = Chart(
             x=(0.0, settings.num_items),
             y=(0.0, 1.05 * settings.sigma),

@@ -153,6 +153,12 @@ class Renderer(ABC, Generic[State]):
         """Return the values of one fact at the start and after each step, (steps + 1,)."""
         return np.array(self.history[row][name], dtype=np.float64)
 
+    def over_episode(
+        self, top: float, curves: Sequence[Curve], titles: Sequence[tuple[str, str]]
+    ) -> Chart:
+        """Return the chart of values from 0 to ``top`` over the units of an episode."""
+        return Chart((0.0, self.simulator.settings.horizon), (0.0, top), curves, titles, self.unit)
+
     def begin(self, state: State, rows: NDArray[np.int64]) -> None:
         """Note that the episodes of ``rows`` have begun."""
         for row in rows.tolist():

@@ -14,7 +14,6 @@ pytest.importorskip("pygame")
 import imageio_ffmpeg
 from PIL import Image
 
-from matchenv.benchmarks.compare import run_comparison
 from matchenv.benchmarks.watch import (
     LAST_SECONDS,
     LINES,
@@ -27,11 +26,12 @@ from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.registry import policy_named
-from matchenv.evaluation.rollout import Batch, Sums, rollout
-from matchenv.evaluation.seeds import INSTANCES, QUEUE, REPORT, episode_seeds
+from matchenv.evaluation.rollout import Sums, rollout
+from matchenv.evaluation.seeds import INSTANCES, OTHERS, QUEUE, REPORT, episode_seeds
 
 SETTINGS = Settings.checked(num_opponents=5, horizon=12)
 QUEUE_SETTINGS = QueueSettings(horizon=12, capacity=5)
+RANKING_SETTINGS = RankingSettings(num_items=4, horizon=12)
 POLICIES = ("pe", "drawchance", "kg", "random", "oracle", "kg:multiplier=3")
 
 
@@ -52,6 +52,7 @@ def state_of(shown: Stage, place: int = 0) -> Any:
     [
         ("drawchance", SETTINGS, (INSTANCES,), "draw_density"),
         ("window", QUEUE_SETTINGS, (QUEUE, REPORT, INSTANCES), "reward"),
+        ("kg", RANKING_SETTINGS, (OTHERS, REPORT, INSTANCES), "reward"),
     ],
 )
 def test_a_policy_plays_the_episode_with_that_seed(
@@ -67,14 +68,6 @@ def test_a_policy_plays_the_episode_with_that_seed(
         partial(policy_named, policy), settings, episode_seeds(4, 2, 1, key), None, Sums
     )
     assert shown.totals()[1][0][-1] == pytest.approx(played[measure][0])
-
-
-def test_the_instance_is_that_of_the_comparison_with_that_seed() -> None:
-    sizes = {"num_items": 4, "horizon": 6}
-    compared = run_comparison(["random"], env="Ranking-v0", env_kwargs=sizes, episodes=2, seed=4)
-    shown = Stage(["random"], RankingSettings(**sizes), seed=4, episode=1)
-    expected = Batch(shown.settings, compared.rows.seeds[0, 1:].tolist()).state
-    np.testing.assert_array_equal(state_of(shown).true_skill, expected.true_skill)
 
 
 @pytest.mark.parametrize(("make", "other"), [(stage, "pe"), (queue_stage, "fcfs")])

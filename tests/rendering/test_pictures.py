@@ -197,11 +197,12 @@ def test_no_text_overlaps_another_or_is_cut(
         for others, horizon, games in ((1, 1, 1), (9, 40, 0), (49, 500, 3), (1000, 1_000_000, 3)):
             sizes = {"num_opponents": others, "horizon": horizon, "rank": "top"}
             pictures.append(episode(shown, games, **sizes))
+    pictures.append(episode(games=0, start={"mu": np.full(3, 1e9)}))
     title = "knowledge_gradient:finite_horizon=True,belief=full " * 3
     monkeypatch.setattr(Canvas, "text", text)
     for found in pictures:
         boxes.clear()
-        sheet([found.scene._replace(title=title)], width, height / width)
+        sheet([found.renderer.titled(found.state, 0, title)], width, height / width)
         assert len(boxes) > 15
         for string, left, top, right, bottom in boxes:
             assert 0 <= left <= right <= width, string
@@ -213,7 +214,7 @@ def test_no_text_overlaps_another_or_is_cut(
 
 @pytest.mark.parametrize("shown", [True, False])
 def test_the_numbers_are_those_of_the_episode(shown: bool) -> None:
-    found = episode(shown, games=3, draw_margin=0.5, horizon=40)
+    found = episode(shown, games=3, draw_margin=5.0, horizon=40)
     noted, known = found.renderer.history[0], found.env.knowledge_state
     name = "true_draw_density" if shown else "draw_density"
     q, true = noted[name][1:], "true " * shown
@@ -226,7 +227,7 @@ def test_the_numbers_are_those_of_the_episode(shown: bool) -> None:
     assert found.scene.others == "others (1)"
     assert list(found.scene.tiles) == [
         ("last game", outcome),
-        ("win ratio", f"{100 * noted['outcome'][1:].count(1) / 3:.0f} %"),
+        ("win ratio", f"{50 + 50 * sum(noted['outcome'][1:]) / 3:.0f} %"),
         (f"last {true}q", number_text(q[-1], 3)),
         (f"total {true}q", number_text(sum(q), 2)),
         ("games left", "37"),

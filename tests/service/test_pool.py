@@ -174,13 +174,10 @@ def test_bad_input_is_named_and_changes_nothing() -> None:
                            ({"rule": 7}, "rule"), ({"rule": "oracle"}, "true skills")):  # fmt: skip
         with pytest.raises(ValueError, match=word):
             Pool(**settings)
-
-
-@pytest.mark.parametrize("action", [-1, 1, 0.0])
-def test_a_rule_of_the_users_must_name_an_opponent(action: Any) -> None:
-    rule = SimpleNamespace(act=lambda state, games_left: action)
-    with pytest.raises(ValueError, match=r"action must be an integer in \[0, 0\]"):
-        filled(2, rule=rule).propose("p0")
+    for action in (-1, 1, 0.0):
+        rule = SimpleNamespace(act=lambda *_, action=action: action)
+        with pytest.raises(ValueError, match=r"action must be an integer in \[0, 0\]"):
+            filled(2, rule=rule).propose("p0")
 
 
 def test_threads_lose_no_game() -> None:
