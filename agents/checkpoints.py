@@ -23,14 +23,11 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from matchenv.agents.run_config import RunConfig
 from matchenv.runtime.files import write_bytes
 
-KEPT = 2
-
 # The numbers and arrays that change while stable-baselines3's algorithms learn. All else of an
 # algorithm follows from its hyperparameters.
 COUNTERS = (
-    "num_timesteps", "_episode_num", "_n_updates",
-    "_current_progress_remaining", "_last_obs", "_last_original_obs", "_last_episode_starts",
-    "_n_calls", "exploration_rate",
+    "num_timesteps", "_episode_num", "_n_updates", "_current_progress_remaining", "_last_obs",
+    "_last_original_obs", "_last_episode_starts", "_n_calls", "exploration_rate",
 )  # fmt: skip
 
 # Rows of a replay buffer; only those that were written are kept.
@@ -40,7 +37,7 @@ ROWS = ("observations", "next_observations", "actions", "rewards", "dones", "tim
 def save_checkpoint(
     folder: Path, model: BaseAlgorithm, config: RunConfig, evaluations: list[dict[str, Any]]
 ) -> None:
-    """Write a checkpoint in one step, then remove all but the newest.
+    """Write a checkpoint in one step, then remove all but the newest two.
 
     Args:
         folder: of the checkpoints.
@@ -55,7 +52,7 @@ def save_checkpoint(
         folder / f"step-{model.num_timesteps:012d}.pt", _digest(config, content) + b"\n" + content
     )
     # A process that was killed here has left one more.
-    for old in sorted(folder.glob("step-*"))[:-KEPT]:
+    for old in sorted(folder.glob("step-*"))[:-2]:
         old.unlink()
 
 

@@ -49,10 +49,6 @@ PACKAGES = ("gymnasium", "sb3-contrib", "scipy", "stable-baselines3", "torch")
 
 CHECKSUM = "# sha256 of the lines above: "
 
-# Evaluations and checkpoints in a training, unless the user says how often.
-EVALUATIONS, EVALUATION_EPISODES = 10, 64
-CHECKPOINTS = 20
-
 # The library's own policy, and the shared network.
 PLAIN, SHARED = "MlpPolicy", "SharedPolicy"
 
@@ -273,7 +269,6 @@ class RunConfig:
         object.__setattr__(self, "algorithm", algorithm.name)
         object.__setattr__(self, "hyperparameters", checked)
         object.__setattr__(self, "env_kwargs", as_texts(self.env_kwargs))
-        # A file that is read must not choose what is imported.
         settings = settings_without_code(self.environment, self.env_kwargs)
         simulator, policy = simulator_of(settings), checked["policy"]
         # The shared network never chooses what is not allowed, but DQN also plays at random.
@@ -388,9 +383,9 @@ def configured(
             "seed": 0,
             "hyperparameters": values,
             "env_kwargs": texts,
-            "evaluate_every": max(1, total // EVALUATIONS),
-            "evaluation_episodes": EVALUATION_EPISODES,
-            "checkpoint_every": max(1, total // CHECKPOINTS),
+            "evaluate_every": max(1, total // 10),
+            "evaluation_episodes": 64,
+            "checkpoint_every": max(1, total // 20),
             "versions": present_versions(),
             "environment": environment,
             **run,

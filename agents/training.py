@@ -48,6 +48,7 @@ from matchenv.runtime.files import folder_lock
 from matchenv.runtime.object_spec import only_installed_code
 from matchenv.runtime.parallel import results_of
 
+SAID_OF_A_TRAINING = ("algorithm", "seed", "games", "env_kwargs", "teacher")
 SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf")
 
 
@@ -264,10 +265,9 @@ def _warn_of_whole_rollouts(model: Any, config: RunConfig) -> None:
     played = -(-config.timesteps // games) * games
     falls = isinstance(model.learning_rate, LinearSchedule)
     if played > 1.1 * config.timesteps or (falls and played == games > 1):
-        last = "; after the last a learning rate that falls is 0" if falls else ""
         warnings.warn(
             f"{config.algorithm} learns after every {games:,} games, and so plays {played:,} for "
-            f"timesteps={config.timesteps:,}{last}",
+            f"timesteps={config.timesteps:,}; after the last a learning rate that falls is 0",
             stacklevel=3,
         )
 
@@ -276,7 +276,7 @@ class Keeper(BaseCallback):
     """Evaluate a training at intervals, save it, and show how far it is.
 
     An evaluation plays held-out games; the rivals of the ``Problem`` play them too, once. It is
-    written to TensorBoard at once, so that the last one and those of short trainings are there too.
+    written to TensorBoard at once: the library would wait for the next of its own intervals.
 
     Args:
         folder: of the run.
@@ -332,9 +332,8 @@ class Keeper(BaseCallback):
 
     def _save_policy(self, file: Path) -> None:
         config, values = self.config, self.config.hyperparameters
-        this = {name: getattr(config, name) for name in ("algorithm", "seed", "env_kwargs")}
-        this |= {"games": self.model.num_timesteps}
-        this |= {name: values[name] for name in values.keys() & {"teacher"}}
+        known = {**vars(config), **values, "games": self.model.num_timesteps}
+        this = {name: known[name] for name in SAID_OF_A_TRAINING if name in known}
         description = PolicyDescription(
             algorithm=config.algorithm,
             policy=values["policy"],
@@ -358,8 +357,6 @@ class Keeper(BaseCallback):
         self.folder.write_evaluations(self._games.seed, self.evaluations)
         goal = PROBLEMS[self.config.environment].goal
         self._bar.set_postfix_str(f"{goal} {result[goal]:+.2f}")
-        # Written here: the library writes recorded values at the next of its own intervals, and
-        # after the last evaluation there is none.
         tags = {f"evaluation/{name}": value for name, value in result.items()}
         for each in self.logger.output_formats:
             each.write(tags, dict.fromkeys(tags, ()), self.model.num_timesteps)

@@ -38,9 +38,6 @@ def zoo_hyperparameters(algo: str, environment: str) -> dict[str, Any]:
     values = checked_hyperparameters(algorithm, section)
     settings = part_of(environment, "settings")()
     kwargs = resolved_policy_kwargs(values["policy"], values.get("policy_kwargs", {}), settings)
-    if environment == ONE_PLAYER:
-        # The reader infers the belief from the size of the observation.
-        kwargs.pop("features_extractor_kwargs", None)
     # The zoo knows the library's own names alone, and imports others from where they are.
     kind = algorithm.policy_class(values["policy"])
     return {**values, "policy_kwargs": kwargs, "policy": f"{kind.__module__}.{kind.__name__}"}

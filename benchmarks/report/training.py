@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -67,12 +68,6 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
     return runs
 
 
-def training_of(run: Run) -> list[Any]:
-    """Return what runs that differ in their seed alone have in common."""
-    config = run.config
-    return [config.algorithm, config.hyperparameters, config.env_kwargs, config.start_from]
-
-
 def alike(runs: Iterable[Run], of: Callable[[Run], Any]) -> list[list[Run]]:
     """Return the runs in groups that have something in common."""
     groups: dict[str, list[Run]] = {}
@@ -94,7 +89,8 @@ def curves_of(runs: Sequence[Run], measure: str) -> dict[str, pd.DataFrame]:
     Returns:
         Values by games learned from, a column for each seed.
     """
-    trainings = alike(runs, training_of)
+    same = attrgetter("algorithm", "hyperparameters", "env_kwargs", "start_from")
+    trainings = alike(runs, lambda run: same(run.config))
     names = [each[0].config.algorithm for each in trainings]
     curves = {}
     for name, each in zip(names, trainings, strict=True):

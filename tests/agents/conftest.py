@@ -17,14 +17,8 @@ except ImportError:
     ]
 
 # The files of some algorithms choose several ranks and priors.
-ENV = {
-    "num_opponents": 3,
-    "horizon": 20,
-    "belief": "factorised",
-    "prior": "informative",
-    "rank": None,
-}
-
+CELL = {"belief": "factorised", "prior": "informative", "rank": None}
+ENV = {"num_opponents": 3, "horizon": 20, **CELL}
 IN_QUEUE = {"arrival_rate": [0.5, 2.0], "horizon": 20, "capacity": 6}
 
 # For each algorithm, what makes several rollouts out of so few steps.

@@ -69,18 +69,10 @@ def test_draws_have_the_networks_probabilities_made_to_add_up():
     assert (np.abs(counts - chances) < 4.5 * np.sqrt(chances / len(many)) + 1e-12).all()
 
 
-@pytest.mark.parametrize(
-    ("masks", "message"),
-    [
-        (np.zeros((2, 6)), "they allow none at index 0"),
-        (np.ones((2, 5)), "action_masks must have shape"),
-        (np.full((2, 6), np.nan), "action_masks must hold True and False"),
-    ],
-)
-def test_bad_masks_are_named(masks, message):
+def test_bad_masks_are_named():
     policy = policy_of("ppo")
-    with pytest.raises(ValueError, match=message):
-        policy.predict(np.ones((2, *policy.observation_shape)), action_masks=masks)
+    with pytest.raises(ValueError, match="they allow none at index 0"):
+        policy.predict(np.ones((2, *policy.observation_shape)), action_masks=np.zeros((2, 6)))
 
 
 def test_the_adapter_gives_masks_as_the_library_asks_for_them():

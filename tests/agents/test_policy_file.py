@@ -105,7 +105,6 @@ def changed(path, **changes):
         {"policy": "os.system"},
         {"policy_kwargs": {"activation_fn": "os.system"}},
         {"policy_kwargs": {"features_extractor_class": "builtins.eval"}},
-        {"policy_kwargs": {"optimizer_class": "Adam"}},
         {"policy_kwargs": {"net_arch": [17]}},
         {"policy_kwargs": {"net_arch": [10**9]}},
         {"policy_kwargs": None},

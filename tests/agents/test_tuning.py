@@ -9,13 +9,7 @@ import yaml
 from matchenv.agents import tuning as tuning_module
 from matchenv.agents.config_file import read_yaml
 from matchenv.agents.run_config import ALGORITHMS, RunFolder, configured
-from matchenv.agents.tuning import (
-    BEST,
-    SPACES,
-    TRIALS,
-    checked_space,
-    tune_agent,
-)
+from matchenv.agents.tuning import BEST, SPACES, TRIALS, checked_space, tune_agent
 from matchenv.cli import run_command
 
 GOAL = "true_q_less_kg"
