@@ -26,14 +26,7 @@ from matchenv.evaluation.estimates import (
     verdicts,
 )
 from matchenv.evaluation.protocols import load_of
-from matchenv.evaluation.registry import (
-    QUEUE,
-    Candidate,
-    candidate_of,
-    candidates_of,
-    expanded,
-    family_of,
-)
+from matchenv.evaluation.registry import QUEUE, candidate_of, candidates_of, expanded, family_of
 from matchenv.evaluation.seeds import REPORT, TUNING
 from matchenv.evaluation.visits import GROUPS, group_values
 from matchenv.logs import fit, replay_trueskill, smooth
@@ -326,7 +319,7 @@ def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def checked(
     settings: JudgeSettings, policies: Sequence[Any], parameters: Mapping[str, float] | None
-) -> tuple[Sequence[Candidate], dict[str, float] | None]:
+) -> tuple[Sequence[Any], dict[str, float] | None]:
     """Return the policies and the model's parameters; refuse what no log can be judged with.
 
     Arguments and errors as ``judge``.

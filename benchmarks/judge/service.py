@@ -117,13 +117,12 @@ def arrivals_of(log: MatchLog, settings: JudgeSettings) -> Record:
             "arrival_rate": f"where the log does not show it: {sessions} players logged on "
             f"within {starts[-1] - starts[0]} seconds",
         }
-        is_first = log.entry_before < 0
         seen = {
             "game_minutes": float(np.quantile(gaps, SHORTEST)) / MINUTE if gaps.size else 0.0,
             "arrival_rate": _typical_rate(starts),
             "stay": 1.0 - sessions / len(log.player),
             # In the later half: a log's first players are not new.
-            "newcomers": float(is_first[np.flatnonzero(begins)[sessions // 2 :]].mean()),
+            "newcomers": float((log.entry_before[begins][sessions // 2 :] < 0).mean()),
         }
     given = {name: getattr(settings, name) for name in (*why, "stay", "newcomers")}
     values = {"stay": DEFAULTS.stay, "newcomers": DEFAULTS.newcomers} | seen

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from matchenv.cli.parser import RESULTS, Command, Given, Parser
 from matchenv.evaluation.registry import expanded
-from matchenv.runtime.checks import as_integer, as_non_negative_number, as_share
+from matchenv.runtime.checks import as_integer, as_non_negative_number, as_open_share, as_share
 
 
 def declare_replay(add: Parser) -> Command:
@@ -52,7 +52,7 @@ def declare_fit(add: Parser) -> Command:
         matchenv fit games.csv --out runs/fit
     """
     from matchenv.benchmarks.replay.fits import fit_text, run_fit
-    from matchenv.logs.fitting import TRAIN_SHARE, as_train_share
+    from matchenv.logs.fitting import TRAIN_SHARE
 
     add.log()
     add.group("fit")
@@ -62,7 +62,7 @@ def declare_fit(add: Parser) -> Command:
 
     given = yield
     given.needs("logs")
-    as_train_share(given.train_share)
+    as_open_share("train_share", given.train_share)
     asked = given.chosen(("train_share", "out", "quiet"))
     given.say(partial(fit_text, run_fit(given.reading(), **asked)))
     given.say_where(f"{given.out}/fit.json has the parameters")

@@ -272,7 +272,7 @@ def verdicts(differences: Sequence[Estimate], count: int) -> list[str]:
 
     ``ahead`` or ``behind`` where the interval of a difference leaves out 0 and its p-value after
     Holm's correction is below 5 %; else ``undecided``, and ``""`` where nothing was measured. For
-    one question both say the same.
+    one question both say the same, unless all values are equal: then the sign test decides.
 
     Args:
         differences: one for each question.
@@ -280,8 +280,8 @@ def verdicts(differences: Sequence[Estimate], count: int) -> list[str]:
     """
 
     def p_value(difference: Estimate) -> float:
-        if difference.standard_error == 0.0:
-            return float(difference.mean == 0.0)
+        if difference.standard_error == 0.0:  # all are equal: the sign test's
+            return 2.0 ** (1 - count) if difference.mean else 1.0
         t = abs(difference.mean / difference.standard_error)
         return float(2.0 * stdtr(count - 1, -t))
 

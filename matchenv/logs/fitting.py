@@ -24,7 +24,7 @@ from matchenv.logs.forecasts import (
 from matchenv.logs.games import Model, variance_of_time_away
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.replay import replay_trueskill
-from matchenv.runtime.checks import as_number
+from matchenv.runtime.checks import as_open_share
 
 Floats = NDArray[np.float64]
 Values = Mapping[str, float]
@@ -125,7 +125,7 @@ def fit(log: MatchLog, *, train_share: float = TRAIN_SHARE, quiet: bool = True) 
 
     Source: Dawid (1984), "The prequential approach".
     """
-    share = as_train_share(train_share)
+    share = as_open_share("train_share", train_share)
     if log.num_games < FEWEST_GAMES:
         raise ValueError(
             f"log must have at least {FEWEST_GAMES} games to fit and judge, got {log.num_games}"
@@ -168,14 +168,6 @@ def fit(log: MatchLog, *, train_share: float = TRAIN_SHARE, quiet: bool = True) 
         converged=bool(result.success),
         notes=tuple(notes),
     )
-
-
-def as_train_share(value: Any) -> float:
-    """Check a share of the games that a fit uses, in (0, 1)."""
-    share = as_number("train_share", value)
-    if not 0.0 < share < 1.0:
-        raise ValueError(f"train_share must be between 0 and 1, got {value!r}")
-    return share
 
 
 @dataclass(frozen=True)
@@ -266,9 +258,8 @@ def _intervals(
     place = np.array([each.to_scale(values[each.name]) for each in inner])
     least = np.array([each.to_scale(each.low) for each in inner]) + DIFFERENCE
     slopes, curvature = derivatives(
-        lambda place: losses({**values, **_values_at(inner, place)}),
-        np.maximum(place, least), np.full(len(inner), DIFFERENCE),
-    )  # fmt: skip
+        lambda place: losses({**values, **_values_at(inner, place)}), np.maximum(place, least)
+    )
     quantile, intervals = _quantile(blocks_of(len(slopes))), {}
     for k, each in enumerate(inner):
         # Where a drift is 0, the others are as sure as if it were known to be.
@@ -351,33 +342,28 @@ def _between(sums: Floats) -> Floats:
 
 
 def derivatives(
-    losses: Callable[[Floats], Floats], place: Floats, steps: Floats
+    losses: Callable[[Floats], Floats], place: Floats, step: float = DIFFERENCE
 ) -> tuple[Floats, Floats]:
     """Return slopes of every game's loss and the curvature of their sum, by central differences.
 
     Args:
         losses: each game's loss at a place, shape (games,).
         place: shape (p,).
-        steps: shape (p,), how far to go in each direction.
+        step: how far to go in each direction.
 
     Returns:
         ``(slopes, curvature)``, shapes (games, p) and (p, p).
     """
-    axes, twice = np.diag(steps), 2.0 * losses(place).sum()
-    forward = [losses(place + axis) for axis in axes]
-    backward = [losses(place - axis) for axis in axes]
-    slopes = np.column_stack(
-        [(f - b) / (2.0 * h) for f, b, h in zip(forward, backward, steps, strict=True)]
+    axes, twice = step * np.eye(place.size), 2.0 * losses(place).sum()
+    forward, backward = (
+        np.array([losses(place + sign * axis) for axis in axes]) for sign in (1.0, -1.0)
     )
-    curvature = np.empty((place.size, place.size))
-    for i in range(place.size):
-        curvature[i, i] = (forward[i].sum() - twice + backward[i].sum()) / steps[i] ** 2
-        for j in range(i):
-            both = losses(place + axes[i] + axes[j]).sum() + losses(place - axes[i] - axes[j]).sum()
-            mixed = both - forward[i].sum() - forward[j].sum() - backward[i].sum()
-            mixed += twice - backward[j].sum()
-            curvature[i, j] = curvature[j, i] = mixed / (2.0 * steps[i] * steps[j])
-    return slopes, curvature
+    both = forward.sum(axis=1) + backward.sum(axis=1)
+    curvature = np.diag(both - twice)
+    for i, j in zip(*np.tril_indices(place.size, -1), strict=True):
+        corners = (losses(place + sign * (axes[i] + axes[j])).sum() for sign in (1.0, -1.0))
+        curvature[i, j] = curvature[j, i] = 0.5 * (sum(corners) - both[i] - both[j] + twice)
+    return (forward - backward).T / (2.0 * step), curvature / step**2
 
 
 def parameter_covariance(slopes: Floats, curvature: Floats) -> Floats:

@@ -125,14 +125,13 @@ def _values(
             found = _numbers(lower.map(lambda text: WORDS.get(text, text)), role)
         else:
             found = _numbers(written, role)
-        faults = (found.isna() & missing, found.isna() & ~missing, written)
-        found, is_missing, is_bad, written = (
-            each.take(place).set_axis(texts.index) for each in (found, *faults)
+        found, missing, written = (
+            each.take(place).set_axis(texts.index) for each in (found, missing, written)
         )
         values[columns.get(role, role)] = found
         if role != "team":
-            _add(bad, is_missing, f"missing {role}")
-            _add(bad, is_bad, f"{UNREADABLE} {role}", written, "{!a}")
+            _add(bad, found.isna() & missing, f"missing {role}")
+            _add(bad, found.isna() & ~missing, f"{UNREADABLE} {role}", written, "{!a}")
     return values, used
 
 

@@ -23,6 +23,7 @@ from matchenv.runtime.checks import (
     as_float_array,
     as_non_negative_number,
     as_number,
+    as_open_share,
     as_positive_number,
     as_probability,
 )
@@ -92,9 +93,8 @@ class Elo:
         form: str = "gaussian",
     ) -> None:
         self.mu, self.form = as_number("rating", rating), as_choice("form", form, FORMS)
-        if not 0.0 < as_number("alpha", alpha) < 1.0:
-            raise ValueError(f"alpha must be in (0, 1), got {alpha!r}")
-        self.k_factor = alpha * as_positive_number("beta", beta) * math.sqrt(math.pi)
+        self.k_factor = as_open_share("alpha", alpha)
+        self.k_factor *= as_positive_number("beta", beta) * math.sqrt(math.pi)
         if k_factor is not None:
             self.k_factor = as_non_negative_number("k_factor", k_factor)
         self.beta = LOGISTIC_BETA if form == "logistic" else float(beta)

@@ -84,6 +84,7 @@ def _number(rule: str, good: Callable[[float], bool]) -> Callable[[str, Any], fl
 as_positive_number = _number(f"be positive (at least {SMALLEST:g})", lambda x: x >= SMALLEST)
 as_non_negative_number = _number("not be negative", lambda x: x >= 0.0)
 as_probability = _number("be in [0, 1)", lambda x: 0.0 <= x < 1.0)
+as_open_share = _number("be in (0, 1)", lambda x: 0.0 < x < 1.0)
 as_share = _number("be in [0, 1]", lambda x: 0.0 <= x <= 1.0)
 as_positive_share = _number("be in (0, 1]", lambda x: 0.0 < x <= 1.0)
 

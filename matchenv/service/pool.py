@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
@@ -146,8 +146,7 @@ class Pool:
 
     def player(self, name: str) -> Player:
         """Return all about a player, with the current deviation."""
-        with self._storage.lock:
-            found = self._record(name)
+        found = self._record(name)  # one look-up, which waits for no change
         return found._replace(sigma=float(self._current(found.sigma, found.seen, self._now())))
 
     def expose(self, player: str) -> float:
@@ -363,9 +362,12 @@ class Pool:
 
     def _record(self, name: Any, changed: Mapping[str, Player] | None = None) -> Player:
         """Return a player; of those in a change that goes on, as it has left them."""
-        found = (changed or {}).get(as_name("name", name), self._storage.players.get(name))
+        players, found = self._storage.players, None
+        if isinstance(name, str):
+            found = (changed or players).get(name) or players.get(name)
         if found is None:
-            raise UnknownPlayerError(f"name must be of a player in the pool, got {name!r}")
+            known = as_name("name", name)
+            raise UnknownPlayerError(f"name must be of a player in the pool, got {known!r}")
         return found
 
     def _beliefs(self, players: Sequence[Player]) -> tuple[Floats, Floats]:
@@ -389,7 +391,8 @@ class Pool:
         """Return the players of a game as they are after it."""
         listed = enumerate(sides_of("teams", game.teams))
         names = [as_names(f"teams[{i}]", side, 1) for i, side in listed]
-        as_names("teams", [name for side in names for name in side])
+        if len({*chain(*names)}) < sum(map(len, names)):
+            as_names("teams", chain(*names))
         sides = [[self._record(name, changed) for name in side] for side in names]
         teams = [[(x.mu, float(self._current(x.sigma, x.seen, now))) for x in each]
                  for each in sides]  # fmt: skip

@@ -130,8 +130,9 @@ def test_verdicts_are_holms_on_students_p_values(seed: int) -> None:
     found = [estimate(each) for each in values]
     assert verdicts([UNKNOWN, *found], 20) == ["", *expected]
     assert all(verdicts([each], 20) == [each.verdict] for each in found)
-    same = [estimate(each) for each in (np.zeros(5), np.ones(5), -np.ones(5))]
-    assert verdicts(same, 5) == ["undecided", "ahead", "behind"]
+    same = [estimate(each) for each in (np.zeros(8), np.ones(8), -np.ones(8))]
+    assert verdicts(same, 8) == ["undecided", "ahead", "behind"]
+    assert verdicts(same, 3) == ["undecided"] * 3  # by the sign test
 
 
 @pytest.mark.parametrize("count", [20, 200])

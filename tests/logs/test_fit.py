@@ -108,7 +108,7 @@ def test_derivatives_of_a_quadratic() -> None:
     def losses(place: np.ndarray) -> np.ndarray:
         return np.array([0.5 * place @ matrix @ place, place[0]])
 
-    slopes, curvature = derivatives(losses, np.array([0.3, -0.2]), np.array([0.01, 0.02]))
+    slopes, curvature = derivatives(losses, np.array([0.3, -0.2]), 0.01)
     np.testing.assert_allclose(curvature, matrix, atol=1e-8)
     np.testing.assert_allclose(slopes, [matrix @ [0.3, -0.2], [1.0, 0.0]], atol=1e-9)
 

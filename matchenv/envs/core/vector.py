@@ -164,8 +164,8 @@ class NativeVectorEnv(
         """
         names = [*self._state._fields, "running", "steps", "generators"]
         if not isinstance(state, dict) or set(state) != set(names):
-            got = ", ".join(map(str, state)) if isinstance(state, dict) else repr(state)
-            raise ValueError(f"state must hold {', '.join(names)}, got {got}")
+            got = [*state] if isinstance(state, dict) else state
+            raise ValueError(f"state must hold {', '.join(names)}, got {got!r}")
         given = state["generators"]
         try:
             generators = [np.random.Generator(np.random.PCG64()) for _ in given]

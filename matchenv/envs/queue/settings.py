@@ -89,8 +89,9 @@ class NormalPopulation(Population):
     regular_deviation: float | None = None
 
     def __post_init__(self) -> None:
-        mean = as_number("mean", self.mean)
+        mean = as_number("mean", self.mean, -LARGEST_OBSERVED, LARGEST_OBSERVED)
         deviation = as_positive_number("deviation", self.deviation)
+        as_number("deviation", deviation, high=LARGEST_OBSERVED)
         third, given = 1.0 / 3.0 * deviation, self.regular_deviation
         regular = as_positive_number("regular_deviation", third if given is None else given)
         if regular >= deviation:
@@ -132,6 +133,7 @@ class RatedPopulation(Population):
                 "population mu and sigma must be rows of equal length with at least one player, "
                 f"got shapes {mu.shape} and {sigma.shape}"
             )
+        as_number("population mu and sigma", np.abs([mu, sigma]).max(), high=LARGEST_OBSERVED)
         self.__dict__.update(mu=mu.copy(), sigma=sigma.copy())
 
     @property
@@ -186,17 +188,6 @@ QUEUE_REWARDS = ("relative", "match_quality", "true_match_quality")
 QUEUE_NUMBERS = 3
 
 
-def _as_population(name: str, given: Any) -> Population:
-    """Return a population whose numbers observations can hold."""
-    found = population_of(given)
-    if not (np.abs(found.rows) <= LARGEST_OBSERVED).all():
-        raise ValueError(
-            f"{name} must have means and deviations of at most {LARGEST_OBSERVED:g} in size, "
-            f"got {given!r}"
-        )
-    return found
-
-
 def _as_patience(name: str, value: Any) -> float:
     """Return a mean number of ticks of at least 1; infinity, also for None: no one gives up."""
     endless = value is None or (isinstance(value, float) and value == math.inf)
@@ -243,7 +234,7 @@ class QueueSettings(GameOptions):
     )
     population: Any = option(
         NormalPopulation(),
-        _as_population,
+        lambda _, given: population_of(given),
         "who logs on: see Population; `'normal'` is the default",
     )
     reward: str = option(
