@@ -17,6 +17,7 @@ from matchenv.belief import DEFAULT_BELIEF, GameConstants
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.queue.view import QueueView, WaitingPlayers
 from matchenv.runtime.checks import (
+    as_actions,
     as_flag,
     as_integer,
     as_non_negative_number,
@@ -362,8 +363,9 @@ class Reserved(ReservingPolicy):
             if callable(getattr(self.policy, "act", None)):
                 chosen = self.policy.act(state, self.games_left, rng)
             else:
-                observation = state.to_observation(min(1.0, self.games_left / horizon))
-                chosen = np.asarray(self.policy.predict(observation)[0]).astype(np.int64)
+                share = min(1.0, self.games_left / horizon)
+                chosen = self.policy.predict(state.to_observation(share))[0]
+            chosen = as_actions(chosen, rows.size, size)
             pair = np.arange(rows.size), chosen + 1
             quality = match_quality(mu[:, 0], sigma[:, 0], mu[pair], sigma[pair], beta)
             actions[rows] = np.where(quality >= asked[rows], chosen + 1, WAIT)

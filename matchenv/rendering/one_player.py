@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from matchenv.belief import MU, SIGMA, TRUE_SKILL
@@ -75,7 +73,7 @@ class OnePlayerRenderer(Renderer[State]):
 
         window = max(1, round(WINDOW_SHARE * horizon))
         # The maximum of q: a game between equal players of known skills.
-        most = 1.0 / math.sqrt(4.0 * math.pi * settings.beta**2)
+        most = 1.0 / quality_per_density(settings.beta)
         even = over_time(np.full(horizon, most), "muted", "thin")
         colour, lines, pale = "ink", [(densities, "ink")], []
         if self._shows_truth:

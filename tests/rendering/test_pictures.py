@@ -197,7 +197,8 @@ def test_no_text_overlaps_another_or_is_cut(
         for others, horizon, games in ((1, 1, 1), (9, 40, 0), (49, 500, 3), (1000, 1_000_000, 3)):
             sizes = {"num_opponents": others, "horizon": horizon, "rank": "top"}
             pictures.append(episode(shown, games, **sizes))
-    pictures.append(episode(games=0, start={"mu": np.full(3, 1e9)}))
+    for centre in (0.0, 1e9):  # an axis has a length even if all are sure and equal
+        pictures.append(episode(start={"mu": np.full(3, centre), "sigma": np.full(3, 1e-9)}))
     title = "knowledge_gradient:finite_horizon=True,belief=full " * 3
     monkeypatch.setattr(Canvas, "text", text)
     for found in pictures:

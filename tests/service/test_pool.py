@@ -171,13 +171,11 @@ def test_bad_input_is_named_and_changes_nothing() -> None:
         pool.add("a")
     for settings, word in (({"beta": 0.0}, "beta"), ({"draw_probability": 1.0}, "draw_prob"),
                            ({"recent": 1.5}, "recent"), ({"rule": "nobody"}, "nobody"),
-                           ({"rule": 7}, "rule"), ({"rule": "oracle"}, "true skills")):  # fmt: skip
+                           ({"rule": 7}, "rule"), ({"rule": "oracle"}, "true skills"),
+                           *(({"rule": SimpleNamespace(act=lambda *_, action=action: action)},
+                              "action must be") for action in (-1, 1, 0.0))):  # fmt: skip
         with pytest.raises(ValueError, match=word):
-            Pool(**settings)
-    for action in (-1, 1, 0.0):
-        rule = SimpleNamespace(act=lambda *_, action=action: action)
-        with pytest.raises(ValueError, match=r"action must be an integer in \[0, 0\]"):
-            filled(2, rule=rule).propose("p0")
+            filled(2, **settings).propose("p0")
 
 
 def test_threads_lose_no_game() -> None:

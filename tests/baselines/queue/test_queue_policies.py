@@ -192,11 +192,17 @@ def test_policies_of_other_beliefs_and_third_parties_play_too() -> None:
     )
 
     class ThirdParty:
+        action = 2
+
         def predict(self, observation: Any) -> Any:
             assert observation.shape == (1, 2 * 7 + 1)
-            return np.array([2]), None
+            return np.array([self.action]), None
 
-    assert ask(rules.Reserved(ThirdParty(), 0.0), queue) == 3
+    theirs = ThirdParty()
+    assert ask(rules.Reserved(theirs, 0.0), queue) == 3
+    theirs.action = -1
+    with pytest.raises(ValueError, match="actions must be in"):
+        ask(rules.Reserved(theirs, 0.0), queue)
 
 
 def test_random_is_fair_and_may_wait() -> None:
