@@ -292,7 +292,7 @@ def pair_score(
         return normal_probability(-lead)
     worth = spread * game_precision(gap, spread, noise)
     share = worth / (1.0 + worth)
-    if rule == SHRINKAGE:
+    if rule == SHRINKAGE or worth == 0.0:  # 0 where the margin makes every game a draw
         return share * normal_probability(-lead)
     repeated = max(share, best_share(lead))
     games = repeated / (worth * (1.0 - repeated))

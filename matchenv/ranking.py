@@ -94,9 +94,9 @@ class Ranker:
         goal: str = ORDER,
         k: int | None = None,
     ) -> None:
-        names = [items] if isinstance(items, str) else list(items)
-        if len(names) < 2:
-            raise ValueError(f"items must be at least two names, got {names!r}")
+        names = list(items) if isinstance(items, Iterable) else []
+        if isinstance(items, str) or len(names) < 2:
+            raise ValueError(f"items must be at least two names, got {items!r}")
         if goal == TOP and k is None:
             raise ValueError("k must be given with goal='top', got None")
         self.settings = RankingSettings(
@@ -178,7 +178,8 @@ class Ranker:
             ValueError: for a count below 1, and for pending pairs of other than two items.
         """
         covariance, names, found = self._covariance.copy(), self.items, list[Pair]()
-        goal, noise = self._goal(indifference), self.settings.noise
+        goal = self.settings.cut, as_non_negative_number("indifference", indifference)
+        noise = self.settings.noise
         for pair in pending:
             try:
                 a, b = pair
@@ -223,8 +224,8 @@ class Ranker:
 
         It is when the expected number of misordered pairs of the goal is at most 1 - confidence.
         That number is at least the probability of any mistake, and the belief's probabilities
-        hold at every time at which one may stop: so a ranking that was called settled is wrong
-        with a probability of at most 1 - confidence, however often one asks.
+        hold at every time at which one may stop: so a wrong ranking is called settled with a
+        probability of at most 1 - confidence, however often one asks.
 
         Args:
             confidence: in [0, 1].
@@ -320,10 +321,6 @@ class Ranker:
             raise ValueError(f"b must be another item than a, got {b!r} twice")
         return self._place[a], self._place[b]
 
-    def _goal(self, indifference: float) -> tuple[int, float]:
-        """Return the goal as ``pair_scores`` takes it."""
-        return self.settings.cut, as_non_negative_number("indifference", indifference)
-
     def _drawn(self, count: int) -> Floats:
         """Return draws of all skills from the belief, shape (count, n); equal beliefs, equal."""
         belief, rng = (self._mu, self._covariance), np.random.default_rng(0)
@@ -331,11 +328,10 @@ class Ranker:
 
     def _open(self, confidence: float, indifference: float) -> Integers:
         """Return the items of the pairs that ``unsettled`` names, shape (U, 2)."""
-        bound, goal = 1.0 - as_share("confidence", confidence), self._goal(indifference)
-        doubts = pair_scores(
-            UNSURE, self._mu, self._covariance, self._pairs, self.settings.noise, goal
-        )
-        doubts = np.maximum(doubts, 0.0)
+        bound = 1.0 - as_share("confidence", confidence)
+        goal = self.settings.cut, as_non_negative_number("indifference", indifference)
+        belief = self._mu, self._covariance, self._pairs, self.settings.noise
+        doubts = np.maximum(pair_scores(UNSURE, *belief, goal), 0.0)
         order = np.argsort(-doubts, kind="stable")
         count = np.count_nonzero(np.cumsum(doubts[order[::-1]]) > bound)
         pairs: Integers = self._pairs[order[:count]]

@@ -190,6 +190,7 @@ def test_games_needed_are_those_that_were_needed() -> None:
     assert 25 <= held <= 39
     assert Ranker(["a", "b"], beta=1e6).games_needed() == (1_000_000,) * 3  # or more
     assert Ranker(map(str, range(200))).games_needed() == (1_000_000,) * 3
+    assert Ranker(NAMES, draw_margin=1e100).games_needed() == (1_000_000,) * 3  # all are draws
 
 
 def test_many_games_at_once_are_learnt_as_one_after_another() -> None:

@@ -108,11 +108,9 @@ def moved_by(covariance: Floats, moved: Floats, pair: tuple[int, int]) -> tuple[
     """Return u = Cov(s, s_i - s_j) and Var(s_i - s_j) once moved' moved is off the covariance."""
     i, j = pair
     row_i, row_j = covariance[i].copy(), covariance[j].copy()
-    for game in range(len(moved)):
-        weight_i, weight_j = moved[game, i], moved[game, j]
-        for a in range(row_i.size):
-            row_i[a] -= weight_i * moved[game, a]
-            row_j[a] -= weight_j * moved[game, a]
+    for earlier in moved:
+        row_i -= earlier[i] * earlier
+        row_j -= earlier[j] * earlier
     return row_i - row_j, variance_from(row_i[i], row_j[j], row_i[j])
 
 
