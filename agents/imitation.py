@@ -81,11 +81,10 @@ class Imitation(PPO):
             policy, env, rollout_buffer_class=LabelledRollouts, **{**self.others, **others}
         )
         assert self.env is not None
-        shown = self.env.get_attr("settings")
+        settings, *more = self.env.get_attr("settings")
         for name in GIVEN:
-            if len({getattr(each, name, None) for each in shown}) > 1:
+            if any(getattr(each, name, None) != getattr(settings, name, None) for each in more):
                 raise ValueError(f"{name} must not be a list where {teacher!r} teaches")
-        settings = shown[0]
         labels, ours = policy_named(teacher, settings), getattr(settings, "belief", None)
         belief = getattr(labels, "belief", ours)
         if belief != ours:

@@ -128,7 +128,6 @@ class LearnedPolicy:
             network: Any = self.network
             kwargs = {**network._get_constructor_parameters(), **reader_of(settings)}
             kwargs["observation_space"], kwargs["action_space"] = spaces_of(settings)
-            # Weights are drawn before they are replaced; that must not change anybody's numbers.
             with torch.random.fork_rng(devices=[]):
                 resized = type(network)(**kwargs).to(network.device)
             resized.load_state_dict(network.state_dict())

@@ -281,7 +281,7 @@ class RunConfig:
                 f"at all times, got {algorithm.name} with {policy}"
             )
 
-    def changed(self, **values: Any) -> RunConfig:
+    def replaced(self, **values: Any) -> RunConfig:
         """Return the configuration with other values, which are checked."""
         return built(RunConfig, {**vars(self), **values})
 
@@ -427,7 +427,7 @@ class RunFolder:
             if any(self.path.glob(f"seed*/{CONFIG}")):
                 raise ValueError(f"out must be another folder: {self.path} holds several seeds")
             return
-        if self.read_config().changed(versions=config.versions) != config:
+        if self.read_config().replaced(versions=config.versions) != config:
             raise ValueError(
                 f"out must be a new folder or one of the same training, and the run in {self.path} "
                 f"was configured otherwise: go on with it by --resume {self.path}"
@@ -480,7 +480,7 @@ class RunFolder:
         """
         config = self.read_config()
         values = {**config.hyperparameters, "n_timesteps": timesteps}
-        write_bytes(self.config_file, config.changed(hyperparameters=values).to_text().encode())
+        write_bytes(self.config_file, config.replaced(hyperparameters=values).to_text().encode())
 
     def write_evaluations(self, seed: int, evaluations: list[dict[str, Any]]) -> None:
         """Write the evaluations, with the environment seed of their first episode."""

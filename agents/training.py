@@ -83,7 +83,7 @@ def start_training(
     path = path or RUNS / f"{config.algorithm}-seed{config.seed}"
     # A bad configuration is found here, before a folder is made. A checkpoint has weights.
     goes_on = any(RunFolder(path).checkpoints.glob("step-*"))
-    model = new_model(config.changed(start_from=None) if goes_on else config, device)
+    model = new_model(config.replaced(start_from=None) if goes_on else config, device)
     with folder_lock(path):
         folder = RunFolder.create(path, config)
         config = folder.read_config()
@@ -245,7 +245,7 @@ def train_seeds(
         raise ValueError(f"out must be another folder: {path} holds a single run")
     jobs, folders = [], [RunFolder(path / f"seed{seed}") for seed in seeds]
     for folder, seed in zip(folders, seeds, strict=True):
-        wanted = config.changed(seed=seed)
+        wanted = config.replaced(seed=seed)
         folder.check_new(wanted)
         jobs.append(partial(start_training, folder.path, wanted, device=device, threads=threads,
                             quiet=True))  # fmt: skip

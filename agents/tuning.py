@@ -103,12 +103,12 @@ def tune_agent(
     as_device(device)
     space = checked_space(config.known_algorithm(), content)
     # A trial that is cut short is played again, and needs no checkpoint.
-    config = config.changed(checkpoint_every=config.timesteps)
+    config = config.replaced(checkpoint_every=config.timesteps)
     # What no training takes is refused before the first one.
     for name, entry in content.items():
         for value in entry if isinstance(entry, list) else (entry["low"], entry["high"]):
-            config.changed(hyperparameters={**config.hyperparameters, name: value})
-    config.changed(seed=config.seed + trials - 1)
+            config.replaced(hyperparameters={**config.hyperparameters, name: value})
+    config.replaced(seed=config.seed + trials - 1)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     pruner = optuna.pruners.MedianPruner(n_startup_trials=STARTUP)
     study = optuna.create_study(direction="maximize", pruner=pruner)
@@ -119,7 +119,7 @@ def tune_agent(
             study.sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=STARTUP)
             trial = study.ask(space)
             values = {**config.hyperparameters, **trial.params}
-            trained = config.changed(seed=seed, hyperparameters=values)
+            trained = config.replaced(seed=seed, hyperparameters=values)
             _play(study, trial, RunFolder(out / "trials" / f"{number:04d}"), trained, device)
         _write_results(study, out, config)
     return study
