@@ -345,11 +345,7 @@ def cache_folder() -> Path:
 
 
 def rounded_horizon(games: int) -> int:
-    """Return the horizon of the table that serves so many games.
-
-    Raises:
-        ValueError: for more than any table.
-    """
+    """Return the horizon of the table that serves so many games; refuse too many."""
     if games > LONGEST:
         raise ValueError(f"horizon must be at most {LONGEST:,} for gittins, got {games:,}")
     return max(SHORTEST, 1 << max(0, games - 1).bit_length())

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from matchenv.benchmarks.replay.fits import locked, with_fitted
-from matchenv.benchmarks.replay.systems import Judgement, check_system, judge
+from matchenv.benchmarks.replay.systems import Judgement, judge, system_of
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.logs.forecasts import (
     Pairs,
@@ -68,7 +68,7 @@ class ReplaySettings:
     def __post_init__(self) -> None:
         object.__setattr__(self, "parameters", with_fitted(self.parameters, self.fitted))
         for name in self.systems:
-            check_system(name, self.parameters)
+            system_of(name, self.parameters)
         if not self.systems or len(set(self.systems)) != len(self.systems):
             raise ValueError(f"systems must name each system once, got {self.systems!r}")
         for share in ("challenge_share", "fair_share"):

@@ -46,14 +46,6 @@ class Judgement(NamedTuple):
     gap: Floats  # (pairs,) predicted strength of the first side minus that of the second
 
 
-def check_system(text: str, model: Model) -> None:
-    """Raise for a text that names no known system, and for one that cannot be made."""
-    if text.partition(":")[0] in CLASSES or is_object_spec(text):
-        _system(text, model)
-    else:
-        as_choice("systems", text, SYSTEMS)
-
-
 def quality_per_comparison(quality: Floats, log: MatchLog) -> Floats:
     """Return match qualities of games with different numbers of sides on one scale.
 
@@ -77,7 +69,7 @@ def judge(text: str, log: MatchLog, pairs: Pairs, model: Model) -> Judgement:
         ValueError: for parameters that the system refuses.
     """
     draws, players = model.draw_probability or 0.0, log.team_size
-    system: Any = model if text == TRUESKILL else _system(text, model)
+    system = system_of(text, model)
     is_elo = isinstance(system, Elo)
     if text == TRUESKILL:
         replay = replay_trueskill(log, **asdict(model))
@@ -99,8 +91,14 @@ def judge(text: str, log: MatchLog, pairs: Pairs, model: Model) -> Judgement:
     return Judgement(replay, quality_per_comparison(quality, log), stated, system.mu, gap)
 
 
-def _system(text: str, model: Model) -> Any:
-    """Return a system that rates one game."""
+def system_of(text: str, model: Model) -> Any:
+    """Return a system that rates one game; for TrueSkill the model.
+
+    Raises:
+        ValueError: for a text that names no system, or one that cannot be made.
+    """
+    if text == TRUESKILL:
+        return model
     name, _, options = text.partition(":")
     given = {each: getattr(model, each) for each in ("mu", "sigma", "beta", "tau")}
     if name in CLASSES:
@@ -108,6 +106,8 @@ def _system(text: str, model: Model) -> Any:
         if factory is OpenSkill:  # Elo has a scale of its own
             defaults = defaults | given
         return build_object("system", text, factory, options, defaults)
+    if not is_object_spec(text):
+        as_choice("systems", text, SYSTEMS)
     system = object_from_spec("system", text, given, SYSTEMS)
     missing = [each for each in (*given, "rate") if not hasattr(system, each)]
     if missing:

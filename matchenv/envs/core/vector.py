@@ -168,13 +168,14 @@ class NativeVectorEnv(
             raise ValueError(f"state must hold {', '.join(names)}, got {got!r}")
         given = state["generators"]
         try:
+            if len(given) not in (0, self.num_envs):
+                raise ValueError(given)
             generators = [np.random.Generator(np.random.PCG64()) for _ in given]
             for generator, bits in zip(generators, given, strict=True):
                 generator.bit_generator.state = bits
         except (TypeError, ValueError, LookupError, OverflowError) as error:
-            raise ValueError(f"generators must be states of PCG64, got {given!r}") from error
-        if len(generators) not in (0, self.num_envs):
-            raise ValueError(f"generators must be {self.num_envs}, got {len(generators)}")
+            allowed = f"states of PCG64, {self.num_envs} or none"
+            raise ValueError(f"generators must be {allowed}, got {given!r}") from error
         arrays = {name: np.asarray(state[name]) for name in names[:-1]}
         new = self.simulator.restored(self._state, arrays)
         steps = restored_array("steps", arrays["steps"], self._steps)
