@@ -12,6 +12,9 @@ from matchenv.benchmarks.compare import comparison
 from matchenv.cli import parser_of
 from matchenv.evaluation.registry import expanded
 from matchenv.runtime.files import LOCK, folder_lock
+from matchenv.runtime.parallel import WorkerEnded
+
+GOES_ON = "what is finished is kept: the same command goes on from here"
 
 
 @pytest.mark.parametrize(
@@ -94,6 +97,7 @@ def test_bad_input_is_one_line_and_status_2(
     [
         (ValueError("beta must be positive, got -1"), 2, "beta must be positive, got -1"),
         (OSError(28, "No space left on device"), 1, "[Errno 28] No space left on device"),
+        (WorkerEnded("a worker was killed"), 1, f"a worker was killed; {GOES_ON}"),
         (KeyError("mu"), 1, "KeyError: 'mu' (see --debug)"),
         (SystemExit(0), 1, "SystemExit: 0 (see --debug)"),
         (RuntimeError("two\n  lines"), 1, "RuntimeError: two lines (see --debug)"),
@@ -107,7 +111,7 @@ def test_exit_statuses(
         raise error
 
     monkeypatch.setattr(comparison, "run_comparison", fail)
-    ended = typed(f"compare{debug}")
+    ended = typed(f"compare --out out{debug}")
     assert ended.status == status
     assert ended.error.endswith(f"error: {message}\n")
     assert ("Traceback" in ended.error) == bool(debug)

@@ -55,6 +55,7 @@ def test_a_signal_stops_a_study_of_100_blocks(
         pytest.fail("a process is left")
     lines = [line for line in said.splitlines() if not line.startswith("matchenv: compiling")]
     assert (process.returncode, len(lines)) == (128 + number, 1), lines
+    assert lines[0].endswith("; what is finished is kept: the same command goes on from here")
     assert 2 <= before <= len([*blocks.glob("*.npz")]) <= before + WORKERS < 100
     # torch keeps a folder for what it compiles, whether it is stopped or not.
     assert [each for each in os.listdir(temporary) if not each.startswith("torchinductor")] == []
