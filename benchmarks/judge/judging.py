@@ -308,13 +308,13 @@ def _files(found: Judgement) -> dict[str, bytes]:
         "judge.html": judge_page(found).encode(),
         "judge.json": json_bytes(found, checked=True),
     }
-    written = {name: [_columns(row) for row in rows] for name, rows in tables.items() if rows}
+
+    def columns(row: Mapping[str, Any]) -> dict[str, Any]:
+        words = {f"{name}_verdict": word for name, word in row.get("verdicts", {}).items()}
+        return columns_of({**row, "verdicts": words})
+
+    written = {name: list(map(columns, rows)) for name, rows in tables.items() if rows}
     return files | {name: records_csv(rows) for name, rows in written.items()}
-
-
-def _columns(row: Mapping[str, Any]) -> dict[str, Any]:
-    words = {f"{name}_verdict": word for name, word in row.get("verdicts", {}).items()}
-    return columns_of({**row, "verdicts": words})
 
 
 def checked(

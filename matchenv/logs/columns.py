@@ -64,7 +64,8 @@ def find_columns(header: list[str], chosen: Iterable[str]) -> tuple[dict[str, st
         named[role] = name
     if "weight" in named and "time_played" in named:
         raise BadLogError("columns: one of weight and time_played may be named, got both")
-    usual = {role: [name for known in names for name in header if _plain(name) == known]
+    plain = {name: re.sub(r"[\W_]+", "", name).lower() for name in header}
+    usual = {role: [name for known in names for name in header if plain[name] == known]
              for role, names in NAMES.items()}  # fmt: skip
     found = {role: [named[role]] if role in named else usual[role] for role in NAMES}
     results = [role for role in RESULTS if role in named] or [r for r in RESULTS if found[r]]
@@ -91,8 +92,3 @@ def find_columns(header: list[str], chosen: Iterable[str]) -> tuple[dict[str, st
     names = {role: found[role][0] for role in wanted if found[role]}
     optional = [role for role in ("weight", "time_played", "neutral") if role in names]
     return names, notes + [f"{role} from the column {names[role]!r}" for role in optional]
-
-
-def _plain(name: str) -> str:
-    """Return a name in lower case without blanks and punctuation."""
-    return re.sub(r"[\W_]+", "", name).lower()
