@@ -140,7 +140,7 @@ def best_density_bound(levels: Levels, shift: float, loss: float, beta: float) -
     return INVERSE_SQRT_2PI * math.exp(-0.5 * level)
 
 
-@compiled(refcounted=False)
+@compiled(inline=True, refcounted=False)
 def score_bound(
     opponents: Opponents, levels: Levels, j: int, multiplier: float, game: GameConstants
 ) -> float:
@@ -148,8 +148,11 @@ def score_bound(
     future = 0.0
     for outcome in OUTCOMES[: 3 if game.draw_margin > 0.0 else 2]:
         probability, shift, loss, gap, variance = after_game(opponents, j, outcome, game)
-        others = best_density_bound(levels, shift, loss, game.beta)
-        future += probability * max(others, density_at_zero(gap, variance))
+        best = best_density_bound(levels, shift, loss, game.beta)
+        # The density against j is below 1 / sqrt(2 pi (V + g^2)), as exp(x) is above 1 + x.
+        if not best * best * (variance + gap * gap) >= INVERSE_SQRT_2PI * INVERSE_SQRT_2PI:
+            best = max(best, density_at_zero(gap, variance))
+        future += probability * best
     bound = (opponents.densities[j] + multiplier * future) * (1.0 + SLACK)
     return np.inf if math.isnan(bound) else bound
 
