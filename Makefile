@@ -1,4 +1,4 @@
-# Everything on a fresh machine with Python 3.11+, pip and make: make train, make test.
+# `make train` and `make test` set everything up on a machine with Python 3.11 or later, pip and make.
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -12,11 +12,10 @@ RAY_VENV ?= build/ray_venv
 CLIENTS_VENV ?= build/clients_venv
 TRAIN_FLAGS ?=
 BENCH_FLAGS ?=
-# Where Python is told to keep no bytecode, each of many short processes would compile all that it
-# imports: with torch, for ten seconds.
+# Without bytecode caches every short test process would recompile its imports: ten seconds with torch.
 export PYTHONDONTWRITEBYTECODE :=
 
-# The four folders as one package: where mypy, which knows no import hooks, finds matchenv.agents.
+# The four folders linked into one package, since mypy does not follow the editable install's import hooks.
 ONE_NAME := build/one_name
 
 .PHONY: help train test test-slow test-faults test-ray test-clients bench check format docs lock clean clean-cache
@@ -25,22 +24,22 @@ help:
 	@echo "make train      train PPO on the shared network and compare it with the baselines ($(OUT))"
 	@echo "make test       run the tests"
 	@echo "make test-slow  run the tests that take minutes"
-	@echo "make test-faults  kill, fill the disk, damage files (docs/reliability.md)"
-	@echo "make test-ray   on a Ray cluster of this machine (docs/benchmarks.md)"
-	@echo "make test-clients  in other libraries that learn or record (docs/other_libraries.md)"
+	@echo "make test-faults  kills, full disks, damaged files (docs/reliability.md)"
+	@echo "make test-ray   run the tests on a local Ray cluster (docs/benchmarks.md)"
+	@echo "make test-clients  test with other RL libraries (docs/other_libraries.md)"
 	@echo "make bench      measure speed as ratios to rival libraries"
 	@echo "make check      ruff and mypy"
 	@echo "make docs       build the site ($(SITE)/index.html)"
-	@echo "make lock       make requirements*.txt from pyproject.toml again (UPGRADE=1: newest versions)"
-	@echo "make clean-cache  forget what numba has compiled"
+	@echo "make lock       rebuild requirements*.txt from pyproject.toml (UPGRADE=1: newest versions)"
+	@echo "make clean-cache  delete Numba's compilation caches"
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "matchenv needs Python 3.11 or later")'
 	$(PYTHON) -m venv $(VENV)
 
-# torch alone and first: a bare "torch" would bring gigabytes of packages for other machines.
-# Its file differs from machine to machine, so that it has no hash; all else is in the lock.
-# Python compiles what it imports, and keeps it: a small part of what lies in these packages.
+# torch first and pinned: a bare "torch" would install gigabytes of CUDA packages. Its wheel differs
+# between machines, so it has no hash; the lock covers everything else. --no-compile: Python compiles
+# on import the small part of these packages that is used.
 QUIET_INSTALL := -m pip install --quiet --disable-pip-version-check --no-deps --no-compile
 PIP_INSTALL := $(BIN)/python $(QUIET_INSTALL)
 DOCS_PIP := $(DOCS_VENV)/bin/python $(QUIET_INSTALL)
@@ -52,7 +51,7 @@ $(STAMP): $(VENV)/bin/python requirements.txt requirements-torch.txt pyproject.t
 	$(PIP_INSTALL) --no-build-isolation -e .
 	touch $(STAMP)
 
-# A run that was interrupted, or is there already, goes on; it is never overwritten.
+# Resume an existing run; never overwrite it.
 train: $(STAMP)
 	if [ -f $(OUT)/config.yml ]; then \
 		$(BIN)/python train.py --resume $(OUT) $(TRAIN_FLAGS); \
@@ -66,7 +65,7 @@ test: $(STAMP)
 test-slow: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow
 
-# Ray pins one version of Gymnasium, and so has an environment of its own.
+# A separate venv, since Ray pins one version of Gymnasium.
 $(RAY_VENV)/installed: requirements-ray.txt requirements-torch.txt pyproject.toml
 	$(PYTHON) -m venv $(RAY_VENV)
 	$(RAY_PIP) -r requirements-torch.txt
@@ -77,7 +76,7 @@ $(RAY_VENV)/installed: requirements-ray.txt requirements-torch.txt pyproject.tom
 test-ray: $(RAY_VENV)/installed
 	$(RAY_VENV)/bin/python -m pytest -m ray tests/ray
 
-# The newest versions, which want other versions of our packages than the lock.
+# A separate venv, since the newest releases need other versions than the lock's.
 $(CLIENTS_VENV)/installed: requirements-torch.txt pyproject.toml
 	$(PYTHON) -m venv $(CLIENTS_VENV)
 	$(CLIENTS_VENV)/bin/python $(QUIET_INSTALL) -r requirements-torch.txt
@@ -89,7 +88,7 @@ test-clients: $(CLIENTS_VENV)/installed
 	$(CLIENTS_VENV)/bin/python -m pytest tests/clients
 	$(CLIENTS_VENV)/bin/python -m pytest tests/test_documentation.py -k other_libraries
 
-# What docs/reliability.md says: at most 20 minutes on two cores.
+# The promises of docs/reliability.md: at most 20 minutes on two cores.
 test-faults: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m faults tests/faults
 
@@ -108,7 +107,7 @@ format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-# The site has an environment of its own: its packages want older ones than ours, and no torch.
+# A separate venv: the site's packages need older dependencies than ours, and no torch.
 $(DOCS_VENV)/installed: requirements-docs.txt pyproject.toml
 	$(PYTHON) -m venv $(DOCS_VENV)
 	$(DOCS_PIP) --require-hashes -r requirements-docs.txt
@@ -122,7 +121,7 @@ docs: $(DOCS_VENV)/installed
 		|| { echo "these pages load files from other hosts"; exit 1; }
 	@echo "$(SITE)/index.html"
 
-# Three locks for Python 3.11 to 3.14 and all systems; versions that still fit stay as they are.
+# Three locks for Python 3.11 to 3.14 on all systems; versions that still fit are kept.
 lock: $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
 	$(BIN)/uv pip compile pyproject.toml --extra all --group dev \
@@ -140,8 +139,8 @@ lock: $(VENV)/bin/python
 		--default-index https://pypi.org/simple --custom-compile-command "make lock" \
 		--quiet --output-file requirements-ray.txt
 
-# Numba looks at a function's own file alone: after a change in a function that others call,
-# what was compiled of the others stays as it was. Any change of a kernel: clean the cache.
+# Numba checks only a function's own file: after a change in a compiled function, its callers keep
+# the old code until the cache is deleted.
 clean-cache:
 	find matchenv baselines agents benchmarks tests $(NUMBA_CACHE_DIR) -name '*.nb[ic]' -delete
 
