@@ -1,4 +1,4 @@
-"""How Sphinx builds the site: ``make docs``."""
+"""Sphinx configuration of the site, built by ``make docs``."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ extensions = [
     "sphinx-mathjax-offline",
 ]
 
-# Pages are Markdown that GitHub shows as well: links between files, $formulas$, :::directives.
+# Pages are Markdown that GitHub renders too: links between files, $formulas$, :::directives.
 myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
 myst_heading_anchors = 4
-# The picture of the README stands in its own HTML, whose links lead to GitHub.
+# The README's picture is raw HTML whose links lead to GitHub.
 suppress_warnings = ["myst.header"]
 
-# Nothing on these pages needs torch or figures: what imports them is documented without.
+# Modules that import these are documented without installing them.
 autodoc_mock_imports = [
     "fastapi",
     "fastapi_swagger",
@@ -69,11 +69,11 @@ html_theme_options = {
     "source_branch": "main",
     "source_directory": "docs/",
 }
-# Comments of the tests stand in the sources; prompts and outputs are not copied.
+# Do not copy prompts and outputs.
 copybutton_exclude = ".linenos, .gp, .go"
 
-# The environment of each page that has its docstring. What stands between the lines below sends
-# readers without the site to help().
+# Pages that include an environment's docstring. In the sources, the text between the two markers
+# below points readers to help() instead.
 ENVIRONMENTS = {
     "environment": matchenv.MatchmakingEnv,
     "queue": matchenv.MatchmakingQueueEnv,
@@ -88,17 +88,17 @@ DOCSTRING_HERE = re.compile(
 
 
 def include_docstring(app: Sphinx, page: str, source: list[str]) -> None:
-    """Put an environment's docstring, which is Markdown, into its page."""
+    """Insert an environment's docstring, which is Markdown, into its page."""
     del app
     if page in ENVIRONMENTS:
         text = inspect.getdoc(ENVIRONMENTS[page]) or ""
         source[0], count = DOCSTRING_HERE.subn(lambda found: text, source[0])
         if count != 1:
-            raise ValueError(f"docs/{page}.md must say once where the docstring stands")
+            raise ValueError(f"docs/{page}.md must have the docstring markers exactly once")
 
 
 def include_help(app: Sphinx, page: str, source: list[str]) -> None:
-    """Put the help of all commands, as their parsers print it, into its page."""
+    """Insert the help of all commands, as the parsers print it, into its page."""
     del app
     if page == "commands":
         helps = {"": help_text(), **{each: parser_of(each).format_help() for each in COMMANDS}}
@@ -107,29 +107,29 @@ def include_help(app: Sphinx, page: str, source: list[str]) -> None:
         )
         source[0], count = HELP_HERE.subn(lambda found: text, source[0])
         if count != 1:
-            raise ValueError("docs/commands.md must say once where the help stands")
+            raise ValueError("docs/commands.md must have the help markers exactly once")
 
 
 def leave_out_markdown(
     app: Sphinx, what: str, name: str, made: object, options: Any, lines: list[str]
 ) -> None:
-    """The reference points to the environment's page, whose text is no reStructuredText."""
+    """Replace an environment's docstring, which is Markdown, by a link to its page."""
     del app, what, name, options
     for page, environment in ENVIRONMENTS.items():
         if made is environment:
-            lines[:] = [lines[0], "", f"Its own page says all: :doc:`/{page}`."]
+            lines[:] = [lines[0], "", f"Documented on its own page: :doc:`/{page}`."]
 
 
 def leave_out_fields(
     app: Sphinx, what: str, name: str, made: object, skip: bool, options: Any
 ) -> bool | None:
-    """Fields of named tuples stand in the docstring of their class already."""
+    """Skip the fields of named tuples, which the docstring of their class documents."""
     del app, what, name, skip, options
     return True if type(made).__name__ == "_tuplegetter" else None
 
 
 def setup(app: Sphinx) -> None:
-    """Connect the functions above."""
+    """Register the functions above."""
     app.connect("source-read", include_docstring)
     app.connect("source-read", include_help)
     app.connect("autodoc-process-docstring", leave_out_markdown, priority=400)
