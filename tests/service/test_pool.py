@@ -224,7 +224,7 @@ def test_a_file_is_open_once_and_keeps_its_settings(tmp_path: Path) -> None:
 def test_a_full_disk_is_said_and_changes_nothing(tmp_path: Path) -> None:
     with Pool.open(tmp_path / "pool.db") as pool:
         pool.add("first")
-        run = pool._storage._database.execute
+        run = pool._database.execute
         (pages,) = run("PRAGMA page_count").fetchone()
         run(f"PRAGMA max_page_count={pages}")  # as if there were room for no more
         many = [f"p{number}" for number in range(1000)]
@@ -266,7 +266,7 @@ def test_a_copy_of_a_live_file_is_a_pool_and_damage_is_said(tmp_path: Path) -> N
         file.write_bytes(bad)
         with pytest.raises(ValueError, match="pool's file"):
             Pool.open(file)
-    with pytest.raises(ValueError, match="folder"):
+    with pytest.raises(FileNotFoundError):
         Pool.open(tmp_path / "none" / "pool.db")
 
 

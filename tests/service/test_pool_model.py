@@ -30,7 +30,7 @@ class Both:
     def opened(self) -> Pool:
         pool = Pool.open(self.file, clock=lambda: self.now, **vars(KEPT))
         # Syncing to the disk is the work of another test.
-        pool._storage._database.execute("PRAGMA synchronous=OFF")
+        pool._database.execute("PRAGMA synchronous=OFF")
         return pool
 
     def sigma(self, name: str) -> float:
