@@ -93,7 +93,7 @@ def test_policies_on_different_beliefs_and_the_oracle_meet_the_same_instance() -
 @pytest.mark.parametrize(
     ("message", "arguments"),
     [
-        *(("policy must name 1 to 6 policies, none of them twice", {"policies": policies})
+        *(("policy must name 1 to 6 distinct policies", {"policies": policies})
           for policies in ((), ("pe", "pe"), [f"kg:multiplier={m}" for m in range(1, 8)])),
         ("policy must be one of", {"policies": ["nobody"]}),
         ("speed", {"policies": ["kg:speed=3"]}),
@@ -222,7 +222,7 @@ def test_an_mp4_can_be_read_back(tmp_path: Path) -> None:
     ("name", "arguments", "message"),
     [
         ("film.avi", {}, r"out must end in \.gif, \.mp4, \.png"),
-        ("nowhere/film.gif", {}, "folder that exists"),
+        ("nowhere/film.gif", {}, "existing folder"),
         ("folder.gif", {}, "must be a file"),
         ("film.gif", {"every": 0}, "every must"),
         ("film.gif", {"every": 13}, "every must"),

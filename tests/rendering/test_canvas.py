@@ -13,7 +13,7 @@ pytest.importorskip("pygame")
 import pygame
 from pygame import Rect
 
-from matchenv.rendering.picture import THEMES, Canvas, Colour, _written, tick_step, ticks
+from matchenv.rendering.picture import THEMES, Canvas, Colour, _rendered, tick_step, ticks
 from matchenv.rendering.scene import number_text, widened
 
 ROWS, COLUMNS = 40, 60
@@ -84,7 +84,7 @@ def test_ticks_are_round_evenly_spread_and_few(low: float, span: float, most: in
     assert np.allclose(np.diff(found), step, rtol=1e-6)
 
 
-def test_numbers_are_written_as_people_do() -> None:
+def test_numbers_are_rendered_as_people_do() -> None:
     assert [text for _, text in ticks(-7.3, 5.1, 8)] == ["−6", "−4", "−2", "0", "2", "4"]
     assert [text for _, text in ticks(0.0, 0.1, 2)] == ["0.00", "0.05", "0.10"]
     assert [text for _, text in ticks(-2000.0, 0.0, 2)] == ["−2,000", "−1,000", "0"]
@@ -106,7 +106,7 @@ def test_a_text_lies_at_its_anchor(anchor: float) -> None:
     assert middle - 30 == pytest.approx((0.5 - anchor) * width, abs=1.5)
 
 
-def test_long_texts_end_in_an_ellipsis_and_every_letter_can_be_written() -> None:
+def test_long_texts_end_in_an_ellipsis_and_every_letter_can_be_rendered() -> None:
     canvas = Canvas(COLUMNS, ROWS, "light")
     short = canvas.shortened("knowledge gradient", 15, 80.0)
     assert short.endswith("…")
@@ -117,7 +117,7 @@ def test_long_texts_end_in_an_ellipsis_and_every_letter_can_be_written() -> None
         # A letter that the font lacks, as this one, is written as a box.
         letters = "\u4e2d→↑↓·μσ−–…é%"
         written = [
-            pygame.image.tobytes(_written(each, 12, bold, (0, 0, 0)), "RGBA") for each in letters
+            pygame.image.tobytes(_rendered(each, 12, bold, (0, 0, 0)), "RGBA") for each in letters
         ]
         assert written[0] not in written[1:]
 
