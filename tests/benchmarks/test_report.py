@@ -160,7 +160,7 @@ def test_the_same_results_give_the_same_files(results: Path, page: Path, tmp_pat
 def test_a_folder_is_shown_once(results: Path) -> None:
     (once,) = sections_of([results / "runs"])
     assert once.title == "train: seed0, seed1"
-    assert once.blocks[-2].title.startswith("The final comparison")
+    assert once.blocks[-2].title.startswith("Final comparison")
     end = results / "runs" / "seed0" / "comparison"
     assert kinds_of(results / "runs", end) == ["train", "compare"]
     assert kinds_of(results / "a", results / "a", results / "runs" / "seed0") == [
@@ -230,8 +230,8 @@ def test_bad_input_is_one_line_that_says_what_to_do(
         (line,) = capsys.readouterr().err.splitlines()
         return line
 
-    assert "--out named for matchenv train, compare" in said(tmp_path)
-    assert "missing holds no results" in said(tmp_path / "missing")
+    assert "--out folder of matchenv train, compare" in said(tmp_path)
+    assert "missing contains no results" in said(tmp_path / "missing")
     assert "must end in .html" in said(results / "a", "--out", tmp_path / "a.pdf")
     for name, file in (("a", "comparison.json"), ("c", "tuning.csv"), ("runs", "evaluations.json")):
         shutil.copytree(results / name, tmp_path / name)
