@@ -82,17 +82,11 @@ class Pool(Storage):
         clock: Callable[[], float] = time.time,
         **settings: Any,
     ) -> Self:
-        """Open the pool in a file, which is created if it does not exist.
+        """Open the pool in a file, created if it does not exist; see the class for other arguments.
 
         A change is in the file once its method has returned, whatever happens to the process
         afterwards. A copy of the file made between two changes is a pool too; ``backup`` makes one
         at any time. An existing file has its own settings, which the given ones must equal.
-
-        Args:
-            path: the file.
-            rule: see the class.
-            clock: see the class.
-            settings: see the class.
 
         Raises:
             ValueError: for bad or conflicting settings, or a file that is not a pool, is damaged
@@ -159,12 +153,11 @@ class Pool(Storage):
             players = list(self._players.values())
         mu, sigma = self._beliefs(players)
         exposed = mu - self.settings.mu / self.settings.sigma * sigma
-        order = np.lexsort((np.array([player.name for player in players]), -exposed))[:most]
-        return [
-            RankedPlayer(found.name, found.mu, float(sigma[i]), float(exposed[i]),
-                         found.games_played)
-            for i, found in ((i, players[i]) for i in order.tolist())
-        ]  # fmt: skip
+        rows = [
+            RankedPlayer(player.name, player.mu, *numbers, player.games_played)
+            for player, *numbers in zip(players, sigma.tolist(), exposed.tolist(), strict=True)
+        ]
+        return sorted(rows, key=lambda row: (-row.exposed, row.name))[:most]
 
     def add(
         self,
@@ -222,8 +215,8 @@ class Pool(Storage):
         Args:
             games: a ``Game``, or a list of at least one.
         """
-        several = games if isinstance(games, Iterable) else ()
-        listed: list[Any] = [games] if isinstance(games, Game) else list(several)
+        listed = [games] if isinstance(games, Game) else games
+        listed = list(listed) if isinstance(listed, Iterable) else []
         if not listed or not all(isinstance(game, Game) for game in listed):
             raise ValueError(f"games must be a Game or a list of at least one, got {games!r}")
         with self._lock:
