@@ -40,7 +40,15 @@ from matchenv.rendering.picture import (
     sheet,
     tick_step,
 )
-from matchenv.rendering.scene import SHARED_WIDTH, SINGLE_WIDTH, Chart, Floats, Renderer, over_time
+from matchenv.rendering.scene import (
+    SHARED_WIDTH,
+    SINGLE_WIDTH,
+    Chart,
+    Curve,
+    Floats,
+    Renderer,
+    over_time,
+)
 from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.runtime.files import write_bytes
 
@@ -176,7 +184,7 @@ class Stage:
         return Chart(
             x=(0.0, self.horizon),
             y=(step * math.floor(low / step), step * math.ceil(high / step)),
-            curves=[over_time(np.zeros(self.horizon), "muted", "thin"), *lines],
+            curves=[Curve(np.array([1.0, self.horizon]), np.zeros(2), "muted", "thin"), *lines],
             titles=[
                 (f"{name}, minus that of {self.policies[0]}:", "muted"),
                 *zip(self.policies[1:], LINES, strict=False),

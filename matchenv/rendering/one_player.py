@@ -8,6 +8,7 @@ from matchenv.belief import MU, SIGMA, TRUE_SKILL
 from matchenv.envs.one_player.simulator import OnePlayer, State
 from matchenv.rendering.scene import (
     Columns,
+    Curve,
     Floats,
     Limits,
     Players,
@@ -71,7 +72,7 @@ class OnePlayerRenderer(Renderer[State]):
         window = max(1, round(WINDOW_SHARE * horizon))
         # Largest possible q: equal players with known skills.
         most = 1.0 / quality_per_density(settings.beta)
-        even = over_time(np.full(horizon, most), "muted", "thin")
+        even = Curve(np.array([1.0, horizon]), np.full(2, most), "muted", "thin")
         colour, lines, pale = "ink", [(densities, "ink")], []
         if self._shows_truth:
             colour, pale = "truth", [("as believed", "others")]
@@ -118,7 +119,7 @@ class OnePlayerRenderer(Renderer[State]):
 
 def moving_mean(values: Floats, window: int) -> Floats:
     """Return the mean of the last ``window`` values at each place, of fewer at the start."""
-    sums = np.cumsum(values)
+    sums, window = np.cumsum(values), min(window, values.size)
     before = np.concatenate((np.zeros(window), sums))[: sums.size]
     mean: Floats = (sums - before) / np.minimum(np.arange(1, sums.size + 1), window)
     return mean

@@ -91,7 +91,8 @@ class Game(NamedTuple):
     Attributes:
         teams: the sides, each a list of names.
         ranks: one number per side; lower is better, equal ranks are a draw.
-        weights: share of the game that each member of each side played, in [0, 1]; None for all 1.
+        weights: factor of each member's performance by side, for example the share of the game that
+            the member played; None for all 1.
     """
 
     teams: Sequence[Sequence[str]]

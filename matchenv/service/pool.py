@@ -35,7 +35,7 @@ from matchenv.service.players import (
     as_names,
 )
 from matchenv.service.splitting import fairest_teams
-from matchenv.service.storage import Storage
+from matchenv.service.storage import Storage, create_file
 from matchenv.trueskill import Rating, TrueSkill, draw_margin_from_probability, match_quality
 from matchenv.trueskill.teams import sides_of
 
@@ -95,6 +95,7 @@ class Pool(Storage):
         """
         pool = cls(rule=rule, clock=clock, **settings)  # checks all before a file is created
         given = pool.settings
+        create_file(Path(path), pool.backup())
         pool._connect(given, Path(path))
         try:
             for name in settings:

@@ -18,6 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from matchenv.runtime.files import errors_name, write_bytes
 from matchenv.service.players import Player, PoolSettings
 
 # Columns without a type keep floats bit for bit; ``recent`` and ``blocked`` are JSON.
@@ -45,30 +46,22 @@ class Storage:
         """Open a database.
 
         Args:
-            settings: settings of a new database.
-            path: its file, created if it does not exist; None for memory.
+            settings: settings of a new database in memory.
+            path: file of an existing database; None for memory.
 
         Raises:
             ValueError: if the file is not a pool, is damaged or is open in another process.
-            OSError: if the file cannot be read or created.
+            OSError: if the file cannot be read.
         """
         self._path, self._process, self._lock = path, os.getpid(), threading.RLock()
-        self._file: BinaryIO | None = None
-        is_new = True
-        if path is not None:
-            try:
-                self._file = path.open("xb")
-            except FileExistsError:
-                self._file, is_new = path.open("rb"), False
+        self._file = None if path is None else path.open("rb")
         self._database = sqlite3.connect(path or ":memory:", timeout=0.0, check_same_thread=False)
         try:
             if self._file is not None:
                 _lock_file(self._file)
-            self._load(settings if is_new else None)
+            self._load(settings if path is None else None)
         except (sqlite3.Error, BlockingIOError, TypeError, ValueError) as error:
             self.close()
-            if path is not None and is_new:
-                path.unlink()
             raise ValueError(
                 f"path must be a pool's file that is not open in another process, got {path}: "
                 f"{error}"
@@ -150,6 +143,19 @@ class Storage:
             self._database.close()
         if self._file is not None:
             self._file.close()
+
+
+def create_file(path: Path, content: bytes) -> None:
+    """Write a new file, whole or not at all; an existing file stays as it is."""
+    if path.exists():
+        return
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
+    try:
+        with errors_name(path), suppress(FileExistsError):
+            write_bytes(temporary, content)
+            os.link(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _lock_file(file: BinaryIO) -> None:

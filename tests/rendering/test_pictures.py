@@ -191,7 +191,7 @@ def test_texts_neither_overlap_nor_leave_the_picture(
     pictures = [queue(steps) for steps in (0, 60)]
     for shown in (True, False):
         pictures += [Rendered(RankingEnv, steps, render_true_skill=shown) for steps in (0, 60)]
-        for others, horizon, games in ((1, 1, 1), (9, 40, 0), (49, 500, 3), (1000, 1_000_000, 3)):
+        for others, horizon, games in ((1, 1, 1), (9, 40, 0), (49, 500, 3), (1000, 10**9, 3)):
             sizes = {"num_opponents": others, "horizon": horizon, "rank": "top"}
             pictures.append(episode(shown, games, **sizes))
     for centre in (0.0, 1e9):  # equal known skills
