@@ -52,9 +52,9 @@ def rows_of(file: Path) -> pd.DataFrame:
 
 def read_standings(folder: Path) -> tuple[Record, list[Record]]:
     """Return the content of ``comparison.json``, and its standings with their cells' titles."""
-    found = json_of(folder / "comparison.json")
-    titles = {tuple(cell.labels.items()): cell.title for cell in found["cells"].values()}
-    return found, [Record(row, title=titles[tuple(row.cell.items())]) for row in found.standings]
+    result = json_of(folder / "comparison.json")
+    titles = {tuple(cell.labels.items()): cell.title for cell in result["cells"].values()}
+    return result, [Record(row, title=titles[tuple(row.cell.items())]) for row in result.standings]
 
 
 def front_of(policies: pd.DataFrame, note: str) -> Block:
@@ -67,36 +67,36 @@ def front_of(policies: pd.DataFrame, note: str) -> Block:
 
 def compare_section(folder: Path) -> Section:
     """Return the section of ``matchenv compare``."""
-    found, standings = read_standings(folder)
-    against = found.against
-    kind: Protocol = part_of(found.env, "protocol")
-    known = kind.shown or [
+    result, standings = read_standings(folder)
+    against = result.against
+    kind: Protocol = part_of(result.env, "protocol")
+    measures = kind.shown or [
         Shown(name, name.replace("_", " ")) for name, value in standings[0].items()
         if isinstance(value, Estimate) and name not in DIFFERENCES
     ]  # fmt: skip
-    judged = {each.measure: each.heading for each in known}[kind.measure]
+    heading = {shown.measure: shown.heading for shown in measures}[kind.measure]
     differences = [(row.policy, row.title, row.difference)
                    for row in standings if row.policy != against]  # fmt: skip
-    what = f"{judged} minus that of {against}"
+    title = f"{heading} minus that of {against}"
     blocks = [
-        Block(f"Difference to {against}", points(what, differences, level=(0.0, against)),
+        Block(f"Difference to {against}", points(title, differences, level=(0.0, against)),
               AHEAD.format(against)),
-        pivot(what.capitalize(), "cell", differences, 2),
+        pivot(title[:1].upper() + title[1:], "cell", differences, 2),
     ] if differences else []  # fmt: skip
     if {"wait", "true_match_quality"} <= standings[0].keys():
         loads = [(row.policy, row.wait.mean, row.true_match_quality.mean) for row in standings]
         table = pd.DataFrame(loads, columns=["name", "wait", "quality"])
         blocks.append(front_of(table, "One point per load."))
-    columns = (Column("cell", "{title}"), *standing_columns(against, kind, known))
+    columns = (Column("cell", "{title}"), *standing_columns(against, kind, measures))
     return Section(
         title=f"compare: {folder.name}",
         lead=(
-            f"All policies played the same {found.episodes:,} episodes of {found.env} in each "
-            f"cell. Differences to {against} are paired, with {100 * found.confidence:.0f} % "
+            f"All policies played the same {result.episodes:,} episodes of {result.env} in each "
+            f"cell. Differences to {against} are paired, with {100 * result.confidence:.0f} % "
             "intervals."
         ),
-        settings={"seed": found.seed, "against": against, **found.environment},
-        versions=found.versions,
+        settings={"seed": result.seed, "against": against, **result.environment},
+        versions=result.versions,
         blocks=[*blocks, Block("All measures", table_of(columns, standings))],
     )
 
@@ -123,8 +123,8 @@ def tune_section(folder: Path) -> Section:
         table = table[table["best"]].sort_values("wait")
         table["name"] = table["family"] + ", " + table["load"]
         blocks.append(front_of(table, "The best policy of each family and load."))
-    chosen = [(family, cell, policy) for cell, found in best.items()
-              for family, policy in found.items()]  # fmt: skip
+    chosen = [(family, cell, policy) for cell, families in best.items()
+              for family, policy in families.items()]  # fmt: skip
     return Section(
         title=f"tune: {folder.name}",
         lead=(
@@ -142,29 +142,29 @@ def tune_section(folder: Path) -> Section:
 
 def bound_section(folder: Path) -> Section:
     """Return the section of ``matchenv limits``."""
-    found = json_of(folder / "bound.json")
-    rows = [Record(cell, **each) for cell in found.cells for each in cell.pop("policies")]
+    result = json_of(folder / "bound.json")
+    rows = [Record(cell, **each) for cell in result.cells for each in cell.pop("policies")]
     lead = (
         "An upper bound for all policies, and policies on the same instances. Room is the bound "
         f"minus a policy's true q; shares are of the distance from {LOW_END} to bound and oracle."
     )
-    settings = {name: found[name] for name in ("episodes", "seed", "depth")} | found.environment
-    return _limits(f"bound: {folder.name}", lead, settings, found.versions, rows, "room")
+    settings = {name: result[name] for name in ("episodes", "seed", "depth")} | result.environment
+    return _limits(f"bound: {folder.name}", lead, settings, result.versions, rows, "room")
 
 
 def optimum_section(folder: Path) -> Section:
     """Return the section of ``matchenv limits optimum``."""
-    found = json_of(folder / "optimum.json")
+    result = json_of(folder / "optimum.json")
     rows = [
         Record({"title": f"{problem.num_opponents} opponents, {problem.horizon} games", **loss})
-        for problem in found.problems for loss in problem.losses if loss.policy != OPTIMUM
+        for problem in result.problems for loss in problem.losses if loss.policy != OPTIMUM
     ]  # fmt: skip
     lead = (
         "The exact optimum under the belief, and the losses of policies. Gap is a policy's "
         "believed q minus the optimum's."
     )
-    settings = {name: value for name, value in found.problems[0].items() if name != "losses"}
-    return _limits(f"optimum: {folder.name}", lead, settings, found.versions, rows, "gap")
+    settings = {name: value for name, value in result.problems[0].items() if name != "losses"}
+    return _limits(f"optimum: {folder.name}", lead, settings, result.versions, rows, "gap")
 
 
 def _limits(

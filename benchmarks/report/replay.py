@@ -96,17 +96,17 @@ def skills_page(
         found: the content of ``smooth.json``.
     """
     log, game = reading.log, reading.log.entry_game
-    axis, where = "games of the log", game + 1.0
+    title, x = "games of the log", game + 1.0
     if log.time is not None:
-        axis, where = "days since the first game", (log.time[game] - log.time[0]) / 86_400.0
-    figure = new_figure(axis, "skill")
+        title, x = "days since the first game", (log.time[game] - log.time[0]) / 86_400.0
+    figure = new_figure(title, "skill")
     if log.time is not None and reading.time_format != "number":
-        where = 1000.0 * log.time[game]
+        x = 1000.0 * log.time[game]
         figure.update_xaxes(type="date", title="time")
     for name in players:
         entries = np.flatnonzero(log.player == log.players.index(name))
         mu, half = smoothed.mu[entries], BAND * smoothed.sigma[entries]
-        add_line(figure, name, where[entries], mu, mu - half, mu + half,
+        add_line(figure, name, x[entries], mu, mu - half, mu + half,
                  mode="lines" if entries.size > 1 else "markers")  # fmt: skip
     section = Section(
         title=f"smooth: {reading.file_name}",

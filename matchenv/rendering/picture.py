@@ -105,7 +105,7 @@ def sheet(
     gap, small = canvas.gap, canvas.small
     canvas.box(0, 0, right, top, "grid")
     for box in boxes:
-        canvas.box(*box, "background")
+        canvas.box(*box.topleft, *box.size, "background")
     for box, scene in zip(boxes, scenes, strict=False):
         draw_scene(canvas, box, scene)
     if below is not None:

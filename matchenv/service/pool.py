@@ -155,8 +155,8 @@ class Pool(Storage):
         mu, sigma = self._beliefs(players)
         exposed = mu - self.settings.mu / self.settings.sigma * sigma
         rows = [
-            RankedPlayer(player.name, player.mu, *numbers, player.games_played)
-            for player, *numbers in zip(players, sigma.tolist(), exposed.tolist(), strict=True)
+            RankedPlayer(player.name, player.mu, s, value, player.games_played)
+            for player, s, value in zip(players, sigma.tolist(), exposed.tolist(), strict=True)
         ]
         return sorted(rows, key=lambda row: (-row.exposed, row.name))[:most]
 
