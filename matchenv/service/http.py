@@ -108,7 +108,9 @@ def _error_handler(status: int) -> Callable[[Request, Exception], JSONResponse]:
         detail = str(error)
         if isinstance(error, RequestValidationError):
             # The bad input itself is left out, since JSON has no NaN.
-            parts = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+            parts = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
+            if request.method == "POST" and "json" not in request.headers.get("content-type", ""):
+                parts.append("bodies must be JSON with Content-Type: application/json")
             detail = "; ".join(parts)
         return JSONResponse({"detail": detail[:1000]}, status)
 

@@ -96,6 +96,7 @@ class Pool(Storage):
         pool = cls(rule=rule, clock=clock, **settings)  # checks all before a file is created
         given = pool.settings
         create_file(Path(path), pool.backup())
+        pool.close()
         pool._connect(given, Path(path))
         try:
             for name in settings:
@@ -278,8 +279,8 @@ class Pool(Storage):
         players' means. Blocked players and last opponents are excluded.
 
         Args:
-            waiting: names; or the match quality that each player asks for by name, which can fall
-                with the waiting time. The quality of a pair exceeds the mean of the two.
+            waiting: names, or a mapping from names to the match quality that each player requires;
+                lower it with the waiting time. A pair's quality exceeds the mean of both values.
 
         Returns:
             The pairs; all others keep waiting.
@@ -288,9 +289,9 @@ class Pool(Storage):
         from matchenv.belief import GameConstants
 
         names = as_names("waiting", waiting)
-        asked = np.zeros(len(names))
+        required = np.zeros(len(names))
         if isinstance(waiting, Mapping):
-            asked[:] = [as_number(f"waiting[{name!r}]", waiting[name]) for name in names]
+            required[:] = [as_number(f"waiting[{name!r}]", waiting[name]) for name in names]
         with self._lock:
             records = [self._record(name) for name in names]
         mu, sigma = self._beliefs(records)
@@ -304,7 +305,7 @@ class Pool(Storage):
                       for other in {*records[i].recent, *records[i].blocked} & place.keys()
                       ]  # fmt: skip
             partners = best_pairs(
-                mu[here], sigma[here], asked[here], 0.0, GameConstants(beta),
+                mu[here], sigma[here], required[here], 0.0, GameConstants(beta),
                 barred=np.array(barred, dtype=np.int64).reshape(-1, 2),
             )  # fmt: skip
             for k, partner in enumerate(partners.tolist()):
