@@ -41,18 +41,18 @@ class RankingRenderer(Renderer[State]):
         players = self.players(state, row)
         facts = self.simulator.info(state, row)
         pair = settings.pairs[actions[-1]].tolist() if actions else []
-        losses = {name: self.recorded(row, f"{name}_loss") for name in ("expected", "true")}
+        shown = {"expected": "ink", "true": "truth"} if self._shows_truth else {"expected": "ink"}
+        losses = {name: self.recorded(row, f"{name}_loss") for name in shown}
         tiles = [("expected loss", f"{facts['expected_loss']:,.2f}")]
-        titles, curves = [("expected loss", "ink")], [over_time(losses["expected"][1:], "ink")]
         if self._shows_truth:
             tiles += [
-                ("misordered", f"{facts['true_loss']:,.0f}"),
+                ("true loss", f"{facts['true_loss']:,.0f}"),
                 ("Kendall's tau", f"{facts['kendall_tau']:.3f}"),
                 (f"wrong of top {settings.k}", f"{facts['top_errors']:.0f}"),
             ]
-            titles.append(("true loss", "truth"))
-            curves.insert(0, over_time(losses["true"][1:], "truth"))
         top = max(1e-6, 1.05 * max(loss.max() for loss in losses.values()))
+        curves = [over_time(losses[name][1:], colour) for name, colour in shown.items()][::-1]
+        titles = [(f"{name} loss", colour) for name, colour in shown.items()]
         loss_chart = self.over_episode(top, curves, titles)
         deviations = Chart(
             x=(0.0, settings.num_items),

@@ -170,6 +170,11 @@ def test_hidden_true_skills_do_not_affect_pictures() -> None:
         assert found[0].limits[1] >= (5.1 if shown else 3.0)
     np.testing.assert_array_equal(*pictures[False])
     assert (pictures[True][0] != pictures[True][1]).any()
+    ranking = Rendered(RankingEnv, 5, render_true_skill=False)
+    ranking.state.true_skill[:] += 9.0
+    ranking.renderer.history[0]["true_loss"] = [1e6] * 6
+    again = ranking.renderer.titled(ranking.state, 0, "title", LIMITS)
+    np.testing.assert_array_equal(*(sheet([each], 800, 0.75) for each in (ranking.scene, again)))
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)
