@@ -186,7 +186,9 @@ def add_line(
             fill="toself", line={"width": 0}, mode="lines", hoverinfo="skip", showlegend=False,
             legendgroup=name, visible=trace.get("visible", True),
         )  # fmt: skip
-    plain = {"name": name, "mode": "lines", "line_width": 2, "hovertemplate": "%{y:.4f}"}
+    # Plotly reads names as HTML: it would hide a player called "<unknown>".
+    plain = {"name": escape(name, quote=False), "mode": "lines", "line_width": 2,
+             "hovertemplate": "%{y:.4f}"}  # fmt: skip
     figure.add_scatter(x=along, y=np.asarray(y, dtype=float), legendgroup=name, **plain | trace)
 
 

@@ -131,11 +131,12 @@ def test_the_page_works_offline_and_on_any_screen(html: str) -> None:
 
 
 def test_a_name_has_one_colour_per_page() -> None:
-    names = ["mine", "kg", "mine"]
+    names = ["mine", "kg <b>", "mine"]
     figures = [new_figure("x", "y", [(name, [0, 1], [0, 1], [0, 0], [1, 1])]) for name in names]
     page_text([Section("title", "", {}, [Block("title", each)]) for each in figures])
     band, line = zip(*(each.data for each in figures), strict=True)
     colours = [each.line.color for each in line]
+    assert line[1].name == "kg &lt;b&gt;"
     assert colours[0] == colours[2]
     assert len(set(colours)) == 2
     for area, colour in zip(band, colours, strict=True):
