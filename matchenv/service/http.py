@@ -119,11 +119,10 @@ def _error_handler(status: int) -> Callable[[Request, Exception], JSONResponse]:
 
 def _add_service(app: FastAPI, pool: Pool) -> None:
     registry = CollectorRegistry()
-    for name, text, value in (
-        ("players", "Players in the pool.", lambda: len(pool)),
-        ("games", "Games rated since the pool was created.", lambda: pool.games),
-    ):
-        Gauge(f"matchenv_{name}", text, registry=registry).set_function(value)
+    players = Gauge("matchenv_players", "Players in the pool.", registry=registry)
+    players.set_function(lambda: len(pool))
+    games = Gauge("matchenv_games", "Games rated since the pool was created.", registry=registry)
+    games.set_function(lambda: pool.games)
     labels = ("method", "route", "status")
     requests = Summary(
         "matchenv_request_seconds", "Requests and their durations.", labels, registry=registry
