@@ -1,6 +1,7 @@
 """Watch policies side by side, in the same instance and with the same random numbers.
 
-In a window, with keys, or in a file: a film, or its last picture. It needs the extra ``render``.
+Pictures are shown in a window with keyboard control, or written to a film or a picture file. Needs
+the extra ``render``.
 """
 
 from __future__ import annotations
@@ -39,28 +40,27 @@ from matchenv.rendering.picture import (
     sheet,
     tick_step,
 )
-from matchenv.rendering.scene import SHARED_WIDTH, SINGLE_WIDTH, Chart, Floats, Renderer, over_time
+from matchenv.rendering.scene import (
+    SHARED_WIDTH,
+    SINGLE_WIDTH,
+    Chart,
+    Curve,
+    Floats,
+    Renderer,
+    over_time,
+)
 from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.runtime.files import write_bytes
 
-# More side by side would be unreadable.
-MOST_POLICIES = 6
-MOST_WIDTH = 7680
+MOST_POLICIES, MOST_WIDTH = 6, 7680
+ROW_SHAPE, ROWS_SHAPE = 0.9, 0.75  # height of a scene by its width, in one row and in two
+LINES = ("truth", "purple", "player", "opponent", "olive")  # colours of the compared policies
+FIRST_SPEED, FASTEST = 10, 640  # games or ticks per second in a window
+LAST_SECONDS = 3  # duration of the last frame of a film
+USUAL_FRAMES, RATE = 100, 10  # default number of frames of a film; frames per second
 
-# Height of a picture by its width, in one row and in two, which must fit on a screen.
-ROW_SHAPE, ROWS_SHAPE = 0.9, 0.75
-
-# Colours of the compared policies.
-LINES = ("truth", "purple", "player", "opponent", "olive")
-
-# Games or ticks in a second, in a window.
-FIRST_SPEED, FASTEST = 10, 640
-
-# The last picture stays for this many seconds.
-LAST_SECONDS = 3
-
-# How ffmpeg writes films: codec, format of pixels and further arguments. The colours of a .gif are
-# chosen from all its pictures, and are not mixed.
+# Codec, pixel format and further arguments of ffmpeg. The palette of a .gif is computed from all
+# frames, without dithering.
 FILMS = {
     ".gif": ("gif", "pal8", ["-final_delay", f"{100 * LAST_SECONDS}", "-vf",
                              "split[a][b];[a]palettegen=stats_mode=diff[p];"
@@ -69,10 +69,6 @@ FILMS = {
                                     "-crf", "20", "-preset", "medium", "-tune", "animation"]),
     ".png": ("png", "rgb24", ["-update", "1"]),
 }  # fmt: skip
-
-# A film of a whole episode has about this many pictures by default, and so many in a second.
-USUAL_PICTURES = 100
-RATE = 10
 
 
 class Performer(NamedTuple):
@@ -87,20 +83,19 @@ class Performer(NamedTuple):
 class Stage:
     """An instance of an environment, and policies that play it with the same random numbers.
 
-    The instance is that of episode ``episode`` of a comparison with the same seed.
-
     Args:
-        policies: texts as ``policy_named`` takes them, at most ``MOST_POLICIES``.
-        settings: of the environment. The belief of ``Matchmaking-v0`` is each policy's own.
+        policies: policy names, see ``policy_named``; at most ``MOST_POLICIES``.
+        settings: settings of the environment. In ``Matchmaking-v0`` each policy gets its own
+            belief.
         seed: random seed.
-        episode: index of the instance.
-        show_true_skill: whether pictures show true skills and what follows from them.
-        width: of pictures, in pixels, at most; None for one that suits the number of policies.
-        theme: colours, ``"light"`` or ``"dark"``.
+        episode: index of the instance, the same as in a comparison with this seed.
+        show_true_skill: show true skills and what follows from them.
+        width: largest width of pictures in pixels; None for a default by the number of policies.
+        theme: ``"light"`` or ``"dark"``.
 
     Raises:
-        ValueError: for a bad value; for no policy, too many or one twice, an unknown one, or one
-            that cannot play with these settings.
+        ValueError: for a bad value, and for no, too many, duplicate, unknown or unsuitable
+            policies.
     """
 
     policies: Sequence[str]
@@ -115,7 +110,7 @@ class Stage:
         count = len(self.policies)
         if not 1 <= count <= MOST_POLICIES or len(set(self.policies)) < count:
             raise ValueError(
-                f"policy must name 1 to {MOST_POLICIES} policies, none of them twice, "
+                f"policy must name 1 to {MOST_POLICIES} distinct policies, "
                 f"got {' '.join(self.policies) or 'none'}"
             )
         as_integer("seed", self.seed, 0)
@@ -128,30 +123,41 @@ class Stage:
         self.scene_width = (width + GAP) // columns - GAP
         self.clock = 0
         self.horizon: int = self.settings.horizon  # type: ignore[attr-defined]
-        self.performers = [self._performer(text) for text in self.policies]
+        self.performers = [self._performer(name) for name in self.policies]
         self.unit = self.performers[0].renderer.unit
 
+    def _performer(self, name: str) -> Performer:
+        protocol = part_of(env_id_of(self.settings), "protocol")
+        key = *protocol.key_of(REPORT), INSTANCES
+        seeds = episode_seeds(self.seed, self.episode, 1, key)
+        policy, batch = begin_for(partial(policy_named, name), self.settings, seeds)
+        rng = stream_of(self.seed, POLICIES, self.episode, *policy_key(name))
+        renderer = part_of(batch.simulator.env_id, "renderer")(
+            batch.simulator, "rgb_array", 1, self.show_true_skill
+        )
+        renderer.begin(batch.state, np.zeros(1, dtype=np.int64))
+        return Performer(batch, Decisions(policy, rng), renderer)
+
     def step(self, count: int = 1) -> None:
-        """Let every policy play ``count`` games or ticks, or as many as are left."""
+        """Let every policy play ``count`` games or ticks, or all that remain."""
         self.clock = min(self.clock + count, self.horizon)
         with one_thread():
-            for performer in self.performers:
-                batch, renderer = performer.batch, performer.renderer
+            for batch, decisions, renderer in self.performers:
                 while batch.running[0] and renderer.clock(batch.state, 0) < self.clock:
-                    actions = performer.decisions.of(batch)
-                    rewards = batch.step(actions, strict=performer.decisions.knows_masks).reward
+                    actions = decisions.of(batch)
+                    rewards = batch.step(actions, strict=decisions.knows_masks).reward
                     renderer.add(batch.state, actions, rewards, np.ones(1, dtype=np.bool_))
 
     def totals(self) -> tuple[str, list[Floats]]:
-        """Return the name of the compared quantity and each policy's running total of it."""
+        """Return the name of the compared measure and each policy's running total of it."""
         totals = [performer.renderer.total(0) for performer in self.performers]
         return totals[0][0], [values[: self.clock] for _, values in totals]
 
     def picture(self, footer: tuple[str, str] | None = None) -> Pixels:
-        """Draw all policies on one skill axis, and below them how far their totals are apart.
+        """Draw all policies on one skill axis, above the differences between their totals.
 
         Args:
-            footer: text at the bottom left and right, None for no footer.
+            footer: texts at the bottom left and right; None for no footer.
 
         Returns:
             uint8, shape (height, width, 3), both even.
@@ -167,19 +173,18 @@ class Stage:
         return sheet(scenes, self.scene_width, shape, self.theme, below, footer)
 
     def differences(self) -> Chart:
-        """Return the running totals of all policies but the first, each minus the first's."""
+        """Return the chart of the other policies' running totals minus the first policy's."""
         name, (first, *others) = self.totals()
-        values = np.concatenate([[-0.5, 0.5], *(each - first for each in others)])
+        values = np.concatenate([[-0.5, 0.5], *(total - first for total in others)])
         low, high = float(values.min()), float(values.max())
-        # The axis grows by steps, so that it seldom moves.
-        step = tick_step(high - low, 4)
+        step = tick_step(high - low, 4)  # the limits are multiples of it, so they seldom move
         lines = [
-            over_time(each - first, colour) for each, colour in zip(others, LINES, strict=False)
+            over_time(total - first, colour) for total, colour in zip(others, LINES, strict=False)
         ]
         return Chart(
             x=(0.0, self.horizon),
             y=(step * math.floor(low / step), step * math.ceil(high / step)),
-            curves=[over_time(np.zeros(self.horizon), "muted", "thin"), *lines],
+            curves=[Curve(np.array([1.0, self.horizon]), np.zeros(2), "muted", "thin"), *lines],
             titles=[
                 (f"{name}, minus that of {self.policies[0]}:", "muted"),
                 *zip(self.policies[1:], LINES, strict=False),
@@ -187,43 +192,31 @@ class Stage:
             unit=self.unit,
         )
 
-    def _performer(self, text: str) -> Performer:
-        protocol = part_of(env_id_of(self.settings), "protocol")
-        key = *protocol.key_of(REPORT), INSTANCES
-        seeds = episode_seeds(self.seed, self.episode, 1, key)
-        policy, batch = begin_for(partial(policy_named, text), self.settings, seeds)
-        rng = stream_of(self.seed, POLICIES, self.episode, *policy_key(text))
-        renderer = part_of(batch.simulator.env_id, "renderer")(
-            batch.simulator, "rgb_array", 1, self.show_true_skill
-        )
-        renderer.begin(batch.state, np.zeros(1, dtype=np.int64))
-        return Performer(batch, Decisions(policy, rng), renderer)
-
 
 def watch_live(stage: Stage, window: Any = None) -> Stage:
     """Show policies until the window is closed or ``q`` is pressed.
 
     Args:
         stage: the policies.
-        window: None to open one; for tests an object with its methods.
+        window: a replacement for ``Window``, for tests; None to open one.
 
     Returns:
-        The stage that was shown last.
+        The stage shown last.
 
     Raises:
-        OSError: where no window can be opened that is seen.
+        OSError: if no visible window can be opened.
     """
     window = Window("matchenv watch") if window is None else window
-    help_text = f"space pause · → one {stage.unit} · ↑ faster · ↓ slower · n next instance · q quit"
+    keys = f"space pause · → one {stage.unit} · ↑ faster · ↓ slower · n next instance · q quit"
     paused, speed = False, FIRST_SPEED
     try:
         while True:
             over = stage.clock == stage.horizon
-            now = "the end" if over else "paused" if paused else f"{speed:,} {stage.unit}s/s"
+            status = "the end" if over else "paused" if paused else f"{speed:,} {stage.unit}s/s"
             units = math.ceil(speed / RENDER_FPS)
-            # While nothing moves, fast enough to answer keys.
+            # A still picture is redrawn at the full rate, to respond to keys.
             rate = RENDER_FPS if paused or over else speed / units
-            picture = stage.picture((help_text, f"instance {stage.episode} · {now}"))
+            picture = stage.picture((keys, f"instance {stage.episode} · {status}"))
             for key in window.show(picture, rate):
                 match key:
                     case "q" | "escape" | "close":
@@ -252,18 +245,18 @@ def write_film(
     every: int | None = None,
     quiet: bool = False,
 ) -> int:
-    """Play an episode and write it as a film, or its last moment as a picture.
+    """Play an episode and write it as a film, or its last frame as a picture.
 
     Args:
         stage: the policies.
-        out: ends in .gif, .mp4 or .png.
-        until: the last game or tick that is shown; None for the whole episode.
-        every: games or ticks between pictures; None for about a hundred pictures. The first and
-            the last moment are always shown.
+        out: file that ends in .gif, .mp4 or .png.
+        until: last game or tick; None for the whole episode.
+        every: games or ticks between frames; None for about 100 frames. The first and the last
+            frame are always included.
         quiet: show no progress bar.
 
     Returns:
-        The number of pictures in the file.
+        The number of frames in the file.
 
     Raises:
         ValueError: for bad arguments, before anything is played.
@@ -273,9 +266,9 @@ def write_film(
     if kind not in FILMS:
         raise ValueError(f"out must end in {', '.join(FILMS)}, got {str(out)!r}")
     if not out.parent.is_dir() or out.is_dir():
-        raise ValueError(f"out must be a file in a folder that exists, got {str(out)!r}")
+        raise ValueError(f"out must be a file in an existing folder, got {str(out)!r}")
     last = stage.horizon if until is None else as_integer("games", until, 1, stage.horizon)
-    usual = max(1, last // USUAL_PICTURES)
+    usual = max(1, last // USUAL_FRAMES)
     every = usual if every is None else as_integer("every", every, 1, stage.horizon)
     moments = [last] if kind == ".png" else [*range(0, last, every), last]
     codec, pixels, arguments = FILMS[kind]
@@ -289,11 +282,11 @@ def write_film(
             pix_fmt_out=pixels,
             macro_block_size=2,
             quality=None,
-            ffmpeg_log_level="quiet",  # stopped with us, it would say that its folder is gone
+            ffmpeg_log_level="quiet",  # else an interrupted ffmpeg reports a missing folder
             output_params=arguments,
         )
         film.send(None)
-        for moment in tqdm(moments, desc="pictures", leave=False, disable=quiet or None):
+        for moment in tqdm(moments, desc="frames", leave=False, disable=quiet or None):
             stage.step(moment - stage.clock)
             film.send(stage.picture())
         film.close()

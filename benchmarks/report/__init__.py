@@ -1,4 +1,4 @@
-"""Results of several commands in one page that needs no network: ``matchenv report``."""
+"""Results of several commands in one page that works offline: ``matchenv report``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from matchenv.runtime.object_spec import only_installed_code
 
 __all__ = ["latex_summary", "page_text", "sections_of", "write_report"]
 
-# A file that a command writes, and who reads its folder: the first that is there decides.
+# The result file that identifies a folder, and the reader of the folder; the first match counts.
 READERS: dict[str, Callable[[Path], Section]] = {
     "judge.json": judge_section,
     "verdict.json": study_section,
@@ -36,19 +36,19 @@ COMMANDS = "train, compare, study, tune, limits, replay or judge"
 def write_report(
     folders: Sequence[Path], out: Path, *, latex: Path | None = None, allow_code: bool = False
 ) -> tuple[list[Path], int]:
-    """Write the page of some folders of results, and a summary for LaTeX.
+    """Write the page of folders of results, and optionally a LaTeX summary.
 
     Args:
-        folders: as ``sections_of``.
+        folders: see ``sections_of``.
         out: file of the page, .html.
         latex: file of the summary; None for none.
-        allow_code: import classes outside the package that folders of trainings name.
+        allow_code: import classes outside the package that training folders name.
 
     Returns:
         The files, and the number of results in them.
 
     Raises:
-        ValueError: as ``sections_of``, before anything is written.
+        ValueError: see ``sections_of``; nothing is written then.
         OSError: if a file cannot be written.
     """
     if out.suffix.lower() not in (".html", ".htm"):
@@ -65,19 +65,19 @@ def write_report(
 
 
 def sections_of(paths: Sequence[Path]) -> list[Section]:
-    """Return a section for each folder of results, and one for trainings on the same games.
+    """Return a section per folder of results, and one per group of trainings on the same games.
 
     Args:
-        paths: folders of results, or folders that hold such folders at any depth.
+        paths: folders of results, or folders that contain such folders at any depth.
 
     Raises:
-        ValueError: for none, a folder that holds no results, or a damaged file.
+        ValueError: for no folder, a folder without results, or a damaged file.
     """
-    # Of all results, trainings alone need the extra ``agents``.
+    # Only trainings need the extra ``agents``.
     from matchenv.benchmarks.report.training import runs_in, training_sections
 
     if not paths:
-        raise ValueError(f"folders must be at least one with results of matchenv {COMMANDS}")
+        raise ValueError(f"folders must name at least one with results of matchenv {COMMANDS}")
     found: dict[Path, Path] = {}
     runs: list[Path] = []
     for path in paths:
@@ -85,11 +85,11 @@ def sections_of(paths: Sequence[Path]) -> list[Section]:
         trained = runs_in(path)
         if not here and not trained:
             raise ValueError(
-                f"{path} holds no results; give the folder that --out named for matchenv {COMMANDS}"
+                f"{path} contains no results; give the --out folder of matchenv {COMMANDS}"
             )
         runs += trained
         found |= {folder.resolve(): folder for folder in here}
-    # The comparison at the end of a training is summarised with it, unless its folder was named.
+    # A training's final comparison is part of its section, unless its own folder was named.
     hidden = {run.resolve() for run in runs} - {path.resolve().parent for path in paths}
     others = [folder for place, folder in found.items() if not hidden & set(place.parents)]
     return [*training_sections(runs), *map(_section, others)]
@@ -104,5 +104,5 @@ def _section(folder: Path) -> Section:
         return READERS[str(_file(folder))](folder)
     except (LookupError, AttributeError, TypeError, ValueError, FileNotFoundError) as error:
         raise ValueError(
-            f"{folder} holds results that cannot be read, run its command again: {error!r}"
+            f"{folder} contains results that cannot be read, run its command again: {error!r}"
         ) from None

@@ -1,4 +1,4 @@
-"""Comparisons, tunings, limits and the study on the page, and the reading of result files."""
+"""Sections of comparisons, tunings, limits and the study; reading of result files."""
 
 from __future__ import annotations
 
@@ -28,78 +28,75 @@ from matchenv.evaluation.tables import Column
 from matchenv.runtime.files import number, read_json
 
 DIFFERENCES = ("difference", "belief_difference")
-AHEAD = "Above the dotted line a policy is ahead of {}. Names in grey are hidden."
-# Titles of the study's measures, without TeX, and its settings that stand elsewhere on the page.
+AHEAD = "Policies above the dotted line are ahead of {}. Names in grey are hidden."
+# Titles of the study's measures, without TeX.
 TITLES = {name: label.replace(r"$\mu_0$", "mu_0") for name, label in LABELS.items()}
-LISTS = ("policies", "cells", "format", "command")
+NOT_SHOWN = ("policies", "cells", "format", "command")  # settings of the study
 
 
 def json_of(file: Path) -> Any:
-    """Return the content of a JSON file: mappings as records, with estimates among them."""
+    """Return the content of a JSON file, with records and estimates in place of mappings."""
     return recorded(read_json(file))
 
 
 def rows_of(file: Path) -> pd.DataFrame:
-    """Return a CSV file as texts, where the four columns of an estimate are one."""
-    found = pd.read_csv(file, dtype=str, keep_default_na=False)
-    names = list(found)
+    """Return the texts of a CSV file, with one column per estimate in place of four."""
+    table = pd.read_csv(file, dtype=str, keep_default_na=False)
+    names = list(table)
     for place in (place for place, name in enumerate(names) if name.endswith("low")):
         four = names[place - 2 : place + 2]
-        estimates = [Estimate(*map(number, row)) for row in found[four].to_numpy()]
-        found = found.drop(columns=four).assign(**{four[0].removesuffix("_mean"): estimates})
-    return found
+        estimates = [Estimate(*map(number, row)) for row in table[four].to_numpy()]
+        table = table.drop(columns=four).assign(**{four[0].removesuffix("_mean"): estimates})
+    return table
 
 
 def read_standings(folder: Path) -> tuple[Record, list[Record]]:
-    """Return the content of a comparison's file, and its standings, each with its cell's title."""
-    found = json_of(folder / "comparison.json")
-    titles = {tuple(each.labels.items()): each.title for each in found["cells"].values()}
-    return found, [Record(each, title=titles[tuple(each.cell.items())]) for each in found.standings]
+    """Return the content of ``comparison.json``, and its standings with their cells' titles."""
+    result = json_of(folder / "comparison.json")
+    titles = {tuple(cell.labels.items()): cell.title for cell in result["cells"].values()}
+    return result, [Record(row, title=titles[tuple(row.cell.items())]) for row in result.standings]
 
 
 def front_of(policies: pd.DataFrame, note: str) -> Block:
-    """Return the curves of ``quality`` against ``wait`` by ``name``."""
-    lines = ((name, each["wait"], each["quality"])
-             for name, each in policies.groupby("name", sort=False))  # fmt: skip
+    """Return the chart of ``quality`` against ``wait``, with a curve per ``name``."""
+    groups = policies.groupby("name", sort=False)
+    lines = ((name, group["wait"], group["quality"]) for name, group in groups)
     figure = new_figure("mean wait, in ticks", "true match quality", lines, "lines+markers")
     return Block("Quality against waiting", figure, note)
 
 
 def compare_section(folder: Path) -> Section:
     """Return the section of ``matchenv compare``."""
-    found, standings = read_standings(folder)
-    against = found.against
-    kind: Protocol = part_of(found.env, "protocol")
-    known = kind.shown or [
+    result, standings = read_standings(folder)
+    against = result.against
+    kind: Protocol = part_of(result.env, "protocol")
+    measures = kind.shown or [
         Shown(name, name.replace("_", " ")) for name, value in standings[0].items()
         if isinstance(value, Estimate) and name not in DIFFERENCES
     ]  # fmt: skip
-    judged = {each.measure: each.heading for each in known}[kind.measure]
-    differences = [
-        (each.policy, each.title, each.difference) for each in standings if each.policy != against
-    ]
-    what = f"{judged} minus that of {against}"
-    less = points(what, differences, level=(0.0, against))
+    heading = {shown.measure: shown.heading for shown in measures}[kind.measure]
+    differences = [(row.policy, row.title, row.difference)
+                   for row in standings if row.policy != against]  # fmt: skip
+    title = f"{heading} minus that of {against}"
     blocks = [
-        Block(f"Difference to {against}", less, AHEAD.format(against)),
-        pivot(what.capitalize(), "cell", differences, 2),
+        Block(f"Difference to {against}", points(title, differences, level=(0.0, against)),
+              AHEAD.format(against)),
+        pivot(title[:1].upper() + title[1:], "cell", differences, 2),
     ] if differences else []  # fmt: skip
     if {"wait", "true_match_quality"} <= standings[0].keys():
-        loads = pd.DataFrame([
-            {"name": each.policy, "wait": each.wait.mean, "quality": each.true_match_quality.mean}
-            for each in standings
-        ])  # fmt: skip
-        blocks.append(front_of(loads, "A policy's points are the loads."))
-    columns = (Column("cell", "{title}"), *standing_columns(against, kind, known))
+        loads = [(row.policy, row.wait.mean, row.true_match_quality.mean) for row in standings]
+        table = pd.DataFrame(loads, columns=["name", "wait", "quality"])
+        blocks.append(front_of(table, "One point per load."))
+    columns = (Column("cell", "{title}"), *standing_columns(against, kind, measures))
     return Section(
         title=f"compare: {folder.name}",
         lead=(
-            f"Every policy played the same {found.episodes:,} episodes of {found.env} in "
-            f"each cell; differences to {against} are paired, their intervals of "
-            f"{100 * found.confidence:.0f} %."
+            f"All policies played the same {result.episodes:,} episodes of {result.env} in each "
+            f"cell. Differences to {against} are paired, with {100 * result.confidence:.0f} % "
+            "intervals."
         ),
-        settings={"seed": found.seed, "against": against, **found.environment},
-        versions=found.versions,
+        settings={"seed": result.seed, "against": against, **result.environment},
+        versions=result.versions,
         blocks=[*blocks, Block("All measures", table_of(columns, standings))],
     )
 
@@ -108,80 +105,77 @@ def tune_section(folder: Path) -> Section:
     """Return the section of ``matchenv tune``."""
     tried, best = rows_of(folder / "tuning.csv"), json_of(folder / "best.json")
     settings = json_of(folder / "settings.json")
-    lead = [each.times(-1.0) for each in tried["behind"]]
+    lead = [difference.times(-1.0) for difference in tried["behind"]]
     verdicts = [
-        "best" if best == "True" else each.verdict
-        for best, each in zip(tried.pop("best"), lead, strict=True)
+        "best" if best == "True" else difference.verdict
+        for best, difference in zip(tried.pop("best"), lead, strict=True)
     ]
     tried = tried.assign(verdict=verdicts).rename(columns={"total": settings.measure})
-    # Names are those of the cells here, since there are many policies.
+    # One name per cell and one category per policy, since there are many policies.
     figure = points(
-        f"{settings.measure} of an episode, behind the best of the family",
+        f"{settings.measure} per episode, minus that of the best of the family",
         zip(tried["cell"], tried["policy"], lead, strict=True),
         level=(0.0, "the best"),
     )
-    blocks = [Block("Behind the best of the family", figure)]
+    blocks = [Block("Difference to the best of the family", figure)]
     if (folder / "front.csv").is_file():
         table = pd.read_csv(folder / "front.csv")
         table = table[table["best"]].sort_values("wait")
         table["name"] = table["family"] + ", " + table["load"]
-        blocks.append(front_of(table, "The best of each family and load."))
-    chosen = [(family, cell, policy) for cell, found in best.items()
-              for family, policy in found.items()]  # fmt: skip
+        blocks.append(front_of(table, "The best policy of each family and load."))
+    chosen = [(family, cell, policy) for cell, families in best.items()
+              for family, policy in families.items()]  # fmt: skip
     return Section(
         title=f"tune: {folder.name}",
         lead=(
-            f"Options of policies on the same {settings.episodes:,} episodes of "
-            f"{settings.env} in each cell, on seeds of their own."
+            f"Options of policies, compared on the same {settings.episodes:,} episodes of "
+            f"{settings.env} in each cell, with separate seeds."
         ),
         settings={"seed": settings.seed, **settings.environment},
         blocks=[
             *blocks,
-            pivot("The best of each family", "cell", chosen),
-            Block("All that was tried", texts_of(tried, 2)),
+            pivot("Best of each family", "cell", chosen),
+            Block("All candidates", texts_of(tried, 2)),
         ],
     )
 
 
 def bound_section(folder: Path) -> Section:
     """Return the section of ``matchenv limits``."""
-    found = json_of(folder / "bound.json")
-    rows = [Record(cell, **each) for cell in found.cells for each in cell.pop("policies")]
+    result = json_of(folder / "bound.json")
+    rows = [Record(cell, **each) for cell in result.cells for each in cell.pop("policies")]
     lead = (
-        "What no policy can exceed, beside policies on the same instances. Room is the bound minus "
-        f"the true q of a policy; shares are of the distance from {LOW_END} to bound and oracle."
+        "An upper bound for all policies, and policies on the same instances. Room is the bound "
+        f"minus a policy's true q; shares are of the distance from {LOW_END} to bound and oracle."
     )
-    settings = {name: found[name] for name in ("episodes", "seed", "depth")} | found.environment
-    return _limits(f"bound: {folder.name}", lead, settings, found.versions, rows, "room")
+    settings = {name: result[name] for name in ("episodes", "seed", "depth")} | result.environment
+    return _limits(f"bound: {folder.name}", lead, settings, result.versions, rows, "room")
 
 
 def optimum_section(folder: Path) -> Section:
     """Return the section of ``matchenv limits optimum``."""
-    found = json_of(folder / "optimum.json")
+    result = json_of(folder / "optimum.json")
     rows = [
-        Record({"title": f"{each.num_opponents} opponents, {each.horizon} games", **loss})
-        for each in found.problems for loss in each.losses if loss.policy != OPTIMUM
+        Record({"title": f"{problem.num_opponents} opponents, {problem.horizon} games", **loss})
+        for problem in result.problems for loss in problem.losses if loss.policy != OPTIMUM
     ]  # fmt: skip
     lead = (
-        "The exact optimum under the belief, and what policies lose: gap is the believed q minus "
-        "that of the optimum."
+        "The exact optimum under the belief, and the losses of policies. Gap is a policy's "
+        "believed q minus the optimum's."
     )
-    settings = {name: each for name, each in found.problems[0].items() if name != "losses"}
-    return _limits(f"optimum: {folder.name}", lead, settings, found.versions, rows, "gap")
+    settings = {name: value for name, value in result.problems[0].items() if name != "losses"}
+    return _limits(f"optimum: {folder.name}", lead, settings, result.versions, rows, "gap")
 
 
 def _limits(
     title: str, lead: str, settings: Any, versions: Any, rows: list[Record], shown: str
 ) -> Section:
-    """Return the section of rows with a ``title`` and a ``policy``; one estimate is shown first."""
-    values, what = (
-        [(row.policy, row.title, row[shown]) for row in rows],
-        f"{shown}, in q of an episode",
-    )
+    """Return the section of rows with ``title``, ``policy`` and the estimate ``shown`` first."""
+    values = [(row.policy, row.title, row[shown]) for row in rows]
     blocks = [
-        Block(shown.capitalize(), points(what, values)),
+        Block(shown.capitalize(), points(f"{shown}, in q per episode", values)),
         pivot(shown.capitalize(), "cell", values, 3),
-        Block("All numbers", texts_of(pd.DataFrame(rows), 3)),
+        Block("All measures", texts_of(pd.DataFrame(rows), 3)),
     ]
     return Section(title, lead, settings, blocks, versions)
 
@@ -200,18 +194,18 @@ def study_section(folder: Path) -> Section:
     )
     priors = "one prior" if draws == 1 else f"each of {draws} priors"
     paired = paired[paired["measure"] == DRAW]
-    paired["verdict"] = [each.verdict for each in paired["difference"]]
+    paired["verdict"] = [difference.verdict for difference in paired["difference"]]
     levels = means[(means["games"] == ALL) & (means["measure"] == DRAW)]
     totals = [(row.policy, row.cell, row.mean.times(float(games))) for row in levels.itertuples()]
-    less = paired[(paired["games"] == ALL) & (paired["other"] == first)]
+    to_first = paired[(paired["games"] == ALL) & (paired["other"] == first)]
     differences = [
         (f"{row.policy} minus {first}", row.cell, row.difference.times(float(games)))
-        for row in less.itertuples()
+        for row in to_first.itertuples()
     ]
     claims = [
         {"claim": claim["text"], "verdict": claim["verdict"],
-         "numbers, above 0 for the claim": "; ".join(
-             f"{each['label']}: {each['value']:+.4f}" for each in claim["findings"])}
+         "numbers, positive if they support the claim": "; ".join(
+             f"{finding['label']}: {finding['value']:+.4f}" for finding in claim["findings"])}
         for claim in verdict["claims"]
     ]  # fmt: skip
     means = means.replace({"measure": TITLES})[["cell", "policy", "games", "measure", "mean"]]
@@ -220,22 +214,22 @@ def study_section(folder: Path) -> Section:
         title=f"study: {folder.name}",
         lead=(
             f"The simulation study of Ryzhov, Tariq and Powell (2011): {settings['episodes']:,} "
-            f"sets of true skills with {priors}, {games:,} games each, every policy on the same "
-            "games. Its folder has the curves of all measures."
+            f"sets of true skills with {priors}, {games:,} games each, the same for all policies. "
+            "Curves of all measures are in the folder."
         ),
-        settings={name: value for name, value in settings.items() if name not in LISTS},
+        settings={name: value for name, value in settings.items() if name not in NOT_SHOWN},
         versions=verdict["versions"],
         blocks=[
-            Block("True q of an episode", points("true q of an episode", totals)),
-            pivot("True q of an episode", "cell", differences or totals, 2),
+            Block("True q per episode", points("true q per episode", totals)),
+            pivot("True q per episode", "cell", differences or totals, 2),
             Block("The paper's claims", pd.DataFrame(claims)),
-            Block("Means of a game", texts_of(means, 4)),
-            Block(f"Paired differences of policies, {TITLES[DRAW]} of a game", texts_of(paired, 4)),
+            Block("Means per game", texts_of(means, 4)),
+            Block(f"Paired differences of policies, {TITLES[DRAW]} per game", texts_of(paired, 4)),
         ],
     )
 
 
 def study_cell(cell: str) -> str:
-    """Return the title of a cell of a study by its name."""
+    """Return the title of a cell of the study."""
     prior, _, rank = cell.partition("_")
     return f"{rank}, {prior}"

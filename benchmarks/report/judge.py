@@ -1,4 +1,4 @@
-"""A judgement of a log and its matcher on the page."""
+"""Section and page of a judgement of a match log and its matcher."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from matchenv.runtime.files import number
 
 
 def judge_page(found: Record) -> str:
-    """Return the page of one judgement."""
+    """Return the page of a judgement, given the content of ``judge.json``."""
     return page_text([_section(found, found.name)], f"The matcher of {found.name}")
 
 
@@ -23,12 +23,12 @@ def judge_section(folder: Path) -> Section:
 
 def _section(found: Record, name: str) -> Section:
     groups = [
-        (label, TITLES[each.group], each[key])
+        (label, TITLES[row.group], row[key])
         for label, key in (("believed", "believed"), ("in hindsight", "hindsight"))
-        for each in found.evenness.groups
+        for row in found.evenness.groups
     ]
-    strangers = (number(found.evenness.strangers), "sides that meet at random")
-    matchers = [(each.policy, [each.wait.mean], [each.quality.mean]) for each in found.contests]
+    strangers = (number(found.evenness.strangers), "random pairs of sides")
+    matchers = [(row.policy, [row.wait.mean], [row.quality.mean]) for row in found.contests]
     front = new_figure(
         "difference in mean wait, in minutes", "difference in true match quality",
         [(found.against, [0.0], [0.0]), *matchers], "markers",
@@ -37,20 +37,20 @@ def _section(found: Record, name: str) -> Section:
         Block(title, table_of(columns, rows), note)
         for title, (columns, rows, note) in tables_of(found).items()
     ]
-    said = [
+    lead = [
         conclusion(found).rstrip("."),
         f"{found.games:,} games of {found.players:,} players",
         *(f"Note: {note}" for note in found.notes),
-        f"Intervals are of {100 * found.confidence:.0f} %; ahead is good for the players",
+        f"Intervals are {100 * found.confidence:.0f} %; ahead means better for the players",
     ]
     return Section(
         title=f"judge: {name}",
-        lead=". ".join(said) + ".",
+        lead=". ".join(lead) + ".",
         settings={**found.parameters, "seed": found.seed, **found.load, **found.environment},
         blocks=[
-            Block("Games by who played them",
+            Block("Match quality by group of players",
                   points("match quality", groups, x="players", level=strangers),
-                  "Newcomers are in their first ten games; tenths are by skill, weakest first."),
+                  "Newcomers are in their first ten games; tenths are by skill, lowest first."),
             Block("Quality against waiting", front, f"Both minus {found.against}."),
             *tables,
         ],

@@ -1,5 +1,5 @@
 "use strict";
-// Cells: numbers stand to the right, verdicts have a colour, long texts several lines.
+// Classes of cells: numbers align right, verdicts are coloured, long texts wrap.
 const NUMBER = /^([-+±]?\d|-$|nan|\*\*\d)/;
 for (const table of document.querySelectorAll("table.dataframe")) {
   const body = table.tBodies[0], rows = [...(body?.rows ?? [])];
@@ -12,7 +12,7 @@ for (const table of document.querySelectorAll("table.dataframe")) {
     if (rows.length && rows.every((row) => !text(row) || NUMBER.test(text(row))))
       for (const row of [heading.parentElement, ...rows]) row.cells[place].className = "number";
     heading.innerHTML = `<button type="button">${heading.innerHTML}</button>`;
-    // A click sorts by the column, another one turns the order round.
+    // A click sorts by the column, a second click reverses the order.
     let sign = -1;
     heading.firstChild.addEventListener("click", () => {
       sign = -sign;
@@ -21,7 +21,7 @@ for (const table of document.querySelectorAll("table.dataframe")) {
     });
   });
 }
-// Figures have the colours of the page, on paper those of a light one.
+// Figures follow the colour scheme of the page; printed ones are light.
 const dark = matchMedia("(prefers-color-scheme: dark)");
 function colour(light) {
   const [ink, line, paper] = light ? ["#1b1f24", "#d1d9e0", "#fff"] : ["#e6edf3", "#3d444d", "#0d1117"];
@@ -34,7 +34,7 @@ addEventListener("load", () => colour(!dark.matches));
 dark.addEventListener("change", () => colour(!dark.matches));
 addEventListener("beforeprint", () => colour(true));
 addEventListener("afterprint", () => colour(!dark.matches));
-// What was hidden when the page was laid out had no width.
+// Figures that were hidden at layout had no width.
 addEventListener("toggle", (event) => {
   for (const figure of event.target.querySelectorAll(".js-plotly-plot")) Plotly.Plots.resize(figure);
 }, true);

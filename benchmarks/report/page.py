@@ -1,4 +1,4 @@
-"""The page builder: figures by Plotly, tables by pandas, as one HTML file or as LaTeX."""
+"""Build pages: figures by Plotly and tables by pandas, as one HTML file or as LaTeX."""
 
 from __future__ import annotations
 
@@ -21,13 +21,12 @@ from matchenv.evaluation.estimates import Estimate
 from matchenv.evaluation.protocols import HIGH_END, LOW_END
 from matchenv.evaluation.tables import Column, table_cells
 
-# Colours that can be told apart on white and on black.
-COLOURS: Sequence[str] = qualitative.D3
+COLOURS: Sequence[str] = qualitative.D3  # distinguishable on white and on black
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star")
 GREY = "#888888"
-# These have the same colour on every page.
+# Names with the same colour on every page.
 KNOWN = (PointEstimate.name, LOW_END, KnowledgeGradient.name, "bound", "random", HIGH_END)
-# So far from the others that they would flatten the figure; a click in the legend shows them.
+# Hidden until a click in the legend: they are so far away that they would flatten the figure.
 HIDDEN_AT_FIRST = ("random", HIGH_END)
 
 CONFIG = {
@@ -42,24 +41,19 @@ SPECIAL = str.maketrans(
         "\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}",
         "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}", "±": r"$\pm$",
         **{letter: "\\" + letter for letter in "{}$&#%_"},
-        # At the beginning of a row LaTeX takes these for an argument of the end of the line before.
+        # At the start of a row LaTeX reads these as an argument of the preceding line break.
         "[": "{[}", "*": "{*}",
     }
 )  # fmt: skip
-# A minus sign is wider than a hyphen, and stands before a number and not inside a name.
-MINUS = re.compile(r"(?<![\w.)-])-(?=\d)")
-# Characters of a line that fit the page of an article, with two for each space between columns.
-LINE = 84
+MINUS = re.compile(r"(?<![\w.)-])-(?=\d)")  # a hyphen before a number, but not inside a name
+LINE = 84  # characters that fit on a line of an article, with two per space between columns
 
-
-# A name, its category, and an estimate or a text.
-Named = tuple[str, str, Any]
-# A curve's name, x and y of shape (n,), and the lower and upper ends of its band, if it has one.
-Line = Sequence[Any]
+Named = tuple[str, str, Any]  # a name, its category, and an estimate or a text
+Line = Sequence[Any]  # name, x, y and optionally the lower and upper limits of a band, (n,) each
 
 
 class Block(NamedTuple):
-    """A figure, or a table of texts, with its title and a note how to read it."""
+    """A figure or a table of texts, with a title and an explanatory note."""
 
     title: str
     content: go.Figure | pd.DataFrame
@@ -67,23 +61,23 @@ class Block(NamedTuple):
 
 
 class Section(NamedTuple):
-    """One folder of results."""
+    """The section of one folder of results."""
 
-    title: str  # the command that made it, and its name
-    lead: str  # what was done, in a sentence or two
-    settings: Mapping[str, Any]  # by name, seeds among them
-    blocks: Sequence[Block]  # figures and tables, in order; LaTeX has the first table
-    versions: Mapping[str, str] | None = None  # of the packages, by name
+    title: str  # command and name of the folder
+    lead: str  # summary in one or two sentences
+    settings: Mapping[str, Any]  # settings by name, including seeds
+    blocks: Sequence[Block]  # figures and tables; the LaTeX summary has the first table
+    versions: Mapping[str, str] | None = None  # versions of packages by name
 
 
 def table_of(columns: Sequence[Column], rows: Sequence[Any]) -> pd.DataFrame:
-    """Return the table that columns make of rows."""
+    """Return the table of some columns for some rows."""
     headings, *cells = table_cells(columns, rows)
     return pd.DataFrame(cells, columns=headings)
 
 
 def texts_of(table: pd.DataFrame, digits: int) -> pd.DataFrame:
-    """Return a table of texts, numbers and estimates as texts, the estimates with ``digits``."""
+    """Format a table of texts, numbers and estimates as texts, estimates with ``digits``."""
 
     def text(value: Any) -> str:
         if isinstance(value, Estimate):
@@ -96,26 +90,26 @@ def texts_of(table: pd.DataFrame, digits: int) -> pd.DataFrame:
 
 
 def pivot(title: str, corner: str, cells: Iterable[Named], digits: int = 0) -> Block:
-    """Return the table with a column for each name and a row for each place, in their order.
+    """Return a table with a column per name and a row per category, in order of appearance.
 
     Args:
-        title: of the table.
-        corner: above the places.
-        cells: texts, or estimates, of which half of the interval is shown.
-        digits: of the estimates.
+        title: title of the table.
+        corner: heading of the categories.
+        cells: texts, or estimates, shown as mean ± half of the interval.
+        digits: decimal places of estimates.
     """
     rows: dict[str, dict[str, str]] = {}
-    for name, place, value in cells:
+    for name, category, value in cells:
         if isinstance(value, Estimate):
             value = f"{value.mean:+.{digits}f} ± {value.half_width:.{digits}f}"
-        rows.setdefault(place, {corner: place})[name] = value
+        rows.setdefault(category, {corner: category})[name] = value
     return Block(title, pd.DataFrame(list(rows.values())).fillna(""))
 
 
 def new_figure(
     x: str, y: str, lines: Iterable[Line] = (), mode: str = "lines", **layout: Any
 ) -> go.Figure:
-    """Return a figure of lines with titles of its axes; the page gives it its colours."""
+    """Return a figure of lines with axis titles; ``page_text`` sets the colours."""
     axis = {"automargin": True, "zeroline": False}
     figure = go.Figure().update_layout(
         template="none",
@@ -138,27 +132,24 @@ def points(
     x: str = "",
     level: tuple[float, str] | None = None,
 ) -> go.Figure:
-    """Return points with their intervals, side by side in each category.
-
-    Of ``HIDDEN_AT_FIRST`` only the legend is shown.
+    """Return a figure of estimates with their intervals, side by side in each category.
 
     Args:
-        y: title of the axis.
+        y: title of the vertical axis.
         estimates: the points.
         x: title of the categories.
-        level: a line across, and its name.
+        level: height and name of a horizontal line.
     """
     figure = new_figure(x, y, scattermode="group", scattergap=0.4)
     found: dict[str, dict[str, Estimate]] = {}
-    for name, place, each in estimates:
-        found.setdefault(name, {})[place.replace(", ", ",<br>")] = each
-    for name, places in found.items():
-        several = places.values()
+    for name, category, estimate in estimates:
+        found.setdefault(name, {})[category.replace(", ", ",<br>")] = estimate
+    for name, row in found.items():
+        mean, low, high = np.array([(each.mean, each.low, each.high) for each in row.values()]).T
         figure.add_scatter(
-            name=name, x=list(places), y=[each.mean for each in several], mode="markers",
-            marker={"size": 9}, customdata=[(each.low, each.high) for each in several],
-            error_y={"symmetric": False, "array": [each.high - each.mean for each in several],
-                     "arrayminus": [each.mean - each.low for each in several]},
+            name=name, x=list(row), y=mean, mode="markers",
+            marker={"size": 9}, customdata=np.column_stack((low, high)),
+            error_y={"symmetric": False, "array": high - mean, "arrayminus": mean - low},
             hovertemplate="%{x}<br>%{y:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}]",
             visible="legendonly" if name in HIDDEN_AT_FIRST else True,
         )  # fmt: skip
@@ -177,10 +168,16 @@ def add_line(
     high: ArrayLike | None = None,
     **trace: Any,
 ) -> None:
-    """Draw a curve through x and y, shape (n,) each.
+    """Add a curve, optionally with a band that the legend hides together with it.
 
-    The legend hides its band, of lower and upper ends, with the curve. ``trace`` overrides
-    Plotly's, for example ``mode``.
+    Args:
+        figure: the figure.
+        name: name in the legend.
+        x: shape (n,).
+        y: shape (n,).
+        low: lower limit of the band, shape (n,); None for no band.
+        high: upper limit of the band, shape (n,).
+        trace: attributes of the trace, for example ``mode``.
     """
     along = np.asarray(x, dtype=float)
     if low is not None and high is not None:
@@ -189,28 +186,30 @@ def add_line(
             fill="toself", line={"width": 0}, mode="lines", hoverinfo="skip", showlegend=False,
             legendgroup=name, visible=trace.get("visible", True),
         )  # fmt: skip
-    plain = {"name": name, "mode": "lines", "line_width": 2, "hovertemplate": "%{y:.4f}"}
+    # Plotly reads names as HTML: it would hide a player called "<unknown>".
+    plain = {"name": escape(name, quote=False), "mode": "lines", "line_width": 2,
+             "hovertemplate": "%{y:.4f}"}  # fmt: skip
     figure.add_scatter(x=along, y=np.asarray(y, dtype=float), legendgroup=name, **plain | trace)
 
 
 def add_level(figure: go.Figure, value: float, label: str) -> None:
-    """Draw a line across the figure, with its name at its end."""
+    """Add a horizontal line with its name at the right end."""
     figure.add_hline(value, line={"color": GREY, "width": 1, "dash": "dot"}, annotation_text=label,
                      annotation_position="top right")  # fmt: skip
 
 
 def page_text(sections: Sequence[Section], title: str = "Results of matchenv") -> str:
-    """Return the whole page as HTML: the same sections give the same text."""
+    """Return the page as HTML; equal sections give equal text."""
     folder = files("matchenv.benchmarks.report")
     style, script = ((folder / f"page.{kind}").read_text("utf-8") for kind in ("css", "js"))
-    _paint(each.content for section in sections for each in section.blocks)
+    _paint(block.content for section in sections for block in section.blocks)
     links = "".join(
-        f'<li><a href="#s{place}">{escape(each.title)}</a></li>'
-        for place, each in enumerate(sections)
+        f'<li><a href="#s{i}">{escape(section.title)}</a></li>'
+        for i, section in enumerate(sections)
     )
-    # Else pandas cuts long texts.
+    # By default pandas truncates long texts.
     with pd.option_context("display.max_colwidth", None):
-        body = "\n".join(_section(each, f"s{place}") for place, each in enumerate(sections))
+        body = "\n".join(_section(section, f"s{i}") for i, section in enumerate(sections))
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -234,11 +233,12 @@ def page_text(sections: Sequence[Section], title: str = "Results of matchenv") -
 
 
 def _paint(contents: Iterable[Any]) -> None:
-    """Give each name a colour and a symbol, the same in all figures of a page."""
-    places = {name: place for place, name in enumerate(KNOWN)}
-    for trace in (trace for each in contents if isinstance(each, go.Figure) for trace in each.data):
-        place = places.setdefault(trace.legendgroup or trace.name, len(places))
-        colour, symbol = COLOURS[place % len(COLOURS)], SYMBOLS[place % len(SYMBOLS)]
+    """Give each name the same colour and symbol in all figures of a page."""
+    numbers = {name: number for number, name in enumerate(KNOWN)}
+    figures = (content for content in contents if isinstance(content, go.Figure))
+    for trace in (trace for figure in figures for trace in figure.data):
+        number = numbers.setdefault(trace.legendgroup or trace.name, len(numbers))
+        colour, symbol = COLOURS[number % len(COLOURS)], SYMBOLS[number % len(SYMBOLS)]
         trace.update(line={"color": colour}, marker={"color": colour})
         if "markers" in trace.mode:
             trace.marker.symbol = symbol
@@ -247,28 +247,28 @@ def _paint(contents: Iterable[Any]) -> None:
 
 
 def _section(section: Section, name: str) -> str:
-    found = f'<section id="{name}"><h2>{escape(section.title)}</h2>\n<p>{escape(section.lead)}</p>'
-    for place, (title, content, note) in enumerate(section.blocks):
+    html = f'<section id="{name}"><h2>{escape(section.title)}</h2>\n<p>{escape(section.lead)}</p>'
+    for i, (title, content, note) in enumerate(section.blocks):
         heading = f"<h3>{escape(title)}</h3>"
         heading += f'<p class="note">{escape(note)}</p>' if note else ""
         if isinstance(content, pd.DataFrame):
             table = content.to_html(index=False, border=0)
-            found += f'\n{heading}<div class="scroll">{table}</div>'
+            html += f'\n{heading}<div class="scroll">{table}</div>'
         else:
             chart = content.to_html(
-                full_html=False, include_plotlyjs=False, div_id=f"{name}c{place}", config=CONFIG
+                full_html=False, include_plotlyjs=False, div_id=f"{name}c{i}", config=CONFIG
             )
-            found += f'\n<figure>{heading}<div class="chart">{chart}</div></figure>'
+            html += f'\n<figure>{heading}<div class="chart">{chart}</div></figure>'
     for summary, values in (("Settings", section.settings), ("Versions", section.versions)):
         if values:
             rows = pd.DataFrame([(str(key), str(value)) for key, value in values.items()])
             table = rows.to_html(index=False, header=False, border=0)
-            found += f"\n<details><summary>{summary}</summary>{table}</details>"
-    return f"{found}\n</section>"
+            html += f"\n<details><summary>{summary}</summary>{table}</details>"
+    return f"{html}\n</section>"
 
 
 def latex_summary(sections: Sequence[Section]) -> str:
-    r"""Return a text for ``\input`` in a paper's appendix: the first table of each section."""
+    r"""Return LaTeX for ``\input`` in a paper's appendix: the first table of each section."""
     lines = [
         r"% Written by matchenv report --latex. It needs \usepackage{booktabs}.",
         r"\section*{Match-making under uncertain skill: matchenv}",
@@ -276,34 +276,34 @@ def latex_summary(sections: Sequence[Section]) -> str:
     ]
     for section in sections:
         lines.append(rf"\paragraph{{{escaped(section.title)}}} {escaped(section.lead)}")
-        seeds = {name: each for name, each in section.settings.items() if name.startswith("seed")}
+        seeds = {name: seed for name, seed in section.settings.items() if name.startswith("seed")}
         about = {**seeds, **(section.versions or {})}
         lines.append(escaped(", ".join(f"{name} {value}" for name, value in about.items())))
         label = re.sub(r"[^\w-]+", "-", section.title)
-        tables = (each for each in section.blocks if isinstance(each.content, pd.DataFrame))
+        tables = (block for block in section.blocks if isinstance(block.content, pd.DataFrame))
         lines.append(latex_table(next(tables), label))
     return "\n".join([*lines, "}"]) + "\n"
 
 
 def latex_table(block: Block, label: str = "results") -> str:
-    """Return a table with its title as caption and ``tab:LABEL``, as LaTeX with booktabs.
+    """Return a table in LaTeX with booktabs, captioned with its title and labelled ``tab:LABEL``.
 
-    Columns for which a page is too narrow follow below, beside the first column again.
+    Columns that do not fit on the page follow below, with the first column repeated.
     """
     cells = block.content
     assert isinstance(cells, pd.DataFrame)
-    # Headings may occur twice, which pandas does not write; those given to it are formats.
-    headings = [re.sub("[{}]", r"\g<0>\g<0>", escaped(str(each))) for each in cells]
+    # Duplicate headings are passed as an argument, which pandas reads as format strings.
+    headings = [re.sub("[{}]", r"\g<0>\g<0>", escaped(str(name))) for name in cells]
     texts = cells.set_axis(range(len(headings)), axis=1).map(escaped)
     widths = [2 + max([len(str(name)), *map(len, column)]) for name, column in cells.items()]
     groups: list[list[int]] = [[0]]
-    for place, width in enumerate(widths[1:], 1):
-        if len(groups[-1]) > 1 and sum(widths[each] for each in groups[-1]) + width > LINE:
+    for column, width in enumerate(widths[1:], 1):
+        if len(groups[-1]) > 1 and sum(widths[k] for k in groups[-1]) + width > LINE:
             groups.append([0])
-        groups[-1].append(place)
+        groups[-1].append(column)
     tables = [
         texts[group].to_latex(
-            index=False, escape=False, header=[headings[each] for each in group],
+            index=False, escape=False, header=[headings[k] for k in group],
             column_format=f"@{{}}l{'r' * (len(group) - 1)}@{{}}",
         )
         for group in groups
@@ -314,5 +314,5 @@ def latex_table(block: Block, label: str = "results") -> str:
 
 
 def escaped(text: str) -> str:
-    """Return a text as LaTeX writes it."""
+    """Escape a text for LaTeX."""
     return MINUS.sub("$-$", text.translate(SPECIAL))

@@ -1,4 +1,4 @@
-"""A replayed and a smoothed match log on the page."""
+"""Sections and pages of a replayed and of a smoothed match log."""
 
 from __future__ import annotations
 
@@ -22,17 +22,15 @@ from matchenv.benchmarks.report.page import (
 from matchenv.logs.reading import Reading
 from matchenv.logs.smoothing import SmoothedLog
 
-# Half of the 95 % interval of a normal, in deviations.
-BAND = 1.96
+BAND = 1.96  # half of the 95 % interval of a normal distribution, in standard deviations
 
-
-# A curve of each system by the name of the measure: title, the entries of the measure that are x
-# and y, their titles, and the name of a diagonal.
+# Figures with a curve per system, by measure: title; the measure's entries for x and y; titles of
+# the axes; name of a diagonal, if any.
 STATED = "stated probability of a {}"
 CURVES = {
-    "draws": ("Draws found against match quality", "possible", "found",
+    "draws": ("Draws found by match quality", "possible", "found",
               "share of possible draws, most even games first", "share of draws found",
-              "a quality without information"),
+              "uninformative quality"),
     "fairness": ("Win ratios in the most even games", "games", "deviation",
                  "least number of games played", "mean |win ratio - 50 %|", ""),
     "wins": ("Calibration of wins", "stated", "observed", STATED.format("win"),
@@ -43,7 +41,7 @@ CURVES = {
 
 
 def replay_page(found: Mapping[str, Any], name: str) -> str:
-    """Return the page of one replay, whose ``report.json`` has this content."""
+    """Return the page of a replay, given the content of ``report.json``."""
     return page_text([_section(found, name)], f"{found['log']['file']}, rated in order of play")
 
 
@@ -59,61 +57,62 @@ def _section(found: Mapping[str, Any], name: str) -> Section:
     blocks = []
     for key, (title, x, y, x_title, y_title, diagonal) in CURVES.items():
         if key.startswith("draw") and not settings["parameters"]["draw_probability"]:
-            continue  # there are none
-        lines = ((system, each[key][x], each[key][y]) for system, each in systems.items())
+            continue  # no draws
+        lines = ((name, system[key][x], system[key][y]) for name, system in systems.items())
         figure = new_figure(x_title, y_title, lines)
         if diagonal:
-            end = max(each[key].get("edges", [1.0])[-1] for each in systems.values())
+            end = max(system[key].get("edges", [1.0])[-1] for system in systems.values())
             add_line(figure, diagonal, [0.0, end], [0.0, end], line_dash="dot")
         if key == "fairness":
             figure.update_xaxes(type="log")
         blocks.append(Block(title, figure))
-    for system, each in systems.items():
-        ratings = {one["player"]: [each["start"], *one["rating"]] for one in each["trajectories"]}
-        lines = ((player, range(len(line)), line) for player, line in ratings.items())
-        figure = new_figure("games played", "rating", lines, hovermode="x unified")
-        add_level(figure, each["start"], "a newcomer")
-        blocks.append(Block(f"Ratings of the top players, {system}", figure))
+    for label, system in systems.items():
+        figure = new_figure("games played", "rating", hovermode="x unified")
+        for curve in system["trajectories"]:
+            ratings = [system["start"], *curve["rating"]]
+            add_line(figure, curve["player"], range(len(ratings)), ratings)
+        add_level(figure, system["start"], "new player")
+        blocks.append(Block(f"Ratings of the top players, {label}", figure))
     return Section(
         title=f"replay: {name}",
         lead=(
             f"{log['file']}: {log['games_rated']:,} games of {log['players']:,} players, rated in "
-            f"order of play; {log['bad_rows']:,} of {log['rows']:,} rows were left out as bad."
+            f"order of play; {log['bad_rows']:,} of {log['rows']:,} rows were invalid."
         ),
         settings={**settings, **settings["parameters"], "sha256 of the log": log["sha256"]},
-        blocks=[*blocks, Block("How well each system forecast the games", cells)],
+        blocks=[*blocks, Block("Forecasts of the games", cells)],
     )
 
 
 def skills_page(
     reading: Reading, smoothed: SmoothedLog, players: Sequence[str], found: Mapping[str, Any]
 ) -> str:
-    """Return the page of one smoothing, with some players' skills through time.
+    """Return the page of a smoothed log, with some players' skills over time.
 
     Args:
-        reading: the log that was smoothed.
+        reading: the log.
         smoothed: the result of ``smooth``.
-        players: names, each of the log.
+        players: names of players in the log.
         found: the content of ``smooth.json``.
     """
     log, game = reading.log, reading.log.entry_game
-    axis, where = "games of the log", game + 1.0
+    title, x = "games of the log", game + 1.0
     if log.time is not None:
-        axis, where = "days since the first game", (log.time[game] - log.time[0]) / 86_400.0
-    figure = new_figure(axis, "skill")
+        title, x = "days since the first game", (log.time[game] - log.time[0]) / 86_400.0
+    figure = new_figure(title, "skill")
     if log.time is not None and reading.time_format != "number":
-        where = 1000.0 * log.time[game]
+        x = 1000.0 * log.time[game]
         figure.update_xaxes(type="date", title="time")
     for name in players:
         entries = np.flatnonzero(log.player == log.players.index(name))
         mu, half = smoothed.mu[entries], BAND * smoothed.sigma[entries]
-        add_line(figure, name, where[entries], mu, mu - half, mu + half,
+        add_line(figure, name, x[entries], mu, mu - half, mu + half,
                  mode="lines" if entries.size > 1 else "markers")  # fmt: skip
     section = Section(
         title=f"smooth: {reading.file_name}",
-        lead=f"{log.num_games:,} games of {log.num_players:,} players: skills from the whole log.",
+        lead=f"Skills of {log.num_players:,} players, estimated from all {log.num_games:,} games.",
         settings={**found["settings"], **found["parameters"], "sha256 of the log": reading.sha256},
         blocks=[Block("Skill in hindsight", figure, "Means, with 95 % bands.")],
         versions=found["versions"],
     )
-    return page_text([section], f"{reading.file_name}, skills through time")
+    return page_text([section], f"{reading.file_name}, skills over time")

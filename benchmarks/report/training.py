@@ -1,4 +1,4 @@
-"""Trainings on the page: learning curves over their seeds, beside baselines."""
+"""Sections of trainings: learning curves over seeds, with baselines."""
 
 from __future__ import annotations
 
@@ -22,54 +22,53 @@ from matchenv.benchmarks.report.page import Block, Section, add_line, new_figure
 Floats = NDArray[np.float64]
 
 RETURN = "mean_return"
-# The axis of learning curves begins so far below the baselines: random weights would flatten it.
+# Learning curves are cut this far below the baselines: those of random weights would flatten them.
 BELOW_BASELINES = 10.0
-# With fewer seeds a band of the middle half would hold next to nothing.
-LEAST_FOR_QUARTILES = 4
+LEAST_FOR_QUARTILES = 4  # with fewer seeds, bands show all of them
 
 
 class Run(NamedTuple):
-    """One training run with its evaluations."""
+    """A training run with its evaluations."""
 
-    path: Path  # its folder
-    config: RunConfig  # how it was trained
-    evaluations: pd.DataFrame  # one or more: their numbers, by games learned from
+    path: Path  # folder of the run
+    config: RunConfig
+    evaluations: pd.DataFrame  # a row per evaluation, indexed by games learned from
 
 
 def title_of(measure: str) -> str:
-    """Return the title of a number of an evaluation."""
+    """Return the title of a measure of an evaluation."""
     of, less, rival = measure.rpartition("less_")
     name = f"{of or 'reward_'}minus_{rival}'s" if less else measure
     return name.replace("_", " ")
 
 
 def runs_in(path: Path) -> list[Path]:
-    """Return folders of runs that have been evaluated: this folder, and those below it."""
+    """Return the folders of evaluated runs: ``path`` and those below it."""
     folders = sorted(file.parent for file in path.rglob(CONFIG))
     return [folder for folder in folders if RunFolder(folder).evaluations_file.is_file()]
 
 
 def read_runs(folders: Iterable[Path]) -> list[Run]:
-    """Return the run of each folder, each once.
+    """Return the run of each distinct folder.
 
     Raises:
         ValueError: for a damaged file.
     """
     runs = []
-    for folder in map(RunFolder, {each.resolve(): each for each in folders}.values()):
+    for folder in map(RunFolder, {path.resolve(): path for path in folders}.values()):
         try:
-            found = pd.DataFrame(folder.read_evaluations())
-            found = found.set_index("timesteps").astype(float)
-            if found.empty or found[RETURN].isna().any():
-                raise ValueError("it holds no evaluation")
+            evaluations = pd.DataFrame(folder.read_evaluations())
+            evaluations = evaluations.set_index("timesteps").astype(float)
+            if evaluations.empty or evaluations[RETURN].isna().any():
+                raise ValueError("it contains no evaluation")
         except (ValueError, TypeError, KeyError) as error:
             raise ValueError(f"{folder.evaluations_file} is damaged: {error}") from None
-        runs.append(Run(folder.path, folder.read_config(), found))
+        runs.append(Run(folder.path, folder.read_config(), evaluations))
     return runs
 
 
 def alike(runs: Iterable[Run], of: Callable[[Run], Any]) -> list[list[Run]]:
-    """Return the runs in groups that have something in common."""
+    """Group runs by equal values of ``of``."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
         groups.setdefault(json.dumps(of(run), sort_keys=True, default=str), []).append(run)
@@ -77,34 +76,33 @@ def alike(runs: Iterable[Run], of: Callable[[Run], Any]) -> list[list[Run]]:
 
 
 def curves_of(runs: Sequence[Run], measure: str) -> dict[str, pd.DataFrame]:
-    """Return the curves of each training, by its name; runs that differ in their seed share it.
+    """Return the learning curves of each training by name; runs of different seeds share it.
 
-    Where runs were evaluated at different times, values between evaluations are interpolated, and
-    the curves end where the shortest run does.
+    Runs evaluated at different times are interpolated, up to the end of the shortest run.
 
     Args:
-        runs: at least one.
-        measure: a number of their evaluations.
+        runs: one or more runs.
+        measure: a measure of their evaluations.
 
     Returns:
-        Values by games learned from, a column for each seed.
+        Values indexed by games learned from, with a column per seed.
     """
-    same = attrgetter("algorithm", "hyperparameters", "env_kwargs", "start_from")
-    trainings = alike(runs, lambda run: same(run.config))
-    names = [each[0].config.algorithm for each in trainings]
+    shared = attrgetter("algorithm", "hyperparameters", "env_kwargs", "start_from")
+    trainings = alike(runs, lambda run: shared(run.config))
+    names = [seeds[0].config.algorithm for seeds in trainings]
     curves = {}
-    for name, each in zip(names, trainings, strict=True):
-        label = name if names.count(name) == 1 else f"{name} ({each[0].path})"
-        seeds = dict(enumerate(run.evaluations[measure] for run in each))
-        found = pd.concat(seeds, axis=1).sort_index()
-        curves[label] = found.interpolate("index", limit_area="inside").dropna()
+    for name, seeds in zip(names, trainings, strict=True):
+        label = name if names.count(name) == 1 else f"{name} ({seeds[0].path})"
+        values = dict(enumerate(run.evaluations[measure] for run in seeds))
+        table = pd.concat(values, axis=1).sort_index()
+        curves[label] = table.interpolate("index", limit_area="inside").dropna()
     return curves
 
 
 def middle_of(curves: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
-    """Return the interquartile mean over the seeds, and the ends of the middle half.
+    """Return the interquartile mean over seeds, and the limits of the middle half.
 
-    Of few seeds the ends are the lowest and the highest value.
+    With few seeds the limits are the lowest and the highest value.
 
     Source: Agarwal et al. (2021), "Deep reinforcement learning at the edge of the statistical
     precipice".
@@ -115,11 +113,11 @@ def middle_of(curves: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
 
 
 def levels_of(runs: Sequence[Run], measure: str) -> dict[str, float]:
-    """Return where the baselines lie in the first evaluations; none but for what counts.
+    """Return the values of the baselines in the first evaluations, if ``measure`` is the goal.
 
     Args:
-        runs: at least one, evaluated on the same games.
-        measure: a number of their evaluations.
+        runs: one or more runs, evaluated on the same games.
+        measure: a measure of their evaluations.
     """
     problem = PROBLEMS[runs[0].config.environment]
     first = pd.DataFrame([run.evaluations.iloc[0] for run in runs])
@@ -132,10 +130,9 @@ def levels_of(runs: Sequence[Run], measure: str) -> dict[str, float]:
 
 
 def training_sections(folders: Sequence[Path]) -> list[Section]:
-    """Return a section for the runs of the same games."""
-    return [
-        _section(runs) for runs in alike(read_runs(folders), lambda run: run.config.comparison())
-    ]
+    """Return a section for each group of runs on the same games."""
+    groups = alike(read_runs(folders), lambda run: run.config.comparison())
+    return [_section(runs) for runs in groups]
 
 
 def _section(runs: list[Run]) -> Section:
@@ -143,33 +140,34 @@ def _section(runs: list[Run]) -> Section:
     problem = PROBLEMS[first.environment]
     last = pd.DataFrame([run.evaluations.iloc[-1] for run in runs])
     numbers = {
-        title_of(name): [format(each, "+.2f" if "less" in name else ".2f") for each in last[name]]
+        title_of(name): [format(value, "+.2f" if "less" in name else ".2f") for value in last[name]]
         for name in dict.fromkeys((problem.goal, *problem.means, RETURN)) if name in last
     }  # fmt: skip
     cells = pd.DataFrame({
         "run": [run.path.name for run in runs],
         "algorithm": [run.config.algorithm for run in runs],
         "seed": [str(run.config.seed) for run in runs],
-        "games learned from": [f"{each:,}" for each in last.index],
+        "games learned from": [f"{count:,}" for count in last.index],
         **numbers,
     })  # fmt: skip
     charts = dict.fromkeys((problem.goal, RETURN))
     blocks = [_chart(runs, name) for name in charts if name in last]
     ends = [
-        (run.path.name, each.title, each.difference)
+        (run.path.name, row.title, row.difference)
         for run in runs if (RunFolder(run.path).comparison / "comparison.json").is_file()
         for _, standings in [read_standings(RunFolder(run.path).comparison)]
-        for each in standings if each.policy == standings[0].policy
+        for row in standings if row.policy == standings[0].policy
     ]  # fmt: skip
     if ends:
-        title = "The final comparison: differences to the policy that counts"
-        blocks.append(pivot(title, "cell", ends, 2))
+        blocks.append(
+            pivot("Final comparison: differences to the reference policy", "cell", ends, 2)
+        )
     return Section(
         title=f"train: {', '.join(run.path.name for run in runs)}",
         lead=(
             f"{'1 run' if len(runs) == 1 else f'{len(runs)} runs'} in {first.environment}, "
-            f"evaluated on held-out episodes that {' and '.join(problem.rivals)} play too. "
-            "Numbers are sums over an episode."
+            f"evaluated on the same held-out episodes as {' and '.join(problem.rivals)}. "
+            "Measures are sums over an episode."
         ),
         settings={
             "seeds": ", ".join(str(run.config.seed) for run in runs),
@@ -196,7 +194,7 @@ def _chart(runs: Sequence[Run], measure: str) -> Block:
         add_line(figure, rival, ends, [level, level], line_dash="dot")
     if levels:
         low = min(levels.values()) - BELOW_BASELINES
-        best = max(float(np.max(each.y)) for each in figure.data)
+        best = max(float(np.max(trace.y)) for trace in figure.data)
         figure.update_yaxes(range=[low, best + 0.05 * (best - low)])
     note = f"Interquartile means; bands: {'; '.join(sorted(bands))}" if bands else ""
     return Block(f"Learning curves: {title_of(measure)}", figure, note)

@@ -1,8 +1,7 @@
 """Pictures and texts of episodes.
 
-Each environment has a file with its renderer, which ``matchenv.envs.ENVIRONMENTS`` names. A
-renderer describes a ``scene``, ``picture`` draws it on a ``canvas`` of pygame. Pictures need the
-extra ``render``, texts do not.
+Each environment has a renderer, named in ``matchenv.envs.ENVIRONMENTS``, which describes a scene
+(``scene``); ``picture`` draws it with pygame. Pictures need the extra ``render``, texts do not.
 """
 
 from matchenv.envs.core.rendering import RENDER_FPS as RENDER_FPS

@@ -8,6 +8,7 @@ from matchenv.belief import MU, SIGMA, TRUE_SKILL
 from matchenv.envs.one_player.simulator import OnePlayer, State
 from matchenv.rendering.scene import (
     Columns,
+    Curve,
     Floats,
     Limits,
     Players,
@@ -19,16 +20,13 @@ from matchenv.rendering.scene import (
 )
 from matchenv.trueskill.game import quality_per_density
 
-# The line through the dots is the mean of this part of the horizon's last games.
-WINDOW_SHARE = 0.05
-
+WINDOW_SHARE = 0.05  # window of the moving mean, as a share of the horizon
 DOT_STRENGTH = 0.4
-
 OUTCOMES = {1: "won", -1: "lost", 0: "draw"}
 
 
 class OnePlayerRenderer(Renderer[State]):
-    """Pictures and texts of a batch of episodes; arguments as ``Renderer``."""
+    """Pictures and texts of a batch of episodes; see ``Renderer``."""
 
     simulator: OnePlayer
 
@@ -38,14 +36,14 @@ class OnePlayerRenderer(Renderer[State]):
         return mu, sigma, true_skill if self._shows_truth else None
 
     def total(self, row: int) -> tuple[str, Floats]:
-        """Return the running total of q, of true q where true skills are shown."""
+        """Return the running total of q, or of true q if true skills are shown."""
         name, densities = self._densities(row)
         return f"running total of {name}", np.cumsum(densities)
 
     def scene(self, state: State, row: int, limits: Limits) -> Scene:
-        """Return beliefs, the last opponent, and q of every game with its running total.
+        """Return beliefs, the last opponent, and q of each game with its running total.
 
-        Where true skills are shown it is true q, and q under the belief is a second, pale line.
+        If true skills are shown, q is true q, and q under the belief is a second, pale line.
         """
         settings, history = self.simulator.settings, self.history[row]
         others, horizon = settings.num_opponents, settings.horizon
@@ -72,15 +70,15 @@ class OnePlayerRenderer(Renderer[State]):
         ]
 
         window = max(1, round(WINDOW_SHARE * horizon))
-        # The maximum of q: a game between equal players of known skills.
+        # Largest possible q: equal players with known skills.
         most = 1.0 / quality_per_density(settings.beta)
-        even = over_time(np.full(horizon, most), "muted", "thin")
+        even = Curve(np.array([1.0, horizon]), np.full(2, most), "muted", "thin")
         colour, lines, pale = "ink", [(densities, "ink")], []
         if self._shows_truth:
             colour, pale = "truth", [("as believed", "others")]
-            lines = [(self.noted(row, "draw_density")[1:], "others"), (densities, "truth")]
-        means = [over_time(moving_mean(each, window), name) for each, name in lines]
-        totals = [over_time(np.cumsum(each), name) for each, name in lines]
+            lines = [(self.recorded(row, "draw_density")[1:], "others"), (densities, "truth")]
+        means = [over_time(moving_mean(values, window), name) for values, name in lines]
+        totals = [over_time(np.cumsum(values), name) for values, name in lines]
         mean = f"{q}, mean of {window:,}" if window > 1 else f"{q} of each game"
         charts = (
             self.over_episode(
@@ -96,7 +94,7 @@ class OnePlayerRenderer(Renderer[State]):
         return Scene(names, rest, beliefs, tiles, charts)
 
     def table(self, state: State, row: int) -> Columns:
-        """Return the opponents who are online, those of the most even games first."""
+        """Return the opponents who are online, by q, highest first."""
         settings = self.simulator.settings
         known = self.simulator.knowledge_state(state)[row]
         density = known.draw_density(settings.beta)
@@ -114,15 +112,14 @@ class OnePlayerRenderer(Renderer[State]):
         }
 
     def _densities(self, row: int) -> tuple[str, Floats]:
-        """Return the name of q and q of each game: true q where true skills are shown."""
-        if self._shows_truth:
-            return "true q", self.noted(row, "true_draw_density")[1:]
-        return "q", self.noted(row, "draw_density")[1:]
+        """Return the name and values of q, or of true q if true skills are shown."""
+        name = "true_draw_density" if self._shows_truth else "draw_density"
+        return "true " * self._shows_truth + "q", self.recorded(row, name)[1:]
 
 
 def moving_mean(values: Floats, window: int) -> Floats:
-    """Return the mean of the last ``window`` values, of fewer at the start; shape as ``values``."""
-    sums = np.cumsum(values)
+    """Return the mean of the last ``window`` values at each place, of fewer at the start."""
+    sums, window = np.cumsum(values), min(window, values.size)
     before = np.concatenate((np.zeros(window), sums))[: sums.size]
     mean: Floats = (sums - before) / np.minimum(np.arange(1, sums.size + 1), window)
     return mean

@@ -1,10 +1,7 @@
-"""Draw scenes with pygame: titles, legends, beliefs along the skill axis, large numbers, charts.
+"""Draw scenes with pygame, and show pictures in a window.
 
-The window that shows pictures is here, too.
-
-Shapes are drawn at twice the size, and scaling them down smooths their edges. Text is drawn last,
-at its final size, so that it is as sharp as the font allows. Positions are in pixels from the top
-left corner.
+Shapes are drawn at twice the size and scaled down, which smooths their edges. Text is drawn last at
+its final size, which keeps it sharp. Coordinates are pixels from the top left corner.
 """
 
 from __future__ import annotations
@@ -28,44 +25,29 @@ from matchenv.envs.core.rendering import Pixels
 from matchenv.rendering.scene import STRONG, Chart, Curve, Floats, Limits, Scene, number_text
 
 Colour = tuple[int, int, int]
-# Ends of an axis, the pixel where it starts, and its length.
+# Data limits of an axis, the pixel of the lower one, and the length in pixels.
 Axis = tuple[Limits, float, float]
 
 FONTS = Path(__file__).parent / "fonts"
-
-# Shapes are drawn this many times as large.
-SCALE = 2
-
-# pygame holds the corners of an area as 16-bit integers.
-FURTHEST = 30_000
-
-# From one line of text to the next, by the size of its letters.
-LINE_HEIGHT = 1.21
-
-# Texts and gaps have their usual sizes in a picture of this size.
-DESIGN_WIDTH, DESIGN_HEIGHT = 800, 600
-
-# Smaller pictures have no room for readable text.
-LEAST_WIDTH, LEAST_HEIGHT = 320, 280
-
-# Between pictures, in pixels; height of the chart below them by the width of all.
-GAP = 2
-CHART_SHAPE = 0.13
-
-# Steps between the numbers of an upright axis, at most.
-MOST_TICKS = 5
+SCALE = 2  # supersampling factor of shapes
+FURTHEST = 30_000  # pygame stores the corners of polygons as 16-bit integers
+LINE_HEIGHT = 1.21  # by the font size
+DESIGN_WIDTH, DESIGN_HEIGHT = 800, 600  # size of a picture with default font sizes and margins
+LEAST_WIDTH, LEAST_HEIGHT = 320, 280  # smaller pictures have no room for readable text
+GAP = 2  # pixels between pictures
+CHART_SHAPE = 0.13  # height of the chart below all pictures, by their width
+MOST_TICKS = 5  # intervals between the ticks of a vertical axis
 
 # SDL's drivers for machines without a screen.
 UNSEEN = ("offscreen", "dummy")
 REMEDY = (
-    "where there is no screen, write pictures to files (render_mode='rgb_array', "
+    "without a screen, write pictures to files (render_mode='rgb_array', "
     "matchenv watch --out FILE.gif) or set SDL_VIDEODRIVER=dummy"
 )
 
-# Colours of a picture, readable and distinguishable for colour-blind people too: those of Okabe and
-# Ito (2008), in two strengths. Nothing depends on colour alone: players are named, outcomes are
-# words. "muted" is for explanations and axes, "truth" for quantities under the true skills. Each is
-# given for a light and for a dark theme.
+# Colours by name, for the light and the dark theme: the palette of Okabe and Ito (2008), which
+# colour-blind people can distinguish. Colour never carries information alone. "muted" is for axes
+# and notes, "truth" for quantities under the true skills.
 COLOURS: dict[str, tuple[Colour, Colour]] = {
     "background": ((255, 255, 255), (15, 20, 26)),
     "ink": ((27, 31, 36), (232, 236, 241)),
@@ -79,96 +61,96 @@ COLOURS: dict[str, tuple[Colour, Colour]] = {
     "olive": ((120, 110, 20), (214, 206, 90)),
 }
 THEMES = {
-    theme: {name: pair[place] for name, pair in COLOURS.items()}
-    for place, theme in enumerate(("light", "dark"))
+    theme: {name: pair[index] for name, pair in COLOURS.items()}
+    for index, theme in enumerate(("light", "dark"))
 }
 
 
 def columns_for(count: int) -> int:
-    """Return the pictures in a row: all up to three, else two rows."""
+    """Return the number of columns for ``count`` pictures: one row up to three, else two rows."""
     return count if count <= 3 else math.ceil(count / 2)
 
 
 def sheet(
     scenes: Sequence[Scene],
-    wide: int,
+    width: int,
     shape: float,
     theme: str = "light",
     below: Chart | None = None,
     footer: tuple[str, str] | None = None,
 ) -> Pixels:
-    """Draw scenes side by side.
+    """Draw scenes in a grid.
 
     Args:
-        scenes: at least one; the last row is filled up with empty ones.
-        wide: width of a scene in pixels.
-        shape: height of a scene by its width.
+        scenes: one or more; the last row is filled with empty pictures.
+        width: width of each scene in pixels.
+        shape: height of each scene by its width.
         theme: ``"light"`` or ``"dark"``.
-        below: a chart below them; None for none.
-        footer: text at the bottom left and right; None for none.
+        below: chart below the scenes; None for none.
+        footer: texts at the bottom left and right; None for none.
 
     Returns:
         uint8, shape (height, width, 3), both even.
     """
-    columns, high = columns_for(len(scenes)), max(LEAST_HEIGHT, round(shape * wide))
-    places = [
-        Rect((wide + GAP) * column, (high + GAP) * row, wide, high)
+    columns, height = columns_for(len(scenes)), max(LEAST_HEIGHT, round(shape * width))
+    boxes = [
+        Rect((width + GAP) * column, (height + GAP) * row, width, height)
         for row in range(math.ceil(len(scenes) / columns))
         for column in range(columns)
     ]
-    (width, top), scale = places[-1].bottomright, min(wide / DESIGN_WIDTH, high / DESIGN_HEIGHT)
-    middle = top + (0 if below is None else max(100, round(CHART_SHAPE * width)))
+    (right, top), scale = boxes[-1].bottomright, min(width / DESIGN_WIDTH, height / DESIGN_HEIGHT)
+    middle = top + (0 if below is None else max(100, round(CHART_SHAPE * right)))
     bottom = middle + (0 if footer is None else max(28, round(40 * scale)))
-    canvas = Canvas(width + width % 2, bottom + bottom % 2, theme, scale)
+    canvas = Canvas(right + right % 2, bottom + bottom % 2, theme, scale)
     gap, small = canvas.gap, canvas.small
-    canvas.box(0, 0, width, top, "grid")
-    for place in places:
-        canvas.box(*place.topleft, *place.size, "background")
-    for place, scene in zip(places, scenes, strict=False):
-        draw_scene(canvas, place, scene)
+    canvas.box(0, 0, right, top, "grid")
+    for box in boxes:
+        canvas.box(*box.topleft, *box.size, "background")
+    for box, scene in zip(boxes, scenes, strict=False):
+        draw_scene(canvas, box, scene)
     if below is not None:
-        canvas.box(0, top, width, GAP, "grid")
+        canvas.box(0, top, right, GAP, "grid")
         start, end = top + round(0.6 * gap), middle - round(0.3 * gap)
-        draw_chart(canvas, Rect(gap, start, width - 2 * gap, end - start), below)
+        draw_chart(canvas, Rect(gap, start, right - 2 * gap, end - start), below)
     if footer is not None:
-        canvas.box(0, middle, width, 1, "grid")
+        canvas.box(0, middle, right, 1, "grid")
         y = middle + 0.5 * (bottom - middle - line_height(small))
         canvas.text(gap, y, footer[0], small, "muted")
-        canvas.text(width - gap, y, footer[1], small, "ink", 1.0)
+        canvas.text(right - gap, y, footer[1], small, "ink", 1.0)
     return canvas.pixels()
 
 
 def draw_scene(canvas: Canvas, box: Rect, scene: Scene) -> None:
-    """Draw one scene; texts are readable in a box of ``LEAST_WIDTH`` and ``LEAST_HEIGHT``."""
+    """Draw one scene; text is readable in boxes of at least ``LEAST_WIDTH`` x ``LEAST_HEIGHT``."""
     gap, title, body = canvas.gap, canvas.title, canvas.body
     inner = box.inflate(-2 * gap, 0)
     y = box.y + round(0.7 * gap)
-    drop = 0.7 * (line_height(title) - line_height(body))
-    wide = canvas.text(inner.right, y + drop, scene.progress, body, "muted", 1.0)
-    name = canvas.shortened(scene.title, title, inner.width - gap - wide, bold=True)
+    baseline = y + 0.7 * (line_height(title) - line_height(body))
+    width = canvas.text(inner.right, baseline, scene.progress, body, "muted", 1.0)
+    name = canvas.shortened(scene.title, title, inner.width - gap - width, bold=True)
     canvas.text(inner.x, y, name, title, "ink", bold=True)
-    # A legend of more lines leaves less room for the beliefs.
+    # A legend of several lines leaves less room for the beliefs.
     y = draw_legend(canvas, inner, y + line_height(title) + round(0.3 * gap), scene)
     tiles_height = line_height(canvas.small) + line_height(canvas.value)
-    high = round(0.6 * (box.bottom - y - tiles_height - round(2.4 * gap)))
-    draw_chart(canvas, Rect(inner.x, y, inner.width, high), scene.beliefs)
-    y += high + round(0.8 * gap)
+    height = round(0.6 * (box.bottom - y - tiles_height - round(2.4 * gap)))
+    draw_chart(canvas, Rect(inner.x, y, inner.width, height), scene.beliefs)
+    y += height + round(0.8 * gap)
     draw_tiles(canvas, Rect(inner.x, y, inner.width, tiles_height), scene.tiles)
     y, half = y + tiles_height + round(0.8 * gap), (inner.width - 2 * gap) // 2
-    high = max(1, box.bottom - y - round(0.8 * gap))
+    height = max(1, box.bottom - y - round(0.8 * gap))
     for x, chart in zip((inner.x, inner.right - half), scene.charts, strict=True):
-        draw_chart(canvas, Rect(x, y, half, high), chart)
+        draw_chart(canvas, Rect(x, y, half, height), chart)
 
 
 def draw_legend(canvas: Canvas, box: Rect, y: int, scene: Scene) -> int:
-    """Draw names from row y in as many lines as they need, and return the row below them."""
+    """Draw the legend from row ``y`` in as many lines as it needs; return the row below it."""
     size = canvas.body
     line, side, x = line_height(size), 0.75 * size, float(box.x)
     legend = [*zip(STRONG, scene.strong, strict=False), ("others", scene.others)]
     for colour, name in [*legend, ("muted", "true skill")] if scene.beliefs.marks else legend:
-        # A width in steps leaves the entries after it where they are when most numbers change.
-        wide = (1.4 + math.ceil(canvas.width(name, size) / size)) * size
-        if x > box.x and x + wide > box.right:
+        # Rounding the width keeps later entries in place while numbers change.
+        width = (1.4 + math.ceil(canvas.width(name, size) / size)) * size
+        if x > box.x and x + width > box.right:
             x, y = float(box.x), y + line
         top = y + round(0.5 * (line - side))
         if colour == "muted":
@@ -176,24 +158,24 @@ def draw_legend(canvas: Canvas, box: Rect, y: int, scene: Scene) -> int:
         else:
             canvas.box(x, top, side, side, colour)
         canvas.text(x + 1.4 * size, y, name, size, "ink")
-        x += wide + 1.2 * size
+        x += width + 1.2 * size
     return y + line + round(0.2 * canvas.gap)
 
 
 def draw_tiles(canvas: Canvas, box: Rect, tiles: Sequence[tuple[str, str]]) -> None:
-    """Write numbers in large letters side by side."""
+    """Draw labelled numbers in large type side by side."""
     small, share = canvas.small, box.width / len(tiles)
     room, size = share - 0.5 * small, canvas.value
     while size > small - 2 and any(canvas.width(text, size, bold=True) > room for _, text in tiles):
         size -= 1
-    for place, (label, text) in enumerate(tiles):
-        x, label = box.x + share * place, canvas.shortened(label, small, room)
-        canvas.text(x, box.y, label, small, "muted")
+    for i, (label, text) in enumerate(tiles):
+        x = box.x + share * i
+        canvas.text(x, box.y, canvas.shortened(label, small, room), small, "muted")
         canvas.text(x, box.y + line_height(small), text, size, "ink", bold=True)
 
 
 def draw_chart(canvas: Canvas, box: Rect, chart: Chart) -> None:
-    """Draw a chart with its titles, numbers and marks in a box."""
+    """Draw a chart in a box, with its titles, ticks and marks."""
     small, line = canvas.small, line_height(canvas.small)
     head, drop = (line + 4 if chart.titles else 0), (canvas.mark + 4 if chart.marks else 3)
     rows = max(8, box.height - head - drop - line)
@@ -201,48 +183,49 @@ def draw_chart(canvas: Canvas, box: Rect, chart: Chart) -> None:
     numbers = ticks(*chart.y, most) if chart.unit else []
     margin = max((canvas.width(text, small) + 8 for _, text in numbers), default=0)
     plot = Rect(box.x + margin, box.y + head, max(8, box.width - margin), rows)
-    along, upright = (chart.x, plot.x, plot.width), (chart.y, plot.bottom, -rows)
+    horizontal, vertical = (chart.x, plot.x, plot.width), (chart.y, plot.bottom, -rows)
     left = box.x
-    for text, name in chart.titles:
-        whole = canvas.shortened(text, small, box.right - left)
-        if whole != text and left > box.x:
+    for text, colour in chart.titles:
+        title = canvas.shortened(text, small, box.right - left)
+        if title != text and left > box.x:
             break
-        left += canvas.text(left, box.y, whole, small, name) + small
+        left += canvas.text(left, box.y, title, small, colour) + small
     for value, text in numbers:
-        y = float(pixel(value, upright))
+        y = float(pixel(value, vertical))
         canvas.box(plot.x, y, plot.width, 1, "grid")
         canvas.text(plot.x - 8, y - line / 2, text, small, "muted", 1.0)
     canvas.clip(None if chart.unit else plot)
     for curve in chart.curves:
-        draw_curve(canvas, curve, along, upright)
+        draw_curve(canvas, curve, horizontal, vertical)
     canvas.clip(None)
-    for values, name, strength in chart.marks:
-        for x in pixel(values, along).tolist():
+    for values, colour, strength in chart.marks:
+        for x in pixel(values, horizontal).tolist():
             if strength == 1.0:
                 for y in range(plot.y, plot.bottom - 2, 6):
-                    canvas.box(x, y, 1, 3, name)
-                canvas.triangle(round(x) + 0.5, plot.bottom + 2, canvas.mark, name)
+                    canvas.box(x, y, 1, 3, colour)
+                canvas.triangle(round(x) + 0.5, plot.bottom + 2, canvas.mark, colour)
             elif plot.x <= x < plot.right:
-                canvas.box(math.floor(x), plot.bottom + 3, 1, canvas.mark - 1, name, strength)
-    draw_axis(canvas, along, plot.bottom, drop, chart.unit)
+                canvas.box(math.floor(x), plot.bottom + 3, 1, canvas.mark - 1, colour, strength)
+    draw_axis(canvas, horizontal, plot.bottom, drop, chart.unit)
 
 
-def draw_curve(canvas: Canvas, curve: Curve, along: Axis, upright: Axis) -> None:
+def draw_curve(canvas: Canvas, curve: Curve, horizontal: Axis, vertical: Axis) -> None:
     """Draw one curve of a chart."""
-    x, y, paint = pixel(curve.x, along), pixel(curve.y, upright), (curve.colour, curve.strength)
-    (_, units), _, length = along
+    x, y = pixel(curve.x, horizontal), pixel(curve.y, vertical)
+    (_, units), _, length = horizontal
     if curve.style == "area":
-        canvas.area(x, y, *paint)
+        canvas.area(x, y, curve.colour, curve.strength)
     elif curve.style == "dots":
-        canvas.dots(x, y, float(np.clip(2.6 * (50.0 / units) ** 0.25, 1.0, 2.6)), *paint)
+        radius = float(np.clip(2.6 * (50.0 / units) ** 0.25, 1.0, 2.6))
+        canvas.dots(x, y, radius, curve.colour, curve.strength)
     elif x.size:
-        # More points than the canvas has columns would show no more.
-        every = math.ceil(x.size / (SCALE * length))
-        canvas.line(x[::every], y[::every], canvas.thick if curve.style == "line" else 1.0, *paint)
+        every = math.ceil(x.size / (SCALE * length))  # one point per column is enough
+        width = canvas.thick if curve.style == "line" else 1.0
+        canvas.line(x[::every], y[::every], width, curve.colour, curve.strength)
 
 
 def draw_axis(canvas: Canvas, axis: Axis, y: int, drop: int, unit: str) -> None:
-    """Draw a line in row y, numbers ``drop`` rows below, and a label at the right."""
+    """Draw a horizontal axis in row ``y``, tick labels ``drop`` rows below, and its label."""
     (low, high), start, length = axis
     small, right = canvas.small, start + length
     canvas.box(start, y, length, 1, "muted")
@@ -251,31 +234,31 @@ def draw_axis(canvas: Canvas, axis: Axis, y: int, drop: int, unit: str) -> None:
         label = f"{high:,.0f} {unit}{'s' if high != 1 else ''}"
         most = min(int(high), max(1, int(length) // (5 * small)))
         canvas.box(right - 1, y, 1, 4, "muted")
-    wide = canvas.text(right, y + drop, label, small, "muted", 1.0)
+    width = canvas.text(right, y + drop, label, small, "muted", 1.0)
     free = start - canvas.gap
-    for value, written in ticks(low, high, most):
-        x, half = float(pixel(value, axis)), canvas.width(written, small) / 2
-        if x - half >= free and x + half <= right - wide - 0.7 * small:
+    for value, text in ticks(low, high, most):
+        x, half = float(pixel(value, axis)), canvas.width(text, small) / 2
+        if x - half >= free and x + half <= right - width - 0.7 * small:
             canvas.box(x, y, 1, 4, "muted")
-            canvas.text(x, y + drop, written, small, "muted", 0.5)
+            canvas.text(x, y + drop, text, small, "muted", 0.5)
             free = x + half + 0.5 * small
 
 
 def pixel(value: Floats | float, axis: Axis) -> Floats:
-    """Return where each value lies on an axis."""
+    """Return the pixel coordinates of values on an axis."""
     (low, high), start, length = axis
     return start + (np.asarray(value, dtype=np.float64) - low) / (high - low) * length
 
 
 def tick_step(span: float, most: int) -> float:
-    """Return the least step of 1, 2 or 5 times a power of ten with at most ``most`` in a span."""
+    """Return the smallest 1, 2 or 5 times a power of ten that divides a span into <= ``most``."""
     least = span / max(1, most)
     power = 10.0 ** math.floor(math.log10(least))
     return next(m * power for m in (1.0, 2.0, 5.0, 10.0) if m * power >= least * (1.0 - 1e-9))
 
 
 def ticks(low: float, high: float, most: int) -> list[tuple[float, str]]:
-    """Return at most ``most`` + 1 round values from ``low`` to ``high``, and their texts."""
+    """Return at most ``most`` + 1 round values in [low, high], and their labels."""
     step = tick_step(high - low, most)
     places = None if step >= 1e6 or step < 1e-4 else max(0, -math.floor(math.log10(step) + 1e-9))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
@@ -286,15 +269,15 @@ class Canvas:
     """A picture in progress.
 
     Args:
-        width: in pixels.
-        height: in pixels.
-        theme: a name of ``THEMES``.
-        scale: of texts and gaps, 1 for those of a picture of 800 x 600; text stays readable.
+        width: width in pixels.
+        height: height in pixels.
+        theme: a name in ``THEMES``.
+        scale: factor of font sizes and margins, 1 for a picture of 800 x 600; text stays readable.
 
     Attributes:
-        title: size of the title's text; ``body`` is that of names, ``small`` of labels and ticks,
+        title: font size of titles; ``body`` is that of the legend, ``small`` of labels and ticks,
             ``value`` of large numbers.
-        gap: empty space at the edges and between parts.
+        gap: margin at the edges and between parts.
         mark: height of the marks of true skills.
         thick: width of important lines.
     """
@@ -318,7 +301,7 @@ class Canvas:
         return pixels
 
     def colour(self, name: str, share: float = 1.0) -> Colour:
-        """Return a share of a colour of the theme over the background."""
+        """Blend a share of a colour of the theme with the background."""
         pairs = zip(self.theme[name], self.theme["background"], strict=True)
         red, green, blue = (round(below + share * (above - below)) for above, below in pairs)
         return red, green, blue
@@ -333,21 +316,21 @@ class Canvas:
         anchor: float = 0.0,
         bold: bool = False,
     ) -> int:
-        """Write one line with its top at y, and return its width.
+        """Draw one line of text with its top at ``y``, and return its width.
 
-        ``anchor`` is the share of the width to the left of x.
+        ``anchor`` is the share of the width to the left of ``x``.
         """
-        written = _written(text, size, bold, self.colour(colour))
-        width: int = written.get_width()
-        self._texts.append((written, (round(x - anchor * width), round(y))))
+        surface = _rendered(text, size, bold, self.colour(colour))
+        width: int = surface.get_width()
+        self._texts.append((surface, (round(x - anchor * width), round(y))))
         return width
 
     def width(self, text: str, size: int, bold: bool = False) -> int:
         """Return the width of a line of text in pixels."""
-        return int(_written(text, size, bold, (0, 0, 0)).get_width())
+        return int(_rendered(text, size, bold, (0, 0, 0)).get_width())
 
     def shortened(self, text: str, size: int, width: float, bold: bool = False) -> str:
-        """Return the text if it is no wider than ``width`` pixels, else its start, an ellipsis."""
+        """Return the text, cut with an ellipsis if it is wider than ``width`` pixels."""
         starts = (text[:end].rstrip() + "…" for end in range(len(text) - 1, 0, -1))
         fitting = (each for each in (text, *starts) if self.width(each, size, bold) <= width)
         return next(fitting, "")
@@ -355,13 +338,13 @@ class Canvas:
     def box(
         self, x: float, y: float, width: float, height: float, colour: str, share: float = 1.0
     ) -> None:
-        """Fill a rectangle of whole pixels, at least one wide and high."""
+        """Fill a rectangle of whole pixels, at least 1 x 1."""
         sides = round(x), round(y), max(1, round(width)), max(1, round(height))
         self._shapes.fill(self.colour(colour, share), [SCALE * side for side in sides])
 
     def line(self, x: Floats, y: Floats, width: float, colour: str, share: float = 1.0) -> None:
-        """Draw a smooth line through points; one point is a dot."""
-        # For pygame a line goes through the centres of pixels.
+        """Draw a smooth line through points; a single point is a dot."""
+        # pygame's lines pass through the centres of pixels.
         points, paint = _points(x - 0.5 / SCALE, y - 0.5 / SCALE), self.colour(colour, share)
         thick = round(SCALE * width)
         if len(points) == 1:
@@ -383,26 +366,26 @@ class Canvas:
         pygame.gfxdraw.filled_polygon(self._shapes, points, shade)
 
     def triangle(self, x: float, y: float, height: float, colour: str) -> None:
-        """Draw a triangle that points up, with its tip at (x, y)."""
+        """Draw a triangle with its tip at (x, y), pointing up."""
         sides, down = np.array([0.0, height / 1.7, -height / 1.7]), np.array([0.0, height, height])
         self.area(x + sides, y + down, colour)
 
     def dots(self, x: Floats, y: Floats, radius: float, colour: str, share: float = 1.0) -> None:
-        """Draw discs around points."""
-        for place in np.unique(np.round(SCALE * x) + 1j * np.round(SCALE * y)).tolist():
-            middle, paint = (place.real, place.imag), self.colour(colour, share)
+        """Draw a disc around each point."""
+        for centre in np.unique(np.round(SCALE * x) + 1j * np.round(SCALE * y)).tolist():
+            middle, paint = (centre.real, centre.imag), self.colour(colour, share)
             pygame.draw.circle(self._shapes, paint, middle, SCALE * radius)
 
     def clip(self, box: Rect | None) -> None:
-        """Draw shapes within a box only; None: everywhere."""
+        """Restrict shapes to a box; None for the whole picture."""
         self._shapes.set_clip(None if box is None else [SCALE * side for side in box])
 
 
 class Window:
-    """A window, opened with the first picture.
+    """A window that opens with its first picture.
 
     Args:
-        caption: in its title bar.
+        caption: text of the title bar.
     """
 
     def __init__(self, caption: str = "matchenv") -> None:
@@ -410,17 +393,18 @@ class Window:
         self._clock = pygame.time.Clock()
 
     def show(self, picture: Pixels, frames_per_second: float) -> list[str]:
-        """Show a picture until a frame's time has passed since the end of the last call.
+        """Show a picture, then wait until a frame's time has passed since the last call.
 
         Args:
             picture: uint8, shape (height, width, 3); the window takes its size.
-            frames_per_second: of the film that the pictures make.
+            frames_per_second: frame rate.
 
         Returns:
-            pygame's names of the keys pressed since the last call, ``"close"`` for the window's.
+            pygame's names of the keys pressed since the last call; ``"close"`` if the window was
+            closed.
 
         Raises:
-            OSError: if no window can be opened, or none that is seen; it says what helps.
+            OSError: if no visible window can be opened; the message names alternatives.
         """
         size = picture.shape[1], picture.shape[0]
         screen = pygame.display.get_surface()
@@ -445,12 +429,12 @@ class Window:
         return pressed
 
     def close(self) -> None:
-        """Close the window, if it is open."""
+        """Close the window if it is open."""
         pygame.display.quit()
 
 
 def line_height(size: int) -> int:
-    """Return the pixels from one line of text to the next."""
+    """Return the distance between lines of text in pixels."""
     return math.ceil(LINE_HEIGHT * size)
 
 
@@ -459,8 +443,8 @@ def _points(x: Floats, y: Floats) -> list[tuple[float, float]]:
 
 
 @lru_cache(maxsize=2048)
-def _written(string: str, size: int, bold: bool, colour: Colour) -> Any:
-    # A font made before ``pygame.quit()``, which anyone may call, would be invalid.
+def _rendered(string: str, size: int, bold: bool, colour: Colour) -> Any:
+    # A font object would not survive a caller's ``pygame.quit()``.
     pygame.font.init()
     face = "Inter-SemiBold.otf" if bold else "Inter-Regular.otf"
     return pygame.font.Font(FONTS / face, size).render(string, True, colour)

@@ -1,4 +1,4 @@
-"""Pictures and texts of ``MatchmakingQueue-v0``: waiting players, games under way, totals."""
+"""Pictures and texts of ``MatchmakingQueue-v0``: waiting players, ongoing games, totals."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ from matchenv.rendering.scene import (
     over_time,
 )
 
-# The arc of a game, from one player to the other.
+# Angles of the arc that joins the players of a game.
 ARC = np.linspace(0.0, np.pi, 33)
 
 
 class QueueRenderer(Renderer[State]):
-    """Pictures and texts of a batch of queues; arguments as ``Renderer``."""
+    """Pictures and texts of a batch of queues; see ``Renderer``."""
 
     unit = "tick"
     simulator: QueueSimulator
 
     def players(self, state: State, row: int) -> Players:
-        """Return those who wait, the population, and the players of games, whose sigma is 0."""
-        everybody = self.simulator.settings.population
+        """Return the waiting players, the population, and playing players with a sigma of 0."""
+        population = self.simulator.settings.population
         waiting = self.simulator.waiting_players(state, row)
         playing = self.simulator.games(state, row).ravel()
-        mu = np.concatenate((waiting.mu, [everybody.mean], playing))
-        sigma = np.concatenate((waiting.sigma, [everybody.deviation], np.zeros(playing.size)))
+        mu = np.concatenate((waiting.mu, [population.mean], playing))
+        sigma = np.concatenate((waiting.sigma, [population.deviation], np.zeros(playing.size)))
         return mu, sigma, waiting.true_skill if self._shows_truth else None
 
     def clock(self, state: State, row: int) -> int:
@@ -45,19 +45,19 @@ class QueueRenderer(Renderer[State]):
 
     def total(self, row: int) -> tuple[str, Floats]:
         """Return the running total of the reward."""
+        ticks, totals = self.recorded(row, "tick"), np.cumsum([0.0, *self.recorded(row, "reward")])
         # The step that ends a tick is the last one that belongs to it.
-        ticks, totals = self.noted(row, "tick"), np.cumsum([0.0, *self.noted(row, "reward")])
         ended = np.searchsorted(ticks, np.arange(ticks[-1]), "right")
         return "running total of the reward", totals[ended]
 
     def lengths(self, row: int) -> Floats:
-        """Return the number of waiting players at the last choice up to each tick so far."""
-        ticks = np.minimum(self.noted(row, "tick"), self.simulator.settings.horizon - 1)
+        """Return the number of waiting players at the last decision up to each tick so far."""
+        ticks = np.minimum(self.recorded(row, "tick"), self.simulator.settings.horizon - 1)
         last = np.searchsorted(ticks, np.arange(ticks[-1] + 1), "right") - 1
-        return self.noted(row, "waiting")[np.maximum(0, last)]
+        return self.recorded(row, "waiting")[np.maximum(0, last)]
 
     def scene(self, state: State, row: int, limits: Limits) -> Scene:
-        """Return the waiting players, their number so far, and the games under way."""
+        """Return the waiting players, their number over time, and the ongoing games."""
         waiting = self.simulator.waiting_players(state, row)
         facts = self.simulator.info(state, row)
         asked = () if waiting.focal == NOBODY else (waiting.focal, *waiting.filled[:1].tolist())
@@ -73,7 +73,7 @@ class QueueRenderer(Renderer[State]):
             ("mean wait", f"{facts['mean_wait']:.2f}"),
         ]
         lengths = self.lengths(row)
-        top = max(4.0, 1.1 * float(lengths.max(initial=0.0)))  # room for four at least
+        top = max(4.0, 1.1 * float(lengths.max(initial=0.0)))
         length = self.over_episode(top, [over_time(lengths, "ink")], [("waiting players", "ink")])
         truth = waiting.true_skill if self._shows_truth else None
         beliefs = belief_chart((waiting.mu, waiting.sigma, truth), asked, limits)
@@ -81,7 +81,7 @@ class QueueRenderer(Renderer[State]):
         return Scene(names, others, beliefs, tiles, (length, self._games(state, row, limits)))
 
     def _games(self, state: State, row: int, limits: Limits) -> Chart:
-        """Return games as arcs between the players' means, and below them each one's wait."""
+        """Return ongoing games as arcs between the players' means, above bars of waiting times."""
         waiting = self.simulator.waiting_players(state, row)
         curves = [Curve(np.array(limits), np.zeros(2), "muted", "thin")]
         for left, right in np.sort(self.simulator.games(state, row), axis=1).tolist():
@@ -97,13 +97,13 @@ class QueueRenderer(Renderer[State]):
         return Chart(limits, (-0.67, 1.0), curves, titles)
 
     def table(self, state: State, row: int) -> Columns:
-        """Return the focal player and the candidates, the nearest first."""
+        """Return the focal player and the candidates, nearest first."""
         waiting = self.simulator.waiting_players(state, row)
         shown, actions, quality = waiting.filled, [], []
         if waiting.focal != NOBODY:
             shown = np.append(waiting.focal, shown)
             actions = ["asked", *range(1, shown.size)]
-            quality = ["", *(f"{each:.4f}" for each in waiting.candidate_quality())]
+            quality = ["", *(f"{value:.4f}" for value in waiting.candidate_quality())]
         return {
             "action": (actions, ""),
             "player": (waiting.player[shown], "d"),

@@ -1,4 +1,4 @@
-"""Pictures and texts of ``Ranking-v0``: items along the skill axis, the last pair, the losses."""
+"""Pictures and texts of ``Ranking-v0``: the items, the last pair, and the losses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from matchenv.rendering.scene import (
 
 
 class RankingRenderer(Renderer[State]):
-    """Pictures and texts of a batch of episodes; arguments as ``Renderer``."""
+    """Pictures and texts of a batch of episodes; see ``Renderer``."""
 
     simulator: RankingSimulator
 
@@ -30,9 +30,9 @@ class RankingRenderer(Renderer[State]):
         return state.mu[row].copy(), sigma, true_skill
 
     def total(self, row: int) -> tuple[str, Floats]:
-        """Return the decrease of the loss so far, of the true one where the truth is shown."""
+        """Return the decrease of the loss so far; of the true loss if true skills are shown."""
         name = "true" if self._shows_truth else "expected"
-        losses = self.noted(row, f"{name}_loss")
+        losses = self.recorded(row, f"{name}_loss")
         return f"decrease of the {name} loss", losses[0] - losses[1:]
 
     def scene(self, state: State, row: int, limits: Limits) -> Scene:
@@ -41,32 +41,32 @@ class RankingRenderer(Renderer[State]):
         players = self.players(state, row)
         facts = self.simulator.info(state, row)
         pair = settings.pairs[actions[-1]].tolist() if actions else []
-        losses = {name: self.noted(row, f"{name}_loss") for name in ("expected", "true")}
+        shown = {"expected": "ink", "true": "truth"} if self._shows_truth else {"expected": "ink"}
+        losses = {name: self.recorded(row, f"{name}_loss") for name in shown}
         tiles = [("expected loss", f"{facts['expected_loss']:,.2f}")]
-        titles, curves = [("expected loss", "ink")], [over_time(losses["expected"][1:], "ink")]
         if self._shows_truth:
             tiles += [
-                ("misordered", f"{facts['true_loss']:,.0f}"),
+                ("true loss", f"{facts['true_loss']:,.0f}"),
                 ("Kendall's tau", f"{facts['kendall_tau']:.3f}"),
                 (f"wrong of top {settings.k}", f"{facts['top_errors']:.0f}"),
             ]
-            titles.append(("true loss", "truth"))
-            curves.insert(0, over_time(losses["true"][1:], "truth"))
-        top = max(1e-6, 1.05 * max(each.max() for each in losses.values()))
-        loss = self.over_episode(top, curves, titles)
+        top = max(1e-6, 1.05 * max(loss.max() for loss in losses.values()))
+        curves = [over_time(losses[name][1:], colour) for name, colour in shown.items()][::-1]
+        titles = [(f"{name} loss", colour) for name, colour in shown.items()]
+        loss_chart = self.over_episode(top, curves, titles)
         deviations = Chart(
             x=(0.0, settings.num_items),
             y=(0.0, 1.05 * settings.sigma),
             curves=[over_time(np.sort(players[1])[::-1], "ink")],
-            titles=[("deviation of each item, the least known first", "muted")],
+            titles=[("deviation of each item, largest first", "muted")],
             unit="item",
         )
         names, others = [f"item {k}" for k in pair], f"others ({settings.num_items - len(pair):,})"
         beliefs = belief_chart(players, pair, limits)
-        return Scene(names, others, beliefs, tiles, (loss, deviations))
+        return Scene(names, others, beliefs, tiles, (loss_chart, deviations))
 
     def table(self, state: State, row: int) -> Columns:
-        """Return the items in their order, with means and deviations."""
+        """Return the items by mean, highest first."""
         mu, sigma, _ = self.players(state, row)
         ranked = np.argsort(-mu, kind="stable")
         return {

@@ -1,6 +1,6 @@
-"""Scenes that pictures show, and the base of all renderers; without pygame.
+"""Scenes that pictures show, and the base class of renderers; no pygame is needed.
 
-Colours are names of ``matchenv.rendering.picture.THEMES``.
+Colours are names in ``matchenv.rendering.picture.COLOURS``.
 """
 
 from __future__ import annotations
@@ -22,95 +22,78 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-# Width of a single picture, and of one among several; height of both by their width.
-SINGLE_WIDTH, SHARED_WIDTH = 800, 480
-SHAPE = 0.75
+SINGLE_WIDTH, SHARED_WIDTH = 800, 480  # width of a single picture, and of one of several
+SHAPE = 0.75  # height of a picture by its width
+MOST_IN_GRID = 6  # pictures in a grid
+AXIS_DEVIATIONS = 2.5  # standard deviations of each belief that fit on the skill axis
+AXIS_STEP = 0.125  # the axis grows by this share of its first width, so it seldom moves
 
-# Pictures in a grid: more would be too small to read.
-MOST_IN_GRID = 6
-
-# Beliefs reach this many standard deviations to either side of an axis drawn around them.
-AXIS_DEVIATIONS = 2.5
-
-# The axis grows in steps of this part of its first width, so that it seldom moves.
-AXIS_STEP = 0.125
-
-# Places of the outline of a belief, in standard deviations from the mean, and its heights.
+# Outline of a belief: standard deviations from the mean, and heights.
 OUTLINE = np.linspace(-3.5, 3.5, 71)
 BELL = 0.97 * np.exp(-0.5 * OUTLINE**2)
 
-# A belief with a deviation of this part of the axis is drawn half as high as a known skill. A
-# narrower one than the second part would fall between the pixels.
+# As shares of the axis: the deviation whose curve is half as high as that of a known skill, and the
+# narrowest one drawn, which would otherwise fall between pixels.
 TYPICAL_SIGMA, LEAST_SIGMA = 0.1, 1.0 / 1600.0
 
-# Of more beliefs about others every second, third or later one is drawn.
-MOST_OTHERS = 100
+MOST_OTHERS = 100  # beliefs about others; of more, every second, third, ... is drawn
+FILL, OUTLINE_STRENGTH, OFFLINE_STRENGTH = 0.3, 0.6, 0.25  # highlighted area; others' outlines
+MOST_FOR_ONE, MOST_FOR_ALL = 0.13, 1.5  # opacity of another player's area, and of all together
 
-# Opacity of the area of a belief that stands out, and strengths of the other players' outlines.
-FILL, OUTLINE_STRENGTH, OFFLINE_STRENGTH = 0.3, 0.6, 0.25
-
-# Opacity of the area of one of many beliefs, and of all of them together, at most.
-MOST_FOR_ONE, MOST_FOR_ALL = 0.13, 1.5
-
-# Colours of the players who stand out, the most important first.
-STRONG = ("player", "opponent")
-
-# Rows of the table of a text.
-SHOWN_ROWS = 20
+STRONG = ("player", "opponent")  # colours of highlighted players, the most important first
+SHOWN_ROWS = 20  # rows of the table of a text
 
 State = TypeVar("State", bound=tuple[Any, ...])
 Limits = tuple[float, float]
-Players = tuple[Floats, Floats, Floats | None]
-# Values and their format by heading.
-Columns = Mapping[str, tuple[Sequence[Any] | NDArray[Any], str]]
+Players = tuple[Floats, Floats, Floats | None]  # means, deviations, true skills; (n,) each
+Columns = Mapping[str, tuple[Sequence[Any] | NDArray[Any], str]]  # values, format; by heading
 
 
 class Curve(NamedTuple):
-    """Points of a chart, and how they are drawn."""
+    """Points of a chart, and their style."""
 
     x: Floats  # shape (n,)
     y: Floats  # shape (n,)
     colour: str
     style: Literal["line", "thin", "area", "dots"] = "line"
-    strength: float = 1.0  # opacity of an area, share of the colour of others
+    strength: float = 1.0  # opacity of an area; share of the colour for other styles
 
 
 @dataclass(frozen=True)
 class Chart:
-    """Curves above the skill axis, or over the units of an episode."""
+    """Curves over the skill axis, or over the units of an episode."""
 
-    x: Limits  # ends of the axis
-    y: Limits  # lowest and highest value
-    curves: Sequence[Curve]  # the last on top
-    titles: Sequence[tuple[str, str]] = ()  # above, one after another, each in a colour
-    unit: str = ""  # of the axis, in the singular; empty for a skill axis, without numbers upright
-    # True skills marked below the axis, with colours and strengths. Full strength stands out
+    x: Limits  # limits of the horizontal axis
+    y: Limits  # limits of the vertical axis
+    curves: Sequence[Curve]  # the last one on top
+    titles: Sequence[tuple[str, str]] = ()  # texts in a row above, each with its colour
+    unit: str = ""  # singular unit of the horizontal axis; "" for a skill axis without y ticks
+    # True skills below the axis: values, colour, strength. Strength 1 is highlighted.
     marks: Sequence[tuple[Floats, str, float]] = ()
 
 
 class Scene(NamedTuple):
     """Content of one picture."""
 
-    strong: Sequence[str]  # names below the title, in the colours of ``STRONG``
-    others: str  # name of the others, after these
-    beliefs: Chart  # above the skill axis
+    strong: Sequence[str]  # names of the highlighted players, in the order of ``STRONG``
+    others: str  # name of the other players
+    beliefs: Chart  # chart over the skill axis
     tiles: Sequence[tuple[str, str]]  # labels and texts of large numbers
-    charts: tuple[Chart, Chart]  # the left and the right one
+    charts: tuple[Chart, Chart]  # left and right chart at the bottom
     title: str = ""
-    progress: str = ""  # beside the title
+    progress: str = ""  # text beside the title
 
 
 class Renderer(ABC, Generic[State]):
-    """Pictures and texts of a batch of episodes of one simulator.
+    """Pictures and texts of a batch of episodes.
 
-    An environment implements ``players``, ``scene``, ``table`` and ``total``.
-
-    Arguments are those of ``make_renderer``.
+    Subclasses implement ``players``, ``scene``, ``table`` and ``total``. See ``make_renderer`` for
+    the arguments.
 
     Attributes:
-        unit: what passes in an episode, in the singular.
-        history: what each step gave: the simulator's facts, ``action`` and ``reward``, by name. The
-            facts also have an entry for the start.
+        unit: unit of time of an episode, in the singular.
+        history: for each row by name: the simulator's facts at the start and after each step, and
+            the ``action`` and ``reward`` of each step.
     """
 
     unit: ClassVar[str] = "game"
@@ -128,61 +111,61 @@ class Renderer(ABC, Generic[State]):
 
     @abstractmethod
     def players(self, state: State, row: int) -> Players:
-        """Return what the axis has room for: means, deviations, true skills if shown, (n,) each."""
+        """Return the beliefs, and true skills if shown, that must fit on the skill axis."""
 
     @abstractmethod
     def scene(self, state: State, row: int, limits: Limits) -> Scene:
-        """Return what the picture of one episode shows, on a skill axis with these ends."""
+        """Return the content of one picture, given the limits of the skill axis."""
 
     @abstractmethod
     def table(self, state: State, row: int) -> Columns:
-        """Return the table of a text: values and their format by heading, the best first."""
+        """Return the table of a text: values and their format by heading, best row first."""
 
     @abstractmethod
     def total(self, row: int) -> tuple[str, Floats]:
-        """Return the name of the quantity that policies are compared by, and its running total.
+        """Return the name of the measure by which policies are compared, and its running total.
 
-        The total has an entry after each unit that has passed.
+        The total has one entry per elapsed unit.
         """
 
     def clock(self, state: State, row: int) -> int:
-        """Return how many units of the episode have passed, from 0 to the horizon."""
+        """Return the number of elapsed units, from 0 to the horizon."""
         return int(state.games[row])  # type: ignore[attr-defined]
 
-    def noted(self, row: int, name: str) -> Floats:
-        """Return the values of one fact at the start and after each step, (steps + 1,)."""
+    def recorded(self, row: int, name: str) -> Floats:
+        """Return a fact at the start and after each step, shape (steps + 1,)."""
         return np.array(self.history[row][name], dtype=np.float64)
 
     def over_episode(
         self, top: float, curves: Sequence[Curve], titles: Sequence[tuple[str, str]]
     ) -> Chart:
-        """Return the chart of values from 0 to ``top`` over the units of an episode."""
+        """Return a chart over the units of an episode, with values from 0 to ``top``."""
         return Chart((0.0, self.simulator.settings.horizon), (0.0, top), curves, titles, self.unit)
 
     def begin(self, state: State, rows: NDArray[np.int64]) -> None:
-        """Note that the episodes of ``rows`` have begun."""
+        """Record the start of the episodes of ``rows``."""
         for row in rows.tolist():
             self._first_limits[row] = skill_limits(self.players(state, row))
             self.history[row] = defaultdict(list)
-            self._note(state, row)
+            self._record(state, row)
 
     def add(
         self, state: State, actions: NDArray[np.int64], rewards: Floats, running: NDArray[np.bool_]
     ) -> None:
-        """Note the state after one step of the running episodes."""
+        """Record the state after a step of the running episodes."""
         for row in np.flatnonzero(running).tolist():
-            self._note(state, row, action=actions[row], reward=rewards[row])
+            self._record(state, row, action=actions[row], reward=rewards[row])
 
-    def _note(self, state: State, row: int, **step: Any) -> None:
+    def _record(self, state: State, row: int, **step: Any) -> None:
         for name, value in {**self.simulator.info(state, row), **step}.items():
             self.history[row][name].append(value.item())
 
     def limits(self, state: State, row: int) -> Limits:
-        """Return the ends of the skill axis: those at the start, until a belief leaves them."""
+        """Return the limits of the skill axis: the first ones, widened if beliefs leave them."""
         return widened(self._first_limits[row], skill_limits(self.players(state, row)))
 
     def titled(self, state: State, row: int, title: str, limits: Limits | None = None) -> Scene:
-        """Return the whole picture of one episode; ``limits`` override those of its skill axis."""
+        """Return the scene of one episode with its title; ``limits`` override the skill axis."""
         scene = self.scene(state, row, limits or self.limits(state, row))
         horizon = self.simulator.settings.horizon
         progress = f"{self.unit} {self.clock(state, row):,} of {horizon:,}"
@@ -207,23 +190,22 @@ class Renderer(ABC, Generic[State]):
         return "\n".join([*lines, f"and {more:,} more"] if more > 0 else lines)
 
     def frame(self, state: State, row: int) -> Frame:
-        """Return one episode as the render mode shows it: a text with ``"ansi"``, else pixels."""
+        """Return one episode as text if the render mode is ``"ansi"``, else as pixels."""
         return self.text(state, row) if self.render_mode == "ansi" else self._picture(state, [row])
 
     def grid(self, state: State) -> Pixels:
-        """Return the pictures of the first episodes in rows, uint8, (height, width, 3)."""
+        """Return a grid of the first episodes' pictures, uint8, shape (height, width, 3)."""
         return self._picture(state, range(min(MOST_IN_GRID, self.count)))
 
     def _picture(self, state: State, rows: Sequence[int]) -> Pixels:
         from matchenv.rendering.picture import sheet
 
-        alone = self.count == 1
-        titles = [self.simulator.env_id if alone else f"environment {row}" for row in rows]
-        scenes = [self.titled(state, *each) for each in zip(rows, titles, strict=True)]
+        alone, name = self.count == 1, self.simulator.env_id
+        scenes = [self.titled(state, row, name if alone else f"environment {row}") for row in rows]
         return sheet(scenes, SINGLE_WIDTH if alone else SHARED_WIDTH, SHAPE)
 
     def show(self, state: State) -> None:
-        """Show the current pictures in the window, for a frame's time, in human mode."""
+        """Show the current pictures in the window for one frame if the mode is ``"human"``."""
         if self.render_mode == "human":
             from matchenv.rendering.picture import Window
 
@@ -231,7 +213,7 @@ class Renderer(ABC, Generic[State]):
             self._window.show(self.grid(state), RENDER_FPS)
 
     def close(self) -> None:
-        """Close the window, if one is open."""
+        """Close the window if one is open."""
         if self._window is not None:
             self._window.close()
             self._window = None
@@ -243,16 +225,16 @@ def belief_chart(
     limits: Limits,
     online: NDArray[np.bool_] | None = None,
 ) -> Chart:
-    """Return a density for each belief on the skill axis, and marks for the true skills.
+    """Return the chart of a bell curve for each belief, with marks at the true skills.
 
-    The narrower a belief, the higher its curve. The heights are not to scale: densities would
-    leave all others flat once one is known.
+    The narrower a belief, the higher its curve, but not to scale: one known skill would flatten all
+    other densities.
 
     Args:
-        players: means, deviations, and true skills where they are shown.
-        strong: indices of players that stand out, the most important first.
-        limits: ends of the axis.
-        online: shape (n,), who is not pale; None for all.
+        players: means, deviations, and true skills or None.
+        strong: indices of the highlighted players, the most important first.
+        limits: limits of the skill axis.
+        online: shape (n,); players who are not online are pale. None for all online.
     """
     mu, sigma, true_skill = players
     span = limits[1] - limits[0]
@@ -262,10 +244,10 @@ def belief_chart(
     here = others if online is None else others[online[others]]
     away = np.setdiff1d(others, here)
 
-    def drawn(found: Sequence[int], colour: str, style: Any, strength: float) -> list[Curve]:
+    def drawn(indices: Sequence[int], colour: str, style: Any, strength: float) -> list[Curve]:
         return [
             Curve(mu[k] + sigma[k] * OUTLINE, peaks[k] * BELL, colour, style, strength)
-            for k in found[:: math.ceil(len(found) / MOST_OTHERS) or 1]
+            for k in indices[:: math.ceil(len(indices) / MOST_OTHERS) or 1]
         ]
 
     several = max(1, min(MOST_OTHERS, here.size))
@@ -274,8 +256,8 @@ def belief_chart(
         *drawn(here.tolist(), "others", "area", min(MOST_FOR_ONE, MOST_FOR_ALL / several)),
         *drawn(here.tolist(), "others", "thin", OUTLINE_STRENGTH),
     ]
-    standing_out = list(zip(strong, STRONG, strict=False))[::-1]
-    for player, colour in standing_out:
+    highlighted = list(zip(strong, STRONG, strict=False))[::-1]
+    for player, colour in highlighted:
         curves += [*drawn([player], colour, "area", FILL), *drawn([player], colour, "line", 1.0)]
     if true_skill is None:
         return Chart(limits, (0.0, 1.0), curves)
@@ -283,7 +265,7 @@ def belief_chart(
     marks = [
         (true_skill[here], "others", strength),
         (true_skill[away], "others", OFFLINE_STRENGTH * strength),
-        *((true_skill[[player]], colour, 1.0) for player, colour in standing_out),
+        *((true_skill[[player]], colour, 1.0) for player, colour in highlighted),
     ]
     return Chart(limits, (0.0, 1.0), curves, marks=marks)
 
@@ -294,30 +276,29 @@ def over_time(values: Floats, colour: str, style: Any = "line", strength: float 
 
 
 def number_text(value: float, places: int | None) -> str:
-    """Return a number with a true minus sign and commas between thousands.
+    """Format a number with a true minus sign and commas between thousands.
 
     Args:
         value: the number.
-        places: digits after the point; None for three significant digits.
+        places: digits after the decimal point; None for three significant digits.
     """
     return f"{value:{'z.3g' if places is None else f'z,.{places}f'}}".replace("-", "−")
 
 
 def skill_limits(players: Players) -> Limits:
-    """Return the ends of a skill axis on which all beliefs and marks have room."""
+    """Return limits of a skill axis that contain all beliefs and true skills."""
     mu, sigma, true_skill = players
     reach = AXIS_DEVIATIONS * sigma
-    places = np.concatenate((mu - reach, mu + reach, [] if true_skill is None else true_skill))
-    low, high = float(places.min()), float(places.max())
-    # An axis around equal points still needs a length.
-    least = max(1e-6, 1e-6 * max(abs(low), abs(high)))
+    values = np.concatenate((mu - reach, mu + reach, [] if true_skill is None else true_skill))
+    low, high = float(values.min()), float(values.max())
+    least = max(1e-6, 1e-6 * max(abs(low), abs(high)))  # equal values need an axis too
     return (low, high) if high - low >= least else (low - least, high + least)
 
 
-def widened(first: Limits, now: Limits) -> Limits:
-    """Return ``first`` with each end moved outwards by whole steps where ``now`` goes beyond it."""
+def widened(first: Limits, current: Limits) -> Limits:
+    """Return ``first``, extended by whole steps as far as needed to contain ``current``."""
     low, high = first
     step = AXIS_STEP * (high - low)
-    low -= step * math.ceil(max(0.0, low - now[0]) / step)
-    high += step * math.ceil(max(0.0, now[1] - high) / step)
+    low -= step * math.ceil(max(0.0, low - current[0]) / step)
+    high += step * math.ceil(max(0.0, current[1] - high) / step)
     return low, high

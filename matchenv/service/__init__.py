@@ -1,7 +1,6 @@
 """A pool of named players for a game service: ratings, proposals, matches and teams.
 
-``Pool`` is the library; ``matchenv.service.http`` puts it behind HTTP (``matchenv serve``).
-It stands above the core, the baselines and the agents, whose policies are its rules.
+``Pool`` is the library; ``matchenv.service.http`` serves it over HTTP (``matchenv serve``).
 """
 
 from matchenv.service.players import (

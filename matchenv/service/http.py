@@ -1,6 +1,6 @@
-"""A pool behind HTTP, for services that are written in other languages."""
+"""An HTTP interface to a pool, for services in other languages."""
 
-# Models are made when this is imported, and mypy takes none of them for a type.
+# mypy does not accept models that are built at runtime as types.
 # mypy: disable-error-code="misc, valid-type"
 
 from __future__ import annotations
@@ -28,40 +28,39 @@ from matchenv.service.players import Game, Meeting, Player, RankedPlayer, Split,
 from matchenv.service.pool import Pool
 from matchenv.trueskill import Rating
 
-# What one request may ask for, so that it is answered in about a second.
+# Limits of one request, chosen so that it takes about a second.
 BODY_BYTES, SPLIT_PLAYERS, PROPOSALS, WAITING, RANKS = 1_000_000, 100, 25, 10_000, 10_000
-# Seconds for a request to arrive, from the connection or the last answer on; for its answer to be
-# taken; between two checks of that; and for requests to end after a signal.
+# Seconds to receive a request, to send its answer, between two checks of these, and to finish
+# requests after a signal.
 REQUEST_SECONDS, ANSWER_SECONDS, CHECK_SECONDS, LAST_SECONDS = 10, 60, 1, 1
-# Connections at a time, and those that the system accepts before they are counted. Descriptors
-# are not the limit: systems allow a process 256 or more.
+# Open connections, and connections that the system accepts ahead: together well below the 256 file
+# descriptors that some systems allow a process.
 CONNECTIONS, BACKLOG = 100, 16
 
 ERRORS: dict[int | str, dict[str, Any]] = {
-    404: {"description": "A name that no player of the pool has."},
-    413: {"description": f"A body of more than {BODY_BYTES:,} bytes."},
+    404: {"description": "A name is not in the pool."},
+    413: {"description": f"The body has more than {BODY_BYTES:,} bytes."},
     422: {"description": "Bad input; nothing was changed."},
     503: {"description": "The file could not be written, or there are too many connections."},
 }
 
-
 Entry = TypeVar("Entry")
-create: Any = create_model  # whose overloads know no fields in a mapping
+create: Any = create_model  # its overloads do not accept fields in a mapping
 
 
 def model(name: str, of: Any, *, body: bool = False, **types: Any) -> Any:
-    """Return the model of an answer or a body: the fields of a named tuple, or a call's arguments.
+    """Build a pydantic model with the fields of a named tuple or the parameters of a call.
 
     Args:
-        name: of the model.
+        name: name of the model.
         of: the named tuple or the call.
-        body: refuse fields that are not declared, and texts or booleans for numbers.
-        types: in place of its own, and of further fields.
+        body: refuse undeclared fields, and strings or booleans in place of numbers.
+        types: types of further fields, or in place of their own.
     """
     hints, fields = get_type_hints(of) | types, dict(types)
-    for each in signature(of).parameters.values():
-        default = ... if each.default is each.empty else each.default
-        fields[each.name] = (hints[each.name], default)
+    for parameter in signature(of).parameters.values():
+        default = ... if parameter.default is parameter.empty else parameter.default
+        fields[parameter.name] = (hints[parameter.name], default)
     summary = (getdoc(of) or "").partition("\n")[0]
     config = ConfigDict(extra="forbid" if body else "ignore", strict=body)
     return create(name, __config__=config, __doc__=summary, **fields)
@@ -71,7 +70,7 @@ PLAYER, RATING = model("Player", Player, exposed=float), model("Rating", Rating)
 MEETING, SPLIT = model("Meeting", Meeting), model("Split", Split)
 STANDINGS = create("Standings", standings=list[model("RankedPlayer", RankedPlayer)])
 HEALTH = create("Health", status=str, players=int, games=int)
-# The first bad entry refuses a list: half a million of them would be a gigabyte of errors.
+# Stop at the first bad entry: half a million errors would take a gigabyte.
 Rows = Annotated[list[Entry], Field(fail_fast=True)]
 GAME = Annotated[
     model("GameBody", Game, body=True, teams=Rows[Rows[str]], ranks=Rows[float],
@@ -84,13 +83,7 @@ QUEUE = Annotated[list[str] | dict[str, float], Field(max_length=WAITING)]
 
 
 def create_app(pool: Pool) -> FastAPI:
-    """Return the application around an open pool.
-
-    Requests are answered in threads, not in the event loop.
-
-    Args:
-        pool: it is not closed by the application.
-    """
+    """Return the ASGI application of an open pool, which it does not close."""
     app = FastAPI(
         title="matchenv",
         version=matchenv.__version__,
@@ -104,31 +97,32 @@ def create_app(pool: Pool) -> FastAPI:
     patch_fastapi(app)
     for kind, status in ((UnknownPlayerError, 404), (RequestValidationError, 422),
                          (ValueError, 422), (OSError, 503)):  # fmt: skip
-        app.add_exception_handler(kind, _refusal(status))
+        app.add_exception_handler(kind, _error_handler(status))
     _add_service(app, pool)
     _add_players(app, pool)
     return app
 
 
-def _refusal(status: int) -> Callable[[Request, Exception], JSONResponse]:
-    def refuse(request: Request, error: Exception) -> JSONResponse:
-        said = str(error)
+def _error_handler(status: int) -> Callable[[Request, Exception], JSONResponse]:
+    def handle(request: Request, error: Exception) -> JSONResponse:
+        detail = str(error)
         if isinstance(error, RequestValidationError):
-            # Not what was sent: it may hold a NaN, which JSON has no word for.
-            each = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
-            said = "; ".join(each)
-        return JSONResponse({"detail": said[:1000]}, status)  # it may name all that was sent
+            # The bad input itself is left out, since JSON has no NaN.
+            parts = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
+            if request.method == "POST" and "json" not in request.headers.get("content-type", ""):
+                parts.append("bodies must be JSON with Content-Type: application/json")
+            detail = "; ".join(parts)
+        return JSONResponse({"detail": detail[:1000]}, status)
 
-    return refuse
+    return handle
 
 
 def _add_service(app: FastAPI, pool: Pool) -> None:
     registry = CollectorRegistry()
-    for name, text, value in (
-        ("players", "Players in the pool.", lambda: len(pool)),
-        ("games", "Games since the pool was made.", lambda: pool.games),
-    ):
-        Gauge(f"matchenv_{name}", text, registry=registry).set_function(value)
+    players = Gauge("matchenv_players", "Players in the pool.", registry=registry)
+    players.set_function(lambda: len(pool))
+    games = Gauge("matchenv_games", "Games rated since the pool was created.", registry=registry)
+    games.set_function(lambda: pool.games)
     labels = ("method", "route", "status")
     requests = Summary(
         "matchenv_request_seconds", "Requests and their durations.", labels, registry=registry
@@ -141,7 +135,7 @@ def _add_service(app: FastAPI, pool: Pool) -> None:
             response = await answer(request)
             status = response.status_code
         finally:
-            # Routes as declared, and their methods: names of either would be labels without end.
+            # Declared routes and methods only: clients could create any number of other labels.
             is_known = "route" in request.scope and status != 405
             route = request.scope["route"].path if is_known else "other"
             method = request.method if is_known else "other"
@@ -182,20 +176,19 @@ def _add_players(app: FastAPI, pool: Pool) -> None:
         path: str, tag: str, call: Callable[..., Any], kind: Any,
         answer: Callable[[Any, Any], Any], status: int = 200, **types: Any,
     ) -> None:  # fmt: skip
-        """Declare a request whose body has the arguments of a call, some with other types.
+        """Declare a request whose body has the parameters of a call, some with other ``types``.
 
-        The answer is of a kind, and made from the body and from what the call returns.
+        ``answer`` builds the answer, of type ``kind``, from the body and the result of the call.
         """
-        name = path.strip("/").replace("/", "_")
 
         def endpoint(body: Any) -> Any:
-            # No player of a change may leave before its answer is made.
-            with nullcontext() if tag == "decisions" else pool._storage.lock:
+            # A player of the change must not be removed before the answer is built.
+            with nullcontext() if tag == "decisions" else pool._lock:
                 return answer(body, call(**dict(body)))
 
-        endpoint.__name__ = name
-        body = model(f"{name.title()}Body", call, body=True, **types)
-        endpoint.__annotations__["body"] = body
+        endpoint.__name__ = path.strip("/").replace("/", "_")
+        name = f"{endpoint.__name__.title()}Body"
+        endpoint.__annotations__["body"] = model(name, call, body=True, **types)
         app.post(path, status_code=status, tags=[tag], response_model=kind)(endpoint)
 
     post("/players", "players", pool.add, PLAYER, lambda body, _: show(body.name), 201)
@@ -212,10 +205,10 @@ def _add_players(app: FastAPI, pool: Pool) -> None:
 
 
 class LimitedConnection(H11Protocol):
-    """A connection with limits of time; where there are too many, the one that waits longest ends.
+    """A connection with time limits, which closes the longest waiting of too many connections.
 
-    uvicorn alone would wait without end for the rest of a request, and for a client that does not
-    read its answer.
+    uvicorn alone waits forever for the rest of a request, and for a client that does not read its
+    answer.
     """
 
     def connection_made(self, transport: Any) -> None:
@@ -223,10 +216,10 @@ class LimitedConnection(H11Protocol):
         super().connection_made(transport)
         self.since = self.loop.time()
         self._check()
-        alive = [each for each in self.connections if not each.transport.is_closing()]
-        if len(alive) >= (self.limit_concurrency or CONNECTIONS):
-            waiting = [each for each in alive if isinstance(each, LimitedConnection) and each.waits]
-            min(waiting, key=lambda each: each.since).transport.abort()
+        alive: list[Any] = [c for c in self.connections if not c.transport.is_closing()]
+        if len(alive) >= CONNECTIONS:
+            waiting = (connection for connection in alive if connection.waits)
+            min(waiting, key=lambda connection: connection.since).transport.abort()
 
     def on_response_complete(self) -> None:
         """Wait for the next request."""
@@ -235,7 +228,7 @@ class LimitedConnection(H11Protocol):
 
     @property
     def waits(self) -> bool:
-        """True while a request has not arrived completely."""
+        """Whether no complete request has been received since the last answer."""
         return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
 
     def _check(self) -> None:
@@ -250,22 +243,22 @@ def listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens at an address.
 
     Raises:
-        OSError: if the host is no address of this machine, or the port is taken.
+        OSError: if the host is not an address of this machine, or the port is taken.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
-    except (OSError, ValueError, TypeError) as error:  # for a host that no name can be
+    except (OSError, ValueError, TypeError) as error:  # ValueError, TypeError: malformed hosts
         reason = (getattr(error, "strerror", None) or str(error)).partition(" (while")[0]
         raise OSError(f"cannot listen at {host}:{port}: {reason}") from None
 
 
 def serve(pool: Pool, listener: socket.socket) -> None:
-    """Answer requests until a signal; requests that have begun may end.
+    """Serve a pool until a signal, then finish the current requests.
 
     Args:
-        pool: it is not closed.
-        listener: as ``listen`` returns it.
+        pool: an open pool, which is not closed.
+        listener: see ``listen``.
     """
     config = uvicorn.Config(
         create_app(pool),

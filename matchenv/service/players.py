@@ -1,4 +1,4 @@
-"""A pool's constants and players: what callers give and get."""
+"""The settings of a pool, and the types that it takes and returns."""
 
 from __future__ import annotations
 
@@ -22,38 +22,37 @@ LONGEST_NAME = 200
 
 @dataclass(frozen=True)
 class PoolSettings:
-    """Model of a pool: initial beliefs, and their change by games and time.
+    """Prior beliefs of a pool, and how beliefs change with games and time.
 
-    The defaults are those of Herbrich, Minka, Graepel (2006), section 4.2, with one draw in ten
-    games between equals.
+    Defaults follow Herbrich, Minka, Graepel (2006), section 4.2, with a draw probability of 10 %.
 
     Raises:
-        ValueError: for a number that is not allowed.
+        ValueError: if a value is not allowed.
     """
 
-    mu: float = option(25.0, as_number, "mean of the belief about a newcomer, in skill points")
-    sigma: float = option(25.0 / 3.0, as_positive_number, "its standard deviation, > 0")
+    mu: float = option(25.0, as_number, "prior mean of a new player's skill")
+    sigma: float = option(25.0 / 3.0, as_positive_number, "prior standard deviation, > 0")
     beta: float = option(
         25.0 / 6.0, as_positive_number, "standard deviation of one performance around skill, > 0"
     )
     tau: float = option(
         25.0 / 300.0, as_non_negative_number,
-        "standard deviation of the skill's drift before each game of a player, >= 0",
+        "standard deviation of a skill's drift before each game, >= 0",
     )  # fmt: skip
     draw_probability: float = option(
-        0.1, as_probability, "of two even sides, in [0, 1); 0 refuses draws"
+        0.1, as_probability, "probability of a draw between equal sides, in [0, 1); 0 refuses draws"
     )
     drift_per_day: float = option(
         0.0, as_non_negative_number,
-        "standard deviation of the skill's drift in one day without a game, >= 0; after d days "
-        "the variance has grown by d drift_per_day^2",
+        "standard deviation of a skill's drift per day without a game, >= 0; d days add "
+        "d drift_per_day^2 to the variance",
     )  # fmt: skip
     recent: int = option(
-        0, as_integer, "number of a player's last opponents who are not chosen again, at most "
-        "1,000", low=0, high=1000,
+        0, as_integer, "number of a player's last opponents to exclude, 0 to 1,000",
+        low=0, high=1000,
     )  # fmt: skip
     games_left: int = option(
-        500, as_integer, "number of games to come, for rules that count them, >= 1", low=1
+        500, as_integer, "remaining games, for rules that depend on them, >= 1", low=1
     )
 
     def __post_init__(self) -> None:
@@ -63,21 +62,21 @@ class PoolSettings:
 
 
 class UnknownPlayerError(ValueError):
-    """A name that no player of the pool has."""
+    """Raised for a name that is not in the pool."""
 
 
 class PlayerExistsError(ValueError):
-    """A name that a player of the pool has already."""
+    """Raised when a new player's name is already in the pool."""
 
 
 class NewPlayer(NamedTuple):
-    """A player to be added.
+    """A player to add.
 
     Attributes:
-        name: of the player, 1 to 200 characters, no control characters.
-        mu: mean of the belief about the player's skill; None for the pool's.
-        sigma: its standard deviation, > 0; None for the pool's.
-        region: players meet only within a region; those without one among themselves.
+        name: 1 to 200 characters without control characters.
+        mu: prior mean of the skill; None for the pool's.
+        sigma: prior standard deviation, > 0; None for the pool's.
+        region: players meet only within a region; None is a region too.
     """
 
     name: str
@@ -87,13 +86,13 @@ class NewPlayer(NamedTuple):
 
 
 class Game(NamedTuple):
-    """One game that was played.
+    """A finished game.
 
     Attributes:
-        teams: the sides, each a list of its members' names.
-        ranks: one number for each side; lower is better, equal is a draw.
-        weights: for each side the share of the game that each member played, in [0, 1]; None
-            for all 1.
+        teams: the sides, each a list of names.
+        ranks: one number per side; lower is better, equal ranks are a draw.
+        weights: factor of each member's performance by side, for example the share of the game that
+            the member played; None for all 1.
     """
 
     teams: Sequence[Sequence[str]]
@@ -102,17 +101,17 @@ class Game(NamedTuple):
 
 
 class Player(NamedTuple):
-    """All that is kept about a player.
+    """A player in the pool.
 
     Attributes:
-        name: of the player.
-        region: where the player plays; None for those without one.
+        name: unique name.
+        region: region of the player; None for players without one.
         mu: mean of the belief about the skill.
-        sigma: its standard deviation at the time ``seen``.
-        seen: time of the last game, or of the arrival, in seconds.
+        sigma: standard deviation of the belief at time ``seen``.
+        seen: time of the last game, or of being added, in seconds.
         games_played: number of games.
-        recent: names of the last opponents, the last one first.
-        blocked: names of those who must not meet the player.
+        recent: names of the last opponents, most recent first.
+        blocked: names of players who must not meet this one.
     """
 
     name: str
@@ -126,14 +125,13 @@ class Player(NamedTuple):
 
 
 class RankedPlayer(NamedTuple):
-    """One line of the standings.
+    """A row of the standings.
 
     Attributes:
-        name: the player.
-        mu: mean of the belief about the player's skill.
-        sigma: its standard deviation.
-        exposed: the conservative skill mu - k sigma, by which players are sorted: k is mu / sigma
-            of a newcomer.
+        name: name of the player.
+        mu: mean of the belief about the skill.
+        sigma: current standard deviation of the belief.
+        exposed: conservative skill mu - k sigma, with k = mu_0 / sigma_0 of a new player.
         games_played: number of games.
     """
 
@@ -145,12 +143,12 @@ class RankedPlayer(NamedTuple):
 
 
 class Meeting(NamedTuple):
-    """Two players who should meet.
+    """A proposed game of two players.
 
     Attributes:
-        player: who was asked for, or the first of a pair.
-        opponent: the other one.
-        match_quality: of their game, in (0, 1].
+        player: the player who asked, or the first of a pair.
+        opponent: the other player.
+        match_quality: match quality of the game, in (0, 1].
     """
 
     player: str
@@ -159,11 +157,11 @@ class Meeting(NamedTuple):
 
 
 class Split(NamedTuple):
-    """Teams.
+    """Players split into teams.
 
     Attributes:
-        teams: the sides, lists of names.
-        match_quality: of their game, in (0, 1].
+        teams: names of each team's members.
+        match_quality: match quality of their game, in (0, 1].
     """
 
     teams: list[list[str]]
@@ -171,32 +169,32 @@ class Split(NamedTuple):
 
 
 def as_name(argument: str, value: Any) -> str:
-    """Check a name: 1 to 200 characters, none of which a terminal obeys or hides.
+    """Check a name: 1 to 200 printable characters.
 
     Raises:
-        ValueError: for anything else.
+        ValueError: if it is anything else.
     """
     is_text = isinstance(value, str) and value.strip() and printable(value) == value
     if not is_text or len(value) > LONGEST_NAME:
         raise ValueError(
-            f"{argument} must be a text of 1 to {LONGEST_NAME} characters without control "
+            f"{argument} must be a string of 1 to {LONGEST_NAME} characters without control "
             f"characters, got {str(value)[:LONGEST_NAME]!r}"
         )
     return str(value)
 
 
 def as_names(argument: str, value: Any, least: int = 0) -> list[str]:
-    """Check a list of names, none twice.
+    """Check a list of at least ``least`` distinct names.
 
     Raises:
-        ValueError: for anything else, too few names, or one that comes twice.
+        ValueError: if it is anything else.
     """
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
         raise ValueError(f"{argument} must be a list of names, got {value!r}")
-    names = [as_name(argument, each) for each in value]
+    names = [as_name(argument, name) for name in value]
     if len(names) < least:
-        raise ValueError(f"{argument} must have at least {least} names, got {len(names)}")
+        raise ValueError(f"{argument} must contain at least {least} names, got {len(names)}")
     if len(set(names)) < len(names):
-        ((twice, _),) = Counter(names).most_common(1)
-        raise ValueError(f"{argument} must not hold anybody twice, got {twice!r} twice")
+        ((name, _),) = Counter(names).most_common(1)
+        raise ValueError(f"{argument} must contain distinct names, got {name!r} twice")
     return names

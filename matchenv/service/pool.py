@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import time
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Self
@@ -34,33 +35,32 @@ from matchenv.service.players import (
     as_names,
 )
 from matchenv.service.splitting import fairest_teams
-from matchenv.service.storage import Storage
+from matchenv.service.storage import Storage, create_file
 from matchenv.trueskill import Rating, TrueSkill, draw_margin_from_probability, match_quality
 from matchenv.trueskill.teams import sides_of
 
 Floats = NDArray[np.float64]
 
-# From means and deviations, shape (M + 1,), the player first, to an opponent from 0 to M - 1.
+# Means and deviations, shape (M + 1,), the player first, to an opponent in [0, M).
 Rule = Callable[[Floats, Floats], int]
 
 
-class Pool:
-    """Players by name, their ratings, and decisions about who meets whom.
+class Pool(Storage):
+    """Named players, their ratings, and decisions about who meets whom.
 
-    All methods may be called from several threads. They raise ``UnknownPlayerError`` for a name
-    that the pool does not have, and ``ValueError``, of which it is one, for other bad arguments
-    and a pool that was closed. A call that raises has changed nothing. Without ``open`` the pool
-    is in memory alone.
+    All methods are thread-safe. They raise ``UnknownPlayerError`` for a name that is not in the
+    pool, and its base class ``ValueError`` for other bad arguments and for a closed pool. A call
+    that raises has changed nothing. Without ``open`` the pool is in memory only.
 
     Args:
-        rule: who is proposed: a one-player policy with ``act``, for example
-            ``DrawChance(beta=...)``; a text, for example ``"kg"``; None for DrawChance with the
-            pool's beta.
-        clock: gives the time in seconds; skills drift with it where ``drift_per_day`` is set.
-        settings: attributes of ``PoolSettings`` by name.
+        rule: chooses opponents: a one-player policy with ``act``, its name, for example ``"kg"``,
+            or None for DrawChance with the pool's beta.
+        clock: returns the time in seconds, for ``drift_per_day``.
+        settings: attributes of ``PoolSettings``.
 
     Attributes:
-        settings: of the pool.
+        settings: settings of the pool.
+        games: number of games rated since the pool was created.
 
     Raises:
         ValueError: for bad settings, or a rule that cannot choose from means and deviations.
@@ -69,12 +69,9 @@ class Pool:
     def __init__(
         self, *, rule: Any = None, clock: Callable[[], float] = time.time, **settings: Any
     ) -> None:
-        self.settings = PoolSettings(**settings)
-        self._rule = _rule_of(rule, self.settings)
-        shared = ("mu", "sigma", "beta", "tau", "draw_probability")
-        self._system = TrueSkill(*(getattr(self.settings, name) for name in shared))
         self._clock = clock
-        self._storage = Storage(self.settings)
+        self._connect(PoolSettings(**settings))
+        self._use(rule)
 
     @classmethod
     def open(
@@ -85,39 +82,37 @@ class Pool:
         clock: Callable[[], float] = time.time,
         **settings: Any,
     ) -> Self:
-        """Open the pool in a file, which is made if it does not exist; arguments as the class.
+        """Open the pool in a file, created if it does not exist; see the class for other arguments.
 
         A change is in the file once its method has returned, whatever happens to the process
-        afterwards. So a copy of the file that is made between two changes is a pool, too;
-        ``backup`` makes one at any time. A file that exists has settings of its own, which given
-        ones must equal.
+        afterwards. A copy of the file made between two changes is a pool too; ``backup`` makes one
+        at any time. An existing file has its own settings, which the given ones must equal.
 
         Raises:
-            ValueError: for bad settings, others than the file has, a file that is no pool or is
-                damaged, or one that another process has open.
+            ValueError: for bad or conflicting settings, or a file that is not a pool, is damaged
+                or is open in another process.
             OSError: if it cannot be read or written.
         """
-        checked = cls(rule=rule, clock=clock, **settings).settings
-        storage = Storage(checked, Path(path))
+        pool = cls(rule=rule, clock=clock, **settings)  # checks all before a file is created
+        given = pool.settings
+        create_file(Path(path), pool.backup())
+        pool.close()
+        pool._connect(given, Path(path))
         try:
             for name in settings:
-                given, found = getattr(checked, name), getattr(storage.settings, name)
-                if given != found:
-                    raise ValueError(f"{name} must be {found!r} as in {path}, got {given!r}")
-            pool = cls(rule=rule, clock=clock, **vars(storage.settings))
-            pool._storage = storage
-        except BaseException:
-            storage.close()
+                value, stored = getattr(given, name), getattr(pool.settings, name)
+                if value != stored:
+                    raise ValueError(f"{name} must be {stored!r} as in {path}, got {value!r}")
+            pool._use(rule)
+        except ValueError:
+            pool.close()
             raise
         return pool
 
-    def close(self) -> None:
-        """Close the file; later calls that change something raise."""
-        self._storage.close()
-
-    def backup(self) -> bytes:
-        """Return the content of a file with everything up to now, which ``open`` reads."""
-        return self._storage.copy()
+    def _use(self, rule: Any) -> None:
+        self._rule = _rule_of(rule, self.settings)
+        shared = ("mu", "sigma", "beta", "tau", "draw_probability")
+        self._system = TrueSkill(*(getattr(self.settings, name) for name in shared))
 
     def __enter__(self) -> Self:
         return self
@@ -129,46 +124,42 @@ class Pool:
         return f"<Pool of {len(self)} players, {self.settings}>"
 
     def __len__(self) -> int:
-        return len(self._storage.players)
+        return len(self._players)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._storage.players
+        return name in self._players
 
     def __getitem__(self, name: str) -> Rating:
         """Return the current belief about a player."""
         player = self.player(name)
         return Rating(player.mu, player.sigma)
 
-    @property
-    def games(self) -> int:
-        """Games since the pool was made."""
-        return self._storage.games
-
     def player(self, name: str) -> Player:
-        """Return all about a player, with the current deviation."""
-        found = self._record(name)  # one look-up, which waits for no change
-        return found._replace(sigma=float(self._current(found.sigma, found.seen, self._now())))
+        """Return a player, with the current deviation."""
+        player = self._record(name)  # a single lookup needs no lock
+        sigma = self._current(player.sigma, player.seen, self._now())
+        return player._replace(sigma=float(sigma))
 
     def expose(self, player: str) -> float:
-        """Return mu - k sigma with k = mu_0 / sigma_0 of a newcomer, who has 0."""
+        """Return mu - k sigma with k = mu_0 / sigma_0 of a new player, whose value is 0."""
         return self._system.expose(self[player])
 
     def standings(self, limit: int | None = None) -> list[RankedPlayer]:
-        """Return the players, the highest ``expose`` first; equal ones by name.
+        """Return the players by ``expose``, highest first; ties by name.
 
         Args:
-            limit: number of players, from the first, >= 1; None for all.
+            limit: number of players from the top, >= 1; None for all.
         """
         most = None if limit is None else as_integer("limit", limit, 1)
-        with self._storage.lock:
-            players = list(self._storage.players.values())
+        with self._lock:
+            players = list(self._players.values())
         mu, sigma = self._beliefs(players)
         exposed = mu - self.settings.mu / self.settings.sigma * sigma
-        order = np.lexsort((np.array([each.name for each in players]), -exposed))[:most]
-        return [
-            RankedPlayer(each.name, each.mu, float(sigma[i]), float(exposed[i]), each.games_played)
-            for i, each in ((i, players[i]) for i in order.tolist())
+        rows = [
+            RankedPlayer(player.name, player.mu, s, value, player.games_played)
+            for player, s, value in zip(players, sigma.tolist(), exposed.tolist(), strict=True)
         ]
+        return sorted(rows, key=lambda row: (-row.exposed, row.name))[:most]
 
     def add(
         self,
@@ -177,66 +168,69 @@ class Pool:
         sigma: float | None = None,
         region: str | None = None,
     ) -> None:
-        """Add a player; arguments as ``NewPlayer``.
+        """Add a player; see ``NewPlayer`` for the arguments.
 
         Raises:
-            PlayerExistsError: if the pool has the name already.
+            PlayerExistsError: if the name is already in the pool.
             ValueError: for a bad name, number or region.
         """
         self.add_many([NewPlayer(name, mu, sigma, region)])
 
     def add_many(self, players: Iterable[NewPlayer | str]) -> None:
-        """Add players, all or none; arguments and errors as ``add``.
+        """Add players, all or none.
 
         Args:
-            players: each a ``NewPlayer`` or a name.
+            players: ``NewPlayer`` objects or names.
+
+        Raises:
+            ValueError: see ``add``.
         """
         if isinstance(players, str | bytes) or not isinstance(players, Iterable):
             raise ValueError(f"players must be a list of NewPlayer, got {players!r}")
-        given = [each if isinstance(each, NewPlayer) else NewPlayer(each) for each in players]
-        as_names("name", [each.name for each in given])
+        new = [each if isinstance(each, NewPlayer) else NewPlayer(each) for each in players]
+        as_names("name", [player.name for player in new])
         added: dict[str, Player | None] = {}
-        with self._storage.lock:
+        with self._lock:
             now = self._now()
-            for name, mu, sigma, place in given:
+            for name, mu, sigma, place in new:
                 if name in self:
                     raise PlayerExistsError(f"name must be new, {name!r} is in the pool")
                 region = None if place is None else as_name("region", place)
                 added[name] = Player(name, region, *self._system.create_rating(mu, sigma), now)
-            self._storage.write(added)
+            self._write(added)
 
     def remove(self, name: str) -> None:
-        """Remove a player, and with the player all blocks."""
-        with self._storage.lock:
+        """Remove a player and all blocks of this player."""
+        with self._lock:
             changed: dict[str, Player | None] = {self._record(name).name: None}
-            for each in self._storage.players.values():
-                if name in each.recent or name in each.blocked:
-                    recent, blocked = _without(name, each.recent), _without(name, each.blocked)
-                    changed[each.name] = each._replace(recent=recent, blocked=blocked)
-            self._storage.write(changed)
+            for player in self._players.values():
+                if name in player.recent or name in player.blocked:
+                    recent, blocked = _without(name, player.recent), _without(name, player.blocked)
+                    changed[player.name] = player._replace(recent=recent, blocked=blocked)
+            self._write(changed)
 
     def rate(self, games: Game | Iterable[Game]) -> None:
-        """Rate the players of one game or many, in their order; all or none.
+        """Rate the players of one or more games, in order; all games or none.
 
-        The time since a player's last game counts before the first of the games.
+        The drift since a player's last game is added before the first of the games.
 
         Args:
-            games: a ``Game``, or a list of at least one; a message names the bad one of several.
+            games: a ``Game``, or a list of at least one.
         """
-        several = games if isinstance(games, Iterable) else ()
-        listed: list[Any] = [games] if isinstance(games, Game) else list(several)
-        if not listed or not all(isinstance(each, Game) for each in listed):
+        listed = [games] if isinstance(games, Game) else games
+        listed = list(listed) if isinstance(listed, Iterable) else []
+        if not listed or not all(isinstance(game, Game) for game in listed):
             raise ValueError(f"games must be a Game or a list of at least one, got {games!r}")
-        with self._storage.lock:
+        with self._lock:
             now, changed = self._now(), dict[str, Player]()
             for i, game in enumerate(listed):
                 try:
-                    changed |= self._rated(game, changed, now)
+                    changed |= self._rated(game, ChainMap(changed, self._players), now)
                 except ValueError as error:
                     if len(listed) == 1:
                         raise
                     raise type(error)(f"games[{i}]: {error}") from None
-            self._storage.write(changed, games=len(listed))
+            self._write(changed, games=len(listed))
 
     def block(self, one: str, other: str) -> None:
         """Keep two players from meeting."""
@@ -247,77 +241,76 @@ class Pool:
         self._set_blocked(one, other, False)
 
     def propose(self, player: str, k: int = 1, among: Iterable[str] | None = None) -> list[Meeting]:
-        """Return the best opponents for a player by the pool's rule, the best first.
+        """Return the best opponents of a player by the pool's rule, best first.
 
-        The second is whom the rule chooses where the first does not exist, and so on. Nobody is
-        proposed of another region, of a blocked pair, or among the last opponents.
+        The second is the rule's choice without the first, and so on. Players of another region,
+        blocked players and the last ``recent`` opponents are excluded.
 
         Args:
-            player: who asks.
+            player: the player who asks.
             k: number of opponents, >= 1.
-            among: who may be chosen, for example those online; None for the whole pool.
+            among: allowed opponents, for example those online; None for the whole pool.
 
         Returns:
-            At most k opponents, fewer where no more may be chosen.
+            At most k opponents, fewer if no others are allowed.
         """
-        most, found, beta = as_integer("k", k, 1), list[Meeting](), self.settings.beta
-        with self._storage.lock:
+        most, meetings, beta = as_integer("k", k, 1), list[Meeting](), self.settings.beta
+        with self._lock:
             own = self._record(player)
-            others: Iterable[Player] = self._storage.players.values()
+            others: Iterable[Player] = self._players.values()
             if among is not None:
                 others = [self._record(name) for name in as_names("among", among)]
                 if own in others:
-                    raise ValueError(f"among must not hold the player itself, got {player!r}")
+                    raise ValueError(f"among must not contain the player, got {player!r}")
             apart = {player, *own.recent, *own.blocked}
             left = [x for x in others if x.region == own.region and x.name not in apart]
             mu, sigma = self._beliefs([own, *left])
-            while left and len(found) < most:
+            while left and len(meetings) < most:
                 choice = self._rule(mu, sigma) + 1
                 quality = match_quality(mu[0], sigma[0], mu[choice], sigma[choice], beta)
-                found.append(Meeting(player, left.pop(choice - 1).name, float(quality)))
+                meetings.append(Meeting(player, left.pop(choice - 1).name, float(quality)))
                 mu, sigma = np.delete(mu, choice), np.delete(sigma, choice)
-        return found
+        return meetings
 
     def match(self, waiting: Iterable[str] | Mapping[str, float]) -> list[Meeting]:
-        """Pair those who wait, so that match qualities have the greatest sum.
+        """Pair waiting players so that the sum of match qualities is largest.
 
-        Only players at most nine places apart are paired, in the order of the means of a region's
-        waiting players. Regions, blocked pairs and last opponents as ``propose``.
+        Only players of one region are paired, at most nine places apart in the order of its waiting
+        players' means. Blocked players and last opponents are excluded.
 
         Args:
-            waiting: names; or for each name the match quality that the player asks for, which may
-                fall with the time of waiting. A pair is made where its quality is above the mean
-                of what both ask for.
+            waiting: names, or a mapping from names to the match quality that each player requires;
+                lower it with the waiting time. A pair's quality exceeds the mean of both values.
 
         Returns:
-            The pairs; who is in none of them waits on.
+            The pairs; all others keep waiting.
         """
         from matchenv.baselines.queue.matching import best_pairs
         from matchenv.belief import GameConstants
 
         names = as_names("waiting", waiting)
-        asked = np.zeros(len(names))
+        required = np.zeros(len(names))
         if isinstance(waiting, Mapping):
-            asked[:] = [as_number(f"waiting[{name!r}]", waiting[name]) for name in names]
-        with self._storage.lock:
+            required[:] = [as_number(f"waiting[{name!r}]", waiting[name]) for name in names]
+        with self._lock:
             records = [self._record(name) for name in names]
         mu, sigma = self._beliefs(records)
         beta, pairs = self.settings.beta, list[Meeting]()
-        apart = {each.name: {*each.recent, *each.blocked} for each in records}
         regions: dict[str | None, list[int]] = {}
-        for i, each in enumerate(records):
-            regions.setdefault(each.region, []).append(i)
+        for i, record in enumerate(records):
+            regions.setdefault(record.region, []).append(i)
         for here in regions.values():
             place = {names[i]: k for k, i in enumerate(here)}
-            barred = [(k, place[other]) for name, k in place.items()
-                      for other in apart[name] & place.keys()]  # fmt: skip
+            barred = [(k, place[other]) for k, i in enumerate(here)
+                      for other in {*records[i].recent, *records[i].blocked} & place.keys()
+                      ]  # fmt: skip
             partners = best_pairs(
-                mu[here], sigma[here], asked[here], 0.0, GameConstants(beta),
+                mu[here], sigma[here], required[here], 0.0, GameConstants(beta),
                 barred=np.array(barred, dtype=np.int64).reshape(-1, 2),
             )  # fmt: skip
-            for i, partner in zip(here, partners.tolist(), strict=True):
-                if partner > place[names[i]]:
-                    j = here[partner]
+            for k, partner in enumerate(partners.tolist()):
+                if partner > k:
+                    i, j = here[k], here[partner]
                     quality = match_quality(mu[i], sigma[i], mu[j], sigma[j], beta)
                     pairs.append(Meeting(names[i], names[j], float(quality)))
         return pairs
@@ -325,59 +318,57 @@ class Pool:
     def split(
         self, players: Iterable[str], sides: int = 2, together: Sequence[Sequence[str]] = ()
     ) -> Split:
-        """Return the fairest teams: of the highest match quality, sizes as equal as can be.
+        """Split players into the teams of highest match quality, with sizes as equal as possible.
 
-        Exact up to 12 players, by exchanges from many starts above.
+        Exact up to 12 players; a local search from many starts above.
 
         Args:
             players: names.
             sides: number of teams, >= 2.
-            together: parties, who stay in one team.
+            together: parties, each of which stays in one team.
 
         Raises:
-            ValueError: also for parties that fit in no teams.
+            ValueError: also if the parties do not fit into the teams.
         """
         names = as_names("players", players, 2)
         count = as_integer("sides", sides, 2, len(names))
         listed = sides_of("together", together)
-        parties = [as_names(f"together[{i}]", each, 1) for i, each in enumerate(listed)]
+        parties = [as_names(f"together[{i}]", party, 1) for i, party in enumerate(listed)]
         grouped = set(as_names("together", [name for party in parties for name in party]))
         for name in grouped - set(names):
-            raise ValueError(f"together must hold names among players, got {name!r}")
+            raise ValueError(f"together must contain only players, got {name!r}")
         groups = parties + [[name] for name in names if name not in grouped]
-        with self._storage.lock:
-            rated = {name: self[name] for name in names}
-        return fairest_teams(groups, rated, count, self.settings.beta)
+        with self._lock:
+            ratings = {name: self[name] for name in names}
+        return fairest_teams(groups, ratings, count, self.settings.beta)
 
     def _now(self) -> float:
         return as_number("clock()", self._clock())
 
     def _current(self, sigma: Any, seen: Any, now: float) -> Any:
-        """Return deviations after the time since ``seen``; a clock that went back adds nothing."""
+        """Return deviations with the drift since ``seen``; a clock set back adds none."""
         drift = self.settings.drift_per_day
         if drift == 0.0:
             return sigma
         days = np.maximum(now - seen, 0.0) / 86_400.0
         return np.sqrt(sigma * sigma + drift * drift * days)
 
-    def _record(self, name: Any, changed: Mapping[str, Player] | None = None) -> Player:
-        """Return a player; of those in a change that goes on, as it has left them."""
-        players, found = self._storage.players, None
-        if isinstance(name, str):
-            found = (changed or players).get(name) or players.get(name)
-        if found is None:
-            known = as_name("name", name)
-            raise UnknownPlayerError(f"name must be of a player in the pool, got {known!r}")
-        return found
+    def _record(self, name: Any, players: Mapping[str, Player] | None = None) -> Player:
+        """Return a player of the pool, or of ``players`` in its place."""
+        players = self._players if players is None else players
+        player = players.get(name) if isinstance(name, str) else None
+        if player is None:
+            raise UnknownPlayerError(f"{as_name('name', name)!r} is not in the pool")
+        return player
 
     def _beliefs(self, players: Sequence[Player]) -> tuple[Floats, Floats]:
-        """Return means and current deviations of players."""
+        """Return means and current deviations, shape (n,) each."""
         columns = map(attrgetter, ("mu", "sigma", "seen"))
-        mu, sigma, seen = (np.fromiter(map(each, players), np.float64) for each in columns)
+        mu, sigma, seen = (np.fromiter(map(column, players), np.float64) for column in columns)
         return mu, self._current(sigma, seen, self._now())
 
     def _set_blocked(self, one: str, other: str, is_blocked: bool) -> None:
-        with self._storage.lock:
+        with self._lock:
             pair = {one: self._record(one), other: self._record(other)}
             if one == other:
                 raise ValueError(f"other must be another player, got {other!r} twice")
@@ -385,30 +376,30 @@ class Pool:
             for name, opponent in ((one, other), (other, one)):
                 blocked = _without(opponent, pair[name].blocked) + (opponent,) * is_blocked
                 changed[name] = pair[name]._replace(blocked=blocked)
-            self._storage.write(changed)
+            self._write(changed)
 
-    def _rated(self, game: Game, changed: Mapping[str, Player], now: float) -> dict[str, Player]:
-        """Return the players of a game as they are after it."""
-        listed = enumerate(sides_of("teams", game.teams))
-        names = [as_names(f"teams[{i}]", side, 1) for i, side in listed]
-        if len({*chain(*names)}) < sum(map(len, names)):
-            as_names("teams", chain(*names))
-        sides = [[self._record(name, changed) for name in side] for side in names]
-        teams = [[(x.mu, float(self._current(x.sigma, x.seen, now))) for x in each]
-                 for each in sides]  # fmt: skip
+    def _rated(self, game: Game, players: Mapping[str, Player], now: float) -> dict[str, Player]:
+        """Return the players of a game after it, given all players before it."""
+        sides = [
+            [self._record(name, players) for name in as_names(f"teams[{i}]", side, 1)]
+            for i, side in enumerate(sides_of("teams", game.teams))
+        ]
+        as_names("teams", [player.name for side in sides for player in side])
+        teams = [[(x.mu, float(self._current(x.sigma, x.seen, now))) for x in side]
+                 for side in sides]  # fmt: skip
         rated: Any = self._system.rate(teams, game.ranks, game.weights)
-        found = {}
+        after = {}
         for side, ratings in zip(sides, rated, strict=True):
-            met = (each.name for other in sides if other is not side for each in other)
-            others = list(islice(met, self.settings.recent))
+            others = (opponent.name for other in sides if other is not side for opponent in other)
+            met = list(islice(others, self.settings.recent))
             for player, (mu, sigma) in zip(side, ratings, strict=True):
-                # The last opponents, those of the last game first, nobody twice.
-                recent = (*others, *(each for each in player.recent if each not in others))
-                found[player.name] = player._replace(
+                # Distinct opponents, most recent first.
+                recent = tuple(dict.fromkeys((*met, *player.recent)))[: self.settings.recent]
+                after[player.name] = player._replace(
                     mu=mu, sigma=sigma, seen=max(now, player.seen),
-                    games_played=player.games_played + 1, recent=recent[: self.settings.recent],
+                    games_played=player.games_played + 1, recent=recent,
                 )  # fmt: skip
-        return found
+        return after
 
 
 def _without(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
@@ -416,10 +407,10 @@ def _without(name: str, names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _rule_of(rule: Any, settings: PoolSettings) -> Rule:
-    """Return a rule, as of ``Pool``, that chooses from means and deviations alone.
+    """Return a pool's rule as a function of means and deviations.
 
-    A pool keeps no covariances: to policies of the full belief it shows the deviations of
-    differences of independent skills. A policy that a text names looks ahead without drift.
+    A pool stores no covariances, so policies on the full belief see independent skills. A named
+    policy looks ahead without drift.
     """
     policy = rule
     if rule is None or isinstance(rule, str):
@@ -428,20 +419,20 @@ def _rule_of(rule: Any, settings: PoolSettings) -> Rule:
         world = Settings.checked(beta=beta, draw_margin=margin, horizon=settings.games_left)
         policy = policy_named(rule or "drawchance", world)
     if getattr(policy, "needs_truth", False):
-        raise ValueError(f"rule must not ask for true skills, which are unknown, got {rule!r}")
+        raise ValueError(f"rule must not need true skills, which are unknown, got {rule!r}")
     acts = callable(getattr(policy, "act", None))
     if not acts and not getattr(policy, "is_shared", False):
         raise ValueError(
-            "rule must be None, a text, a policy with act(knowledge_state, games_left), or a "
-            f"learned policy that chooses among any number of opponents, got {rule!r}"
+            "rule must be None, a name, a policy with act(knowledge_state, games_left), or a "
+            f"learned policy for any number of opponents, got {rule!r}"
         )
     belief = getattr(policy, "belief", None) or DEFAULT_BELIEF
 
-    @lru_cache(maxsize=64)  # a learned policy is made for each number of opponents
+    @lru_cache(maxsize=64)  # building a learned policy for another size takes time
     def sized(opponents: int) -> Any:
         return policy.for_settings(replace(policy.settings, num_opponents=opponents, rank=None))
 
-    def chosen(mu: Floats, sigma: Floats) -> int:
+    def choose(mu: Floats, sigma: Floats) -> int:
         state = KnowledgeState.of_prior(mu[None], sigma[None], belief)[0]
         if acts:
             action = policy.act(state, settings.games_left)
@@ -449,4 +440,4 @@ def _rule_of(rule: Any, settings: PoolSettings) -> Rule:
             action = sized(len(mu) - 1).predict(state.to_observation(1.0))[0]
         return as_integer("action", action, 0, len(mu) - 2)
 
-    return chosen
+    return choose

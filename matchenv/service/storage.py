@@ -1,8 +1,8 @@
-"""The players of a pool: rows of an SQLite database, in a file or in memory.
+"""SQLite storage of a pool's players, in a file or in memory.
 
-Each change is one transaction, synced with a rollback journal: once it has returned, the file alone
-holds it, after a kill and after a loss of power. The table ``pool`` has the sum of the checksums of
-all rows, so that a changed, missing or surplus one is noticed when the file is opened.
+Each change is one synced transaction with a rollback journal: once it returns, it survives a kill
+and a power loss, and is in the database file itself. The table ``pool`` holds the sum of the
+checksums of all rows, which reveals changed, missing and extra rows when the file is opened.
 """
 
 from __future__ import annotations
@@ -18,170 +18,155 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from matchenv.runtime.files import write_bytes
+from matchenv.runtime.files import errors_name, write_bytes
 from matchenv.service.players import Player, PoolSettings
 
-# Columns without a type keep floats bit by bit; ``recent`` and ``blocked`` are JSON.
+# Columns without a type keep floats bit for bit; ``recent`` and ``blocked`` are JSON.
 TABLES = [
     "CREATE TABLE players (name TEXT PRIMARY KEY, region TEXT, mu, sigma, seen, games_played, "
     "recent, blocked) WITHOUT ROWID",
     "CREATE TABLE pool (settings, games, checksum)",
 ]
-# Errors of SQLite that are not about the file's content.
-SYSTEM_ERRORS = (
-    sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY,
-)  # fmt: skip
-CLOSED = "the pool must be open, it was closed"
+CLOSED = "the pool must be open, but it has been closed"
 Row = tuple[Any, ...]
 
 
 class Storage:
-    """Players by name, and the settings of their pool.
-
-    Args:
-        settings: for a new pool.
-        path: the file, which is made if it does not exist; None for memory.
+    """Players by name and the settings of their pool, in a database: the base of ``Pool``.
 
     Attributes:
-        settings: of the pool.
-        players: by name, as the file has them.
-        games: that were played.
-        lock: to be held by whoever reads before a change, and by reads that belong together.
-
-    Raises:
-        ValueError: if the file is no pool, is damaged or is open elsewhere.
-        OSError: if it cannot be read or written.
+        settings: settings of the pool.
+        games: number of games rated since the pool was created.
     """
 
-    def __init__(self, settings: PoolSettings, path: Path | None = None) -> None:
-        self.path, self.lock = path, threading.RLock()
-        if path is not None and (path.is_dir() or not path.parent.is_dir()):
-            raise ValueError(f"path must be a file in a folder that exists, got {path}")
-        if path is not None and not path.exists():
-            _make(path, Storage(settings).copy())
-        self._process, self._file = os.getpid(), None if path is None else path.open("rb")
+    settings: PoolSettings
+    games: int
+
+    def _connect(self, settings: PoolSettings, path: Path | None = None) -> None:
+        """Open a database.
+
+        Args:
+            settings: settings of a new database in memory.
+            path: file of an existing database; None for memory.
+
+        Raises:
+            ValueError: if the file is not a pool, is damaged or is open in another process.
+            OSError: if the file cannot be read.
+        """
+        self._path, self._process, self._lock = path, os.getpid(), threading.RLock()
+        self._file = None if path is None else path.open("rb")
+        self._database = sqlite3.connect(path or ":memory:", timeout=0.0, check_same_thread=False)
         try:
             if self._file is not None:
-                _lock(self._file)
-            self._database = sqlite3.connect(
-                path or ":memory:", timeout=0.0, check_same_thread=False
-            )
-            if path is None:
-                text = json.dumps(asdict(settings))
-                for table in TABLES:
-                    self._database.execute(table)
-                values = (text, 0, _sum_of([(text,)]))
-                self._database.execute("INSERT INTO pool VALUES (?, ?, ?)", values)
-                self._database.commit()
-            self._read()
+                _lock_file(self._file)
+            self._load(settings if path is None else None)
         except (sqlite3.Error, BlockingIOError, TypeError, ValueError) as error:
             self.close()
-            code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-            if code in SYSTEM_ERRORS:
-                raise OSError(f"{path} cannot be opened: {error}") from None
-            in_use = code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-            if in_use or isinstance(error, BlockingIOError):
-                raise ValueError(f"path must not be open in another process, {path} is") from None
-            raise ValueError(f"path must be a pool's file, got {path}: {error}") from None
+            raise ValueError(
+                f"path must be a pool's file that is not open in another process, got {path}: "
+                f"{error}"
+            ) from None
 
-    def _read(self) -> None:
+    def _load(self, new: PoolSettings | None) -> None:
         run = self._database.execute
         run("PRAGMA locking_mode=EXCLUSIVE")
         run("PRAGMA synchronous=EXTRA")
-        run("BEGIN EXCLUSIVE")  # takes the lock, which is kept until the end
+        run("BEGIN EXCLUSIVE")  # locks the database until it is closed
+        if new is not None:
+            for table in TABLES:
+                run(table)
+            text = json.dumps(asdict(new))
+            run("INSERT INTO pool VALUES (?, 0, ?)", (text, _sum_of([(text,)])))
         tables = [table for (table,) in run("SELECT sql FROM sqlite_master ORDER BY name")]
         if tables != TABLES:
             raise ValueError("it has other tables" if tables else "it is empty")
         if run("PRAGMA quick_check").fetchall() != [("ok",)]:
-            raise ValueError("it is damaged: SQLite cannot read all of it")
+            raise ValueError("it is damaged, SQLite cannot read all of it")
         rows = run("SELECT * FROM players ORDER BY name").fetchall()
         ((settings, self.games, checksum),) = run("SELECT * FROM pool")
         run("COMMIT")
         if checksum != self.games + _sum_of([(settings,), *rows]):
-            raise ValueError("it is damaged: its content does not fit its checksum")
+            raise ValueError("it is damaged, its content does not match its checksum")
         self.settings = PoolSettings(**json.loads(settings))
-        self.players = {}
+        self._players = {}
         for *plain, recent, blocked in rows:
-            lists = (tuple(json.loads(each)) for each in (recent, blocked))
-            self.players[plain[0]] = Player(*plain, *lists)
+            lists = (tuple(json.loads(names)) for names in (recent, blocked))
+            self._players[plain[0]] = Player(*plain, *lists)
 
-    def write(self, changed: Mapping[str, Player | None], games: int = 0) -> None:
-        """Write a change; once this returns, it survives.
+    def _write(self, changed: Mapping[str, Player | None], games: int = 0) -> None:
+        """Write a change, which survives a crash once this returns; the caller holds the lock.
 
         Args:
-            changed: players by name who are new or differ; None for one who leaves.
-            games: that were played.
+            changed: new and changed players by name; None removes a player.
+            games: number of games that the change rates.
 
         Raises:
-            ValueError: if it is closed, or this process is a fork of the one that opened it.
-            OSError: if it could not be written; then all is as it was.
+            ValueError: if the database is closed, or was opened before this process was forked.
+            OSError: if writing fails; nothing has changed then.
         """
-        if self.path is not None and os.getpid() != self._process:
-            raise ValueError(f"the pool must be changed by the process that opened {self.path}")
-        with self.lock:
-            old = [_row_of(self.players[name]) for name in changed if name in self.players]
-            new = [_row_of(player) for player in changed.values() if player is not None]
-            run, many = self._database.execute, self._database.executemany
-            try:
-                with self._database:  # a transaction
-                    many("DELETE FROM players WHERE name = ?", [row[:1] for row in old])
-                    many("INSERT INTO players VALUES (?, ?, ?, ?, ?, ?, ?, ?)", new)
-                    # The number of games counts in the sum as it is.
-                    pool = (games, games + _sum_of(new) - _sum_of(old))
-                    run("UPDATE pool SET games = games + ?, checksum = checksum + ?", pool)
-            except sqlite3.ProgrammingError:
-                raise ValueError(CLOSED) from None
-            except sqlite3.Error as error:
-                raise OSError(f"{self.path} could not be written: {error}") from None
-            self.games += games
-            for name, player in changed.items():
-                if player is None:
-                    del self.players[name]
-                else:
-                    self.players[name] = player
+        if self._path is not None and os.getpid() != self._process:
+            raise ValueError(f"the pool must be changed by the process that opened {self._path}")
+        old = [_row_of(self._players[name]) for name in changed if name in self._players]
+        new = [_row_of(player) for player in changed.values() if player is not None]
+        run, many = self._database.execute, self._database.executemany
+        try:
+            with self._database:  # a transaction
+                many("DELETE FROM players WHERE name = ?", [row[:1] for row in old])
+                many("INSERT INTO players VALUES (?, ?, ?, ?, ?, ?, ?, ?)", new)
+                # The checksum includes the number of games.
+                pool = (games, games + _sum_of(new) - _sum_of(old))
+                run("UPDATE pool SET games = games + ?, checksum = checksum + ?", pool)
+        except sqlite3.ProgrammingError:
+            raise ValueError(CLOSED) from None
+        except sqlite3.Error as error:
+            raise OSError(f"{self._path} could not be written: {error}") from None
+        self.games += games
+        for name, player in changed.items():
+            if player is None:
+                del self._players[name]
+            else:
+                self._players[name] = player
 
-    def copy(self) -> bytes:
-        """Return the content of a file with all that was committed.
-
-        Raises:
-            ValueError: if it is closed.
-        """
-        with self.lock:
+    def backup(self) -> bytes:
+        """Return the content of a file with everything so far, which ``Pool.open`` reads."""
+        with self._lock:
             try:
                 return self._database.serialize()
             except sqlite3.ProgrammingError:
                 raise ValueError(CLOSED) from None
 
     def close(self) -> None:
-        """Release the file."""
+        """Close the file; later changes raise."""
         if os.getpid() != self._process:
-            return  # SQLite would remove the journal of the process that opened the file
-        with self.lock, suppress(sqlite3.Error, AttributeError):  # where it was never opened
+            return  # a fork must not remove the journal of the process that opened the file
+        with self._lock, suppress(sqlite3.Error):
             self._database.close()
         if self._file is not None:
             self._file.close()
 
 
-def _make(path: Path, content: bytes) -> None:
-    """Write a new file, whole or not at all, and not over another one."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.new")
+def create_file(path: Path, content: bytes) -> None:
+    """Write a new file, whole or not at all; an existing file stays as it is."""
+    if path.exists():
+        return
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
-        write_bytes(beside, content)
-        with suppress(FileExistsError):
-            os.link(beside, path)
+        with errors_name(path), suppress(FileExistsError):
+            write_bytes(temporary, content)
+            os.link(temporary, path)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
-def _lock(file: BinaryIO) -> None:
-    """Lock a file as a whole: SQLite's locks end where this process copies it by other means."""
-    with suppress(ImportError):  # elsewhere SQLite's locks do not end
+def _lock_file(file: BinaryIO) -> None:
+    """Lock a whole file, since SQLite's own locks end when this process closes any copy of it."""
+    with suppress(ImportError):  # fcntl exists where SQLite's locks have this defect
         import fcntl
 
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            if isinstance(error, BlockingIOError):  # other errors: some network file systems
+            if isinstance(error, BlockingIOError):  # some network file systems have no locks
                 raise
 
 
@@ -191,5 +176,5 @@ def _row_of(player: Player) -> Row:
 
 
 def _sum_of(rows: list[Row]) -> int:
-    """Return the sum of the rows' checksums, in which their order does not matter."""
+    """Return the sum of the rows' checksums, which does not depend on their order."""
     return sum(zlib.crc32(json.dumps(row).encode()) for row in rows)

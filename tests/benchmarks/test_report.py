@@ -1,4 +1,4 @@
-"""The page and the summary: what they show is what the result files hold."""
+"""The page and the LaTeX summary match the result files."""
 
 import json
 import re
@@ -41,13 +41,13 @@ LOG = Path(__file__).resolve().parent.parent / "logs" / "data" / "league.csv"
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of each kind of results, as small as can be."""
+    """A small folder of each kind of results."""
     folder = tmp_path_factory.mktemp("results")
     cells: dict[str, Any] = {"ranks": ["top"], "priors": ["informative"]}
     compared: dict[str, Any] = {"cells": {"rank": ["top"]}, "env_kwargs": SIZES}
     run_comparison(["pe", "kg"], **compared, episodes=3, run=RunOptions(folder / "a", **ONE))
     with pytest.MonkeyPatch.context() as patch:
-        # The page does not show them.
+        # The page does not use the figures.
         patch.setattr("matchenv.benchmarks.study.figures.files_of", lambda *_: [])
         run_study(**SIZES, **cells, episodes=3, run=RunOptions(folder / "b", **ONE))
     run_tuning(["kg:multiplier=0", "kg:multiplier=5"], **compared, episodes=2,
@@ -66,7 +66,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ])  # fmt: skip
     queue = ["--env", "MatchmakingQueue-v0", "--episodes", "2", "--horizon", "12", "--quiet",
              "--workers", "1", "--load", "thin", "middle"]  # fmt: skip
-    # The policy compared against, alone: no difference can be shown.
+    # The reference policy alone has no differences to show.
     for command, policy in (("compare", "kg"), ("tune", "window")):
         words = [command, "--policy", policy, *queue, "--out", str(folder / f"queue_{command}")]
         assert run_command(words) == DONE
@@ -86,7 +86,7 @@ def page(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def html(page: Path) -> str:
-    """The page without its scripts."""
+    """The page without scripts."""
     return re.sub(r"<script>.*?</script>", "", page.read_text(), flags=re.DOTALL)
 
 
@@ -94,7 +94,7 @@ def kinds_of(*folders: Path) -> list[str]:
     return [section.title.partition(":")[0] for section in sections_of(folders)]
 
 
-def test_every_kind_of_results_is_known(results: Path) -> None:
+def test_every_kind_of_results_has_a_section(results: Path) -> None:
     one_player = ["train", "compare", "study", "tune", "bound", "optimum", "replay"]
     assert kinds_of(results) == [*one_player, "compare", "tune"]
     for section in sections_of([results]):
@@ -104,7 +104,7 @@ def test_every_kind_of_results_is_known(results: Path) -> None:
         assert len(types) == 2
 
 
-def test_the_tables_hold_the_numbers_of_the_files(results: Path, html: str) -> None:
+def test_tables_have_the_numbers_of_the_files(results: Path, html: str) -> None:
     cells = {unescape(cell) for cell in re.findall(r"<td>(.*?)</td>", html)}
     standing = json.loads((results / "a" / "comparison.json").read_text())["standings"][0]
     less = standing["difference"]
@@ -115,7 +115,7 @@ def test_the_tables_hold_the_numbers_of_the_files(results: Path, html: str) -> N
         assert {claim["text"], claim["verdict"]} <= cells
 
 
-def test_the_page_asks_for_nothing_from_elsewhere_and_fits_any_screen(html: str) -> None:
+def test_the_page_works_offline_and_on_any_screen(html: str) -> None:
     addresses = re.findall(r'(?:src|href)="(.*?)"', html)
     assert addresses
     assert all(address.startswith(("#", "data:")) for address in addresses)
@@ -123,44 +123,45 @@ def test_the_page_asks_for_nothing_from_elsewhere_and_fits_any_screen(html: str)
     assert 'content="width=device-width, initial-scale=1"' in html
     assert "color-scheme: light dark" in html
     assert "@media (prefers-color-scheme: dark)" in html
-    # A table scrolls in its own box; no figure has a width of its own.
+    # Tables scroll in their own box; no figure has a fixed width.
     assert html.count("<table") == html.count('<div class="scroll">') + html.count("<summary>S") + (
         html.count("<summary>V")
     )
     assert not re.search(r"(?<!max-)width: ?\d+px", html)
 
 
-def test_names_have_one_colour_on_a_page() -> None:
-    names = ["mine", "kg", "mine"]
+def test_a_name_has_one_colour_per_page() -> None:
+    names = ["mine", "kg <b>", "mine"]
     figures = [new_figure("x", "y", [(name, [0, 1], [0, 1], [0, 0], [1, 1])]) for name in names]
     page_text([Section("title", "", {}, [Block("title", each)]) for each in figures])
     band, line = zip(*(each.data for each in figures), strict=True)
     colours = [each.line.color for each in line]
+    assert line[1].name == "kg &lt;b&gt;"
     assert colours[0] == colours[2]
     assert len(set(colours)) == 2
     for area, colour in zip(band, colours, strict=True):
         assert area.fillcolor == f"rgba{(*hex_to_rgb(colour), 0.18)}"
 
 
-def test_points_have_their_intervals() -> None:
+def test_points_have_intervals() -> None:
     found = Estimate(2.0, 0.5, 1.0, 4.0)
     (kg, oracle) = points("q", [("kg", "top, equal", found), ("oracle", "top, equal", found)]).data
     assert (kg.y[0], kg.error_y.array[0], kg.error_y.arrayminus[0]) == (2.0, 2.0, 1.0)
-    assert tuple(kg.customdata[0]) == (1.0, 4.0)  # what a hover shows
-    assert oracle.visible == "legendonly"  # it would flatten the others
+    assert tuple(kg.customdata[0]) == (1.0, 4.0)  # for the hover text
+    assert oracle.visible == "legendonly"
 
 
-def test_the_same_results_give_the_same_files(results: Path, page: Path, tmp_path: Path) -> None:
+def test_equal_results_give_equal_pages(results: Path, page: Path, tmp_path: Path) -> None:
     again = tmp_path / "again.html"
     assert run_command(["report", str(results), "--out", str(again), "--quiet"]) == DONE
     assert again.read_bytes() == page.read_bytes()
     assert not (tmp_path / "again.tex").exists()
 
 
-def test_a_folder_is_shown_once(results: Path) -> None:
+def test_each_folder_is_shown_once(results: Path) -> None:
     (once,) = sections_of([results / "runs"])
     assert once.title == "train: seed0, seed1"
-    assert once.blocks[-2].title.startswith("The final comparison")
+    assert once.blocks[-2].title.startswith("Final comparison")
     end = results / "runs" / "seed0" / "comparison"
     assert kinds_of(results / "runs", end) == ["train", "compare"]
     assert kinds_of(results / "a", results / "a", results / "runs" / "seed0") == [
@@ -168,7 +169,7 @@ def test_a_folder_is_shown_once(results: Path) -> None:
     ]  # fmt: skip
 
 
-def test_the_summary_is_balanced_latex(page: Path) -> None:
+def test_the_latex_summary_is_balanced(page: Path) -> None:
     text = page.with_suffix(".tex").read_text()
     bare = re.sub(r"\\[\\{}%&$#_]", "", text)
     assert bare.count("{") == bare.count("}")
@@ -179,7 +180,7 @@ def test_the_summary_is_balanced_latex(page: Path) -> None:
         assert text.count(rf"\begin{{{name}}}") == text.count(rf"\end{{{name}}}")
 
 
-# A table of many policies, as comparisons have them.
+# A table of many policies.
 FIRST, WIDE = "middle rank, informative prior", "-10.35 ± 10.48"
 MANY = [f"kg:multiplier={number}" for number in range(12)]
 TABULAR = re.compile(r"\\begin\{tabular\}\{@\{\}(\w+)@\{\}\}(.*?)\\end", re.DOTALL)
@@ -195,7 +196,7 @@ def table(names: list[str], cell: str, first: str = FIRST) -> str:
     [
         ("50 % of a_b & {x}", r"50 \% of a\_b \& \{x\}"),
         ("a\\b", r"a\textbackslash{}b"),
-        # A row that begins with either would be read as an option of the line before it.
+        # At the start of a row, LaTeX reads these as options of the preceding line.
         ("[a]", "{[}a]"),
         ("*", "{*}"),
         ("#$~^|±", r"\#\$\textasciitilde{}\textasciicircum{}\textbar{}$\pm$"),
@@ -203,12 +204,12 @@ def table(names: list[str], cell: str, first: str = FIRST) -> str:
         ("seed 3, ppo-2, 2026-11-22", "seed 3, ppo-2, 2026-11-22"),
     ],
 )
-def test_letters_that_latex_would_take_otherwise(text: str, expected: str) -> None:
+def test_special_characters_are_escaped(text: str, expected: str) -> None:
     assert escaped(text) == expected
     assert f"cell & {expected} " in table([text], "1")
 
 
-def test_columns_too_many_for_a_page_follow_below() -> None:
+def test_wide_tables_are_split() -> None:
     parts = TABULAR.findall(table(MANY, WIDE))
     assert len(parts) > 1
     shown: list[str] = []
@@ -222,7 +223,7 @@ def test_columns_too_many_for_a_page_follow_below() -> None:
     assert shown == MANY
 
 
-def test_bad_input_is_one_line_that_says_what_to_do(
+def test_bad_input_is_explained_in_one_line(
     results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def said(*words: object) -> str:
@@ -230,8 +231,8 @@ def test_bad_input_is_one_line_that_says_what_to_do(
         (line,) = capsys.readouterr().err.splitlines()
         return line
 
-    assert "--out named for matchenv train, compare" in said(tmp_path)
-    assert "missing holds no results" in said(tmp_path / "missing")
+    assert "--out folder of matchenv train, compare" in said(tmp_path)
+    assert "missing contains no results" in said(tmp_path / "missing")
     assert "must end in .html" in said(results / "a", "--out", tmp_path / "a.pdf")
     for name, file in (("a", "comparison.json"), ("c", "tuning.csv"), ("runs", "evaluations.json")):
         shutil.copytree(results / name, tmp_path / name)
@@ -245,14 +246,12 @@ def test_bad_input_is_one_line_that_says_what_to_do(
     assert not list(tmp_path.glob("**/report.html"))
 
 
-# In a browser.
-
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 @pytest.fixture(params=[1280, 390], ids=["laptop", "phone"])
 def tab(page: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """Open the page in Chromium, which complains of nothing and asks the network for nothing."""
+    """Open the page in Chromium; neither errors nor network requests are allowed."""
     api = pytest.importorskip("playwright.sync_api")
     path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     if path is None:
@@ -262,9 +261,9 @@ def tab(page: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         tab = browser.new_page(viewport={"width": request.param, "height": 900})
-        tab.on("console", lambda said: complaints.append(f"{said.type}: {said.text}"))
+        tab.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
         tab.on("pageerror", lambda error: complaints.append(str(error)))
-        tab.on("request", lambda asked: requests.append(asked.url))
+        tab.on("request", lambda request: requests.append(request.url))
         tab.goto(page.as_uri())
         tab.wait_for_selector("#s1c0 .xaxislayer-above", state="attached")
         yield tab
@@ -274,8 +273,7 @@ def tab(page: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
 
 
 @pytest.mark.slow
-def test_a_page_sorts_fits_its_screen_and_follows_the_scheme(tab: Any) -> None:
-    # A click on a heading sorts a table.
+def test_sorting_layout_and_colour_scheme(tab: Any) -> None:
     column = (
         "[...document.querySelectorAll('#s1 > .scroll:last-of-type tbody tr')]"
         ".map((row) => parseFloat(row.cells[3].textContent))"

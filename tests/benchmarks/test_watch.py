@@ -1,4 +1,4 @@
-"""Policies side by side: the games, the pictures, the window and the films."""
+"""Policies side by side: games, pictures, window and films."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -55,7 +55,7 @@ def state_of(shown: Stage, place: int = 0) -> Any:
         ("kg", RANKING_SETTINGS, (OTHERS, REPORT, INSTANCES), "reward"),
     ],
 )
-def test_a_policy_plays_the_episode_with_that_seed(
+def test_a_policy_plays_the_episode_of_its_seed(
     policy: str, settings: Any, key: tuple[int, ...], measure: str
 ) -> None:
     shown = Stage([policy], settings, seed=4, episode=2, show_true_skill=False)
@@ -71,14 +71,14 @@ def test_a_policy_plays_the_episode_with_that_seed(
 
 
 @pytest.mark.parametrize(("make", "other"), [(stage, "pe"), (queue_stage, "fcfs")])
-def test_a_policy_does_not_depend_on_who_plays_beside_it(make: Any, other: str) -> None:
+def test_policies_do_not_affect_each_other(make: Any, other: str) -> None:
     alone, beside = make("random", seed=3), make(other, "random", seed=3)
     for each in (alone, beside):
         each.step(12)
     np.testing.assert_array_equal(alone.totals()[1][0], beside.totals()[1][1])
 
 
-def test_policies_on_different_beliefs_and_the_oracle_meet_the_same_instance() -> None:
+def test_policies_with_different_beliefs_play_the_same_instance() -> None:
     shown = stage("kg", "kg:belief=full", "oracle", seed=1)
     truth = [state_of(shown, place).players[..., 2] for place in range(3)]
     np.testing.assert_array_equal(truth, [truth[0]] * 3)
@@ -93,7 +93,7 @@ def test_policies_on_different_beliefs_and_the_oracle_meet_the_same_instance() -
 @pytest.mark.parametrize(
     ("message", "arguments"),
     [
-        *(("policy must name 1 to 6 policies, none of them twice", {"policies": policies})
+        *(("policy must name 1 to 6 distinct policies", {"policies": policies})
           for policies in ((), ("pe", "pe"), [f"kg:multiplier={m}" for m in range(1, 8)])),
         ("policy must be one of", {"policies": ["nobody"]}),
         ("speed", {"policies": ["kg:speed=3"]}),
@@ -103,13 +103,13 @@ def test_policies_on_different_beliefs_and_the_oracle_meet_the_same_instance() -
         *(("width must", {"width": value}) for value in (0, 641, -5, 1e9, "wide", 8000)),
     ],
 )  # fmt: skip
-def test_bad_arguments_are_named(message: str, arguments: Any) -> None:
+def test_bad_arguments_are_refused(message: str, arguments: Any) -> None:
     for settings in (SETTINGS, QUEUE_SETTINGS):
         with pytest.raises(ValueError, match=message):
             Stage(**{"policies": ("random", "drawchance"), "settings": settings, **arguments})
 
 
-def test_the_policies_pictures_are_side_by_side_on_one_axis(
+def test_policies_share_one_skill_axis(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     shown = stage("pe", "drawchance", "kg", width=1001, theme="dark")
@@ -129,7 +129,7 @@ def test_the_policies_pictures_are_side_by_side_on_one_axis(
         assert scene.tiles == each.renderer.scene(each.batch.state, 0, (0.0, 1.0)).tiles
 
 
-def test_the_chart_below_has_a_line_for_each_other_policy() -> None:
+def test_differences_have_a_line_per_other_policy() -> None:
     shown = queue_stage("fcfs", "window", "random", width=1000)
     shown.step(12)
     chart = shown.differences()
@@ -146,7 +146,7 @@ def test_the_chart_below_has_a_line_for_each_other_policy() -> None:
     assert (plain[-130:-40] != 255).any(axis=2).mean() > 0.01
 
 
-def test_hidden_true_skills_stay_hidden() -> None:
+def test_hidden_true_skills_do_not_affect_pictures() -> None:
     shown = queue_stage(show_true_skill=False, width=700)
     shown.step(2)
     before = shown.picture()
@@ -156,20 +156,20 @@ def test_hidden_true_skills_stay_hidden() -> None:
 
 
 @pytest.mark.parametrize("count", range(1, MOST_POLICIES + 1))
-def test_the_usual_width_suits_a_screen(count: int) -> None:
+def test_default_sizes_fit_on_a_screen(count: int) -> None:
     height, width, _ = stage(*POLICIES[:count]).picture().shape
     assert width <= 1440
     assert height - (width * 0.13 if count > 1 else 0) <= 756
 
 
-def test_a_gif_has_a_picture_for_each_moment(tmp_path: Path) -> None:
+def test_a_gif_has_a_frame_per_moment(tmp_path: Path) -> None:
     path, again = tmp_path / "film.gif", tmp_path / "again.gif"
     look: dict[str, Any] = {"width": 700, "theme": "dark"}
     for each in (path, again):
         assert write_film(queue_stage(**look), each, until=11, every=5, quiet=True) == 4
     assert path.read_bytes() == again.read_bytes()
     with Image.open(path) as film:
-        # Equal pictures are one, for a longer time.
+        # Equal frames are merged into a longer one.
         times = [film.seek(place) or film.info["duration"] for place in range(film.n_frames)]
         assert sum(times) == 3 * 100 + 1000 * LAST_SECONDS
         assert film.info["loop"] == 0
@@ -179,13 +179,13 @@ def test_a_gif_has_a_picture_for_each_moment(tmp_path: Path) -> None:
             expected = shown.picture()
             found = np.asarray(film.convert("RGB"), dtype=int)
             assert found.shape == expected.shape
-            # A .gif has few colours, so single pixels differ a little.
+            # The palette is limited, so pixels differ slightly.
             assert np.abs(found - expected).mean() < 1.0
             shown.step(11)
     assert {each.name for each in tmp_path.iterdir()} == {"film.gif", "again.gif"}
 
 
-def test_a_png_is_the_last_moment(tmp_path: Path) -> None:
+def test_a_png_is_the_last_frame(tmp_path: Path) -> None:
     path, shown = tmp_path / "picture.png", stage()
     assert write_film(stage(), path, until=7, every=3, quiet=True) == 1
     shown.step(7)
@@ -193,26 +193,16 @@ def test_a_png_is_the_last_moment(tmp_path: Path) -> None:
         np.testing.assert_array_equal(np.asarray(picture), shown.picture())
 
 
-@pytest.mark.parametrize("name", ["watch.gif", "watch_dark.gif"])
-def test_the_readmes_films_are_small(name: str) -> None:
-    root = Path(__file__).resolve().parents[2]
-    path = root / "docs" / "figures" / name
-    assert path.stat().st_size < 2_000_000
-    with Image.open(path) as film:
-        assert film.n_frames == 101
-    assert f"docs/figures/{name}" in (root / "README.md").read_text(encoding="utf-8")
-
-
-def test_an_mp4_can_be_read_back(tmp_path: Path) -> None:
+def test_an_mp4_can_be_decoded(tmp_path: Path) -> None:
     path = tmp_path / "film.mp4"
     count = write_film(stage(width=701), path, every=4, quiet=True)
     assert count == 4
     pictures = imageio_ffmpeg.read_frames(path)
-    told = next(pictures)
-    assert told["fps"] == 10
-    assert told["duration"] == pytest.approx((count - 1) / 10 + LAST_SECONDS, abs=0.11)
+    metadata = next(pictures)
+    assert metadata["fps"] == 10
+    assert metadata["duration"] == pytest.approx((count - 1) / 10 + LAST_SECONDS, abs=0.11)
     expected = stage(width=701).picture()
-    assert told["size"] == expected.shape[1::-1]
+    assert metadata["size"] == expected.shape[1::-1]
     found = np.frombuffer(next(pictures), dtype=np.uint8).reshape(expected.shape).astype(int)
     assert np.abs(found - expected).mean() < 4.0
     pictures.close()
@@ -222,7 +212,7 @@ def test_an_mp4_can_be_read_back(tmp_path: Path) -> None:
     ("name", "arguments", "message"),
     [
         ("film.avi", {}, r"out must end in \.gif, \.mp4, \.png"),
-        ("nowhere/film.gif", {}, "folder that exists"),
+        ("nowhere/film.gif", {}, "existing folder"),
         ("folder.gif", {}, "must be a file"),
         ("film.gif", {"every": 0}, "every must"),
         ("film.gif", {"every": 13}, "every must"),
@@ -230,7 +220,7 @@ def test_an_mp4_can_be_read_back(tmp_path: Path) -> None:
         ("film.gif", {"until": 13}, "games must"),
     ],
 )
-def test_bad_films_are_refused_before_a_game(
+def test_bad_films_are_refused_before_playing(
     tmp_path: Path, name: str, arguments: dict[str, Any], message: str
 ) -> None:
     (tmp_path / "folder.gif").mkdir()
@@ -242,7 +232,7 @@ def test_bad_films_are_refused_before_a_game(
 
 
 class ScriptedWindow:
-    """A window whose user presses keys: a list of them after each picture."""
+    """A window with scripted key presses: a list after each picture."""
 
     def __init__(self, presses: Sequence[Sequence[str]]) -> None:
         self.presses = list(presses)
@@ -275,9 +265,7 @@ class ScriptedWindow:
     ],
     ids=["runs", "pause", "goes on", "steps", "the end", "next", "speed", "slow", "fast", "two"],
 )
-def test_keys_control_the_games(
-    presses: Any, games: int, footer: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_keys(presses: Any, games: int, footer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     footers: list[tuple[str, str]] = []
     monkeypatch.setattr(Stage, "picture", lambda self, footer: footers.append(footer) or 1)
     window = ScriptedWindow(presses)
@@ -289,7 +277,7 @@ def test_keys_control_the_games(
     }
     assert max(window.rates) <= 30
     if "games/s" in footer:
-        # At most 30 pictures a second, each after as many games.
+        # At most 30 pictures per second, each after several games.
         speed = int(footer.split()[-2])
         assert window.rates[-1] * -(-speed // 30) == pytest.approx(speed)
 

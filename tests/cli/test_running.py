@@ -54,7 +54,7 @@ GOES_ON = "what is finished is kept: the same command goes on from here"
         ("replay no.csv", "no.csv"),
         ("replay no.csv --encoding \udcff", "encoding must be UTF-8, got '\\udcff'"),
         ("bench", "policies must be a list of at least one, got []"),
-        ("report runs/none", "runs/none holds no results"),
+        ("report runs/none", "runs/none contains no results"),
         ("train --resume runs/none", "runs/none holds no run"),
         ("serve --pool a.db --fitted none", "fitted must be a folder of matchenv fit, got 'none'"),
         ("report . --latex a\x00", "latex must be a path, got 'a\\x00'"),

@@ -1,4 +1,4 @@
-"""Shapes, texts, axes and colours, against brute force and published formulas."""
+"""Shapes, texts, ticks and colours, against brute force and published formulas."""
 
 import math
 from collections.abc import Callable
@@ -13,14 +13,14 @@ pytest.importorskip("pygame")
 import pygame
 from pygame import Rect
 
-from matchenv.rendering.picture import THEMES, Canvas, Colour, _written, tick_step, ticks
+from matchenv.rendering.picture import THEMES, Canvas, Colour, _rendered, tick_step, ticks
 from matchenv.rendering.scene import number_text, widened
 
 ROWS, COLUMNS = 40, 60
 
 
 def covered(draw: Callable[[Canvas], None]) -> np.ndarray:
-    """Share of the ink in each pixel of a picture."""
+    """Return the share of ink in each pixel of a picture."""
     canvas = Canvas(COLUMNS, ROWS, "light")
     canvas.theme = {"background": (255, 255, 255), "ink": (0, 0, 0)}
     draw(canvas)
@@ -28,13 +28,13 @@ def covered(draw: Callable[[Canvas], None]) -> np.ndarray:
 
 
 def distances(x: float, y: float) -> np.ndarray:
-    """Distance of the middle of each pixel from a point."""
+    """Return the distance of each pixel's centre from a point."""
     columns, rows = np.meshgrid(np.arange(COLUMNS) + 0.5, np.arange(ROWS) + 0.5)
     return np.hypot(columns - x, rows - y)
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.7, -3.0])
-def test_a_line_is_equally_thick_however_steep(slope: float) -> None:
+def test_the_width_of_a_line_does_not_depend_on_its_slope(slope: float) -> None:
     x = np.linspace(5.0, 55.0, 30)
     x = x[np.abs(slope * (x - 30.0)) < 14.0]
     y = 20.0 + slope * (x - 30.0)
@@ -45,7 +45,7 @@ def test_a_line_is_equally_thick_however_steep(slope: float) -> None:
     assert (found[nearest > 4.0] == 0.0).all()
 
 
-def test_dots_are_discs_and_one_point_is_a_line() -> None:
+def test_dots_and_single_points_are_discs_and_areas_are_transparent() -> None:
     place, away = (np.array([30.3]), np.array([17.8])), distances(30.3, 17.8)
     for found in (
         covered(lambda canvas: canvas.dots(*place, 2.5, "ink")),
@@ -59,7 +59,7 @@ def test_dots_are_discs_and_one_point_is_a_line() -> None:
     assert pale.mean() == pytest.approx(0.15, abs=0.01)
 
 
-def test_boxes_are_whole_pixels_within_the_clip() -> None:
+def test_boxes_fill_whole_pixels_inside_the_clip() -> None:
     def draw(canvas: Canvas) -> None:
         canvas.clip(Rect(0, 0, 50, 40))
         canvas.box(40, 10, 0.2, 5.4, "ink")
@@ -72,7 +72,7 @@ def test_boxes_are_whole_pixels_within_the_clip() -> None:
 
 
 @given(low=st.floats(-1e6, 1e6), span=st.floats(1e-6, 1e9), most=st.integers(1, 20))
-def test_ticks_are_round_evenly_spread_and_few(low: float, span: float, most: int) -> None:
+def test_ticks_are_round_evenly_spaced_and_few(low: float, span: float, most: int) -> None:
     high = low + span
     step = tick_step(high - low, most)
     lead = step / 10.0 ** math.floor(math.log10(step) + 1e-9)
@@ -84,7 +84,7 @@ def test_ticks_are_round_evenly_spread_and_few(low: float, span: float, most: in
     assert np.allclose(np.diff(found), step, rtol=1e-6)
 
 
-def test_numbers_are_written_as_people_do() -> None:
+def test_number_formats() -> None:
     assert [text for _, text in ticks(-7.3, 5.1, 8)] == ["−6", "−4", "−2", "0", "2", "4"]
     assert [text for _, text in ticks(0.0, 0.1, 2)] == ["0.00", "0.05", "0.10"]
     assert [text for _, text in ticks(-2000.0, 0.0, 2)] == ["−2,000", "−1,000", "0"]
@@ -92,21 +92,21 @@ def test_numbers_are_written_as_people_do() -> None:
     assert {each: number_text(*each) for each in written} == written
 
 
-def test_the_axis_stays_until_somebody_leaves_it() -> None:
+def test_limits_grow_by_whole_steps() -> None:
     assert widened((0.0, 8.0), (1.0, 7.0)) == (0.0, 8.0)
     assert widened((0.0, 8.0), (0.0, 8.5)) == (0.0, 9.0)
     assert widened((0.0, 8.0), (-1.5, 8.0)) == (-2.0, 8.0)
 
 
 @pytest.mark.parametrize("anchor", [0.0, 0.5, 1.0])
-def test_a_text_lies_at_its_anchor(anchor: float) -> None:
+def test_texts_are_anchored(anchor: float) -> None:
     found = covered(lambda canvas: canvas.text(30, 5, "mm", 12, "ink", anchor))
     middle = np.flatnonzero(found.any(axis=0)).mean()
     width = Canvas(COLUMNS, ROWS, "light").width("mm", 12)
     assert middle - 30 == pytest.approx((0.5 - anchor) * width, abs=1.5)
 
 
-def test_long_texts_end_in_an_ellipsis_and_every_letter_can_be_written() -> None:
+def test_long_texts_end_in_an_ellipsis_and_fonts_have_all_characters() -> None:
     canvas = Canvas(COLUMNS, ROWS, "light")
     short = canvas.shortened("knowledge gradient", 15, 80.0)
     assert short.endswith("…")
@@ -114,16 +114,14 @@ def test_long_texts_end_in_an_ellipsis_and_every_letter_can_be_written() -> None
     assert canvas.shortened("knowledge", 15, 500.0) == "knowledge"
     assert canvas.shortened("knowledge", 15, 1.0) == ""
     for bold in (False, True):
-        # A letter that the font lacks, as this one, is written as a box.
-        letters = "\u4e2d→↑↓·μσ−–…é%"
-        written = [
-            pygame.image.tobytes(_written(each, 12, bold, (0, 0, 0)), "RGBA") for each in letters
-        ]
-        assert written[0] not in written[1:]
+        # The first character is missing, and so rendered as a box.
+        surfaces = [_rendered(each, 12, bold, (0, 0, 0)) for each in "\u4e2d→↑↓·μσ−–…é%"]
+        missing, *rendered = [pygame.image.tobytes(surface, "RGBA") for surface in surfaces]
+        assert missing not in rendered
 
 
 def contrast(one: Colour, other: Colour) -> float:
-    """Contrast ratio of WCAG 2.2."""
+    """Return the contrast ratio of WCAG 2.2."""
     share = np.array([one, other]) / 255.0
     linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
     dark, bright = sorted(linear @ [0.2126, 0.7152, 0.0722])
@@ -131,7 +129,7 @@ def contrast(one: Colour, other: Colour) -> float:
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_colours_can_be_read(theme: str) -> None:
+def test_colours_have_enough_contrast(theme: str) -> None:
     colours = THEMES[theme]
     least = {"ink": 4.5, "muted": 4.5, "truth": 4.5, "player": 3.0, "opponent": 3.0}
     for name, ratio in least.items():

@@ -1,4 +1,4 @@
-"""Render modes of the environments, and the wrappers and libraries that ask for pictures."""
+"""Render modes of the environments, also through wrappers and other libraries."""
 
 import sys
 import warnings
@@ -33,7 +33,7 @@ one_and_several = pytest.mark.parametrize("count", [None, 2])
 
 @pytest.fixture(autouse=True)
 def no_warnings() -> Iterator[None]:
-    """A warning is an error, as long as it is about us or what we are asked for."""
+    """Turn warnings into errors, except those that do not concern rendering."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=".*(minimum|maximum) value is -?infinity.*")
@@ -48,7 +48,7 @@ def fast_windows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def made(env_id: str, mode: str | None = "rgb_array", count: int | None = None, **more: Any) -> Any:
-    """A scalar environment, or a native vector environment of ``count``."""
+    """Make a scalar environment, or a native vector environment of ``count``."""
     options = {**OPTIONS[env_id], **more}
     if count is None:
         return gym.make(env_id, render_mode=mode, **options)
@@ -56,7 +56,7 @@ def made(env_id: str, mode: str | None = "rgb_array", count: int | None = None, 
 
 
 def bare(env_id: str, count: int | None, **options: Any) -> Any:
-    """The same without Gymnasium's own checks."""
+    """Make the same environment without Gymnasium's wrappers."""
     if count is None:
         return matchenv.envs.part_of(env_id, "env")(**options)
     return matchenv.envs.part_of(env_id, "vector_env")(num_envs=count, **options)
@@ -70,7 +70,7 @@ def play(env: Any, steps: int = 3) -> None:
 
 
 @every_environment
-def test_a_picture_is_an_array_that_follows_the_steps(env_id: str) -> None:
+def test_pictures_follow_the_steps_and_do_not_change_the_episode(env_id: str) -> None:
     env, plain = made(env_id), made(env_id, None)
     pictures = []
     for each in (env, plain):
@@ -80,7 +80,6 @@ def test_a_picture_is_an_array_that_follows_the_steps(env_id: str) -> None:
         pictures.append(env.render())
         assert (pictures[-1].shape, pictures[-1].dtype) == (SINGLE_SHAPE, np.uint8)
         np.testing.assert_array_equal(pictures[-1], env.render())
-        # Pictures change nothing in the episode.
         mine = env.step(env.action_space.sample())
         theirs = plain.step(plain.action_space.sample())
         np.testing.assert_array_equal(mine[0], theirs[0])
@@ -92,7 +91,7 @@ def test_a_picture_is_an_array_that_follows_the_steps(env_id: str) -> None:
 
 @every_environment
 @one_and_several
-def test_a_window_shows_every_state_by_itself(env_id: str, count: int | None) -> None:
+def test_human_mode_shows_every_state_without_render(env_id: str, count: int | None) -> None:
     env, twin = made(env_id, "human", count), made(env_id, "rgb_array", count)
     for each in (env, twin):
         play(each, 4 if count is None else 6)  # beyond an episode's end
@@ -106,15 +105,14 @@ def test_a_window_shows_every_state_by_itself(env_id: str, count: int | None) ->
 
 
 @pytest.mark.parametrize(("env_id", "mode"), [*zip(OPTIONS, reversed(RENDER_MODES), strict=True)])
-def test_gymnasiums_checker_finds_nothing_in_any_mode(env_id: str, mode: str) -> None:
+def test_gymnasiums_checker_passes_in_any_mode(env_id: str, mode: str) -> None:
     masked = {"availability": 0.5, "mean_stay": 3.0} if env_id == "Matchmaking-v0" else {}
     env = made(env_id, mode, **masked).unwrapped
     assert env.metadata["render_fps"] == RENDER_FPS >= 30
     check_env(env)
 
 
-def test_human_rendering_twice_in_one_process() -> None:
-    """Its end calls pygame.quit(), and pictures are wanted after that too."""
+def test_human_rendering_works_after_pygame_quit() -> None:
     for _ in range(2):
         env = HumanRendering(made("Matchmaking-v0"))
         env.metadata = env.metadata | {"render_fps": 10_000}
@@ -122,7 +120,7 @@ def test_human_rendering_twice_in_one_process() -> None:
         env.close()
 
 
-def test_gymnasiums_wrappers_list_and_record_pictures(tmp_path: Path) -> None:
+def test_gymnasiums_wrappers_collect_and_record_pictures(tmp_path: Path) -> None:
     pytest.importorskip("moviepy")
     from moviepy import VideoFileClip
 
@@ -140,7 +138,7 @@ def test_gymnasiums_wrappers_list_and_record_pictures(tmp_path: Path) -> None:
 
 
 @every_environment
-def test_the_grid_holds_the_first_environments(env_id: str) -> None:
+def test_the_grid_shows_the_first_environments(env_id: str) -> None:
     env, one, scalar = made(env_id, count=8), made(env_id, count=1), made(env_id)
     for each in (env, one, scalar):
         each.reset(seed=5)
@@ -154,14 +152,14 @@ def test_the_grid_holds_the_first_environments(env_id: str) -> None:
     assert grid.shape == (2 * height + 2, 3 * width + 4, 3)
     for place in range(MOST_IN_GRID):
         y, x = (height + 2) * (place // 3), (width + 2) * (place % 3)
-        # Places are rounded to pixels of the whole picture.
+        # Coordinates are rounded to pixels of the whole picture.
         differing = grid[y : y + height, x : x + width] != frames[place]
         assert differing.mean() < 0.02
 
 
 @every_environment
 @one_and_several
-def test_bad_modes_and_early_pictures_are_refused(env_id: str, count: int | None) -> None:
+def test_bad_modes_and_rendering_before_reset_are_refused(env_id: str, count: int | None) -> None:
     for name in ("render",) if count is None else ("render", "render_grid"):
         with pytest.raises(gym.error.ResetNeeded):
             getattr(bare(env_id, count, render_mode="rgb_array"), name)()
@@ -174,7 +172,7 @@ def test_bad_modes_and_early_pictures_are_refused(env_id: str, count: int | None
 
 @every_environment
 @one_and_several
-def test_without_pygame_there_are_texts_and_the_remedy_is_named(
+def test_without_pygame_texts_work_and_errors_name_the_extra(
     monkeypatch: pytest.MonkeyPatch, env_id: str, count: int | None
 ) -> None:
     monkeypatch.setitem(sys.modules, "pygame", None)
@@ -194,7 +192,7 @@ def test_without_pygame_there_are_texts_and_the_remedy_is_named(
             env.render_grid()
 
 
-def test_a_window_names_the_keys_that_are_pressed() -> None:
+def test_a_window_returns_pressed_keys() -> None:
     from matchenv.rendering.picture import Window
 
     window, picture = Window("caption"), np.zeros((20, 30, 3), dtype=np.uint8)
@@ -208,7 +206,7 @@ def test_a_window_names_the_keys_that_are_pressed() -> None:
     window.close()
 
 
-def test_no_screen_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_screen_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_screen(size: Any) -> None:
         raise pygame.error("No available video device")
 
@@ -217,7 +215,7 @@ def test_no_screen_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
         patch.setattr(pygame.display, "set_mode", no_screen)
         with pytest.raises(OSError, match="SDL_VIDEODRIVER=dummy"):
             env.reset(seed=0)
-    # Without a screen SDL draws into nowhere; that must be asked for.
+    # SDL's invisible drivers are refused unless requested.
     monkeypatch.delenv("SDL_VIDEODRIVER")
     monkeypatch.setattr(pygame.display, "get_driver", lambda: "offscreen")
     with pytest.raises(OSError, match="SDL_VIDEODRIVER=dummy"):
@@ -226,10 +224,10 @@ def test_no_screen_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("missing", [False, True])
-def test_stable_baselines3_has_nothing_to_say(
+def test_stable_baselines3_renders_or_does_without(
     monkeypatch: pytest.MonkeyPatch, missing: bool
 ) -> None:
-    """It asks for rgb_array by itself, and does without where pygame is missing."""
+    """It requests rgb_array by itself, and continues without pictures if pygame is missing."""
     pytest.importorskip("stable_baselines3")
     from stable_baselines3.common.env_util import make_vec_env
 
@@ -245,7 +243,7 @@ def test_stable_baselines3_has_nothing_to_say(
 
 
 def test_stable_baselines3s_recorder(tmp_path: Path) -> None:
-    """What rl_zoo3's record_video calls."""
+    """The recorder that rl_zoo3's record_video uses."""
     pytest.importorskip("stable_baselines3")
     pytest.importorskip("moviepy")
     from stable_baselines3.common.vec_env import VecVideoRecorder

@@ -1,4 +1,4 @@
-"""What the pictures of each environment show, and where."""
+"""Content and layout of the pictures of each environment."""
 
 import itertools
 from typing import Any
@@ -26,7 +26,7 @@ from matchenv.rendering.scene import Chart, Curve, belief_chart, number_text, ov
 
 SIZES = [(800, 600), (480, 360), (LEAST_WIDTH, LEAST_HEIGHT)]
 LIMITS = (-6.0, 6.0)
-# So large that a skill point is 50 pixels.
+# One skill point is 50 pixels.
 BOX = Rect(100, 40, 600, 300)
 
 
@@ -57,7 +57,7 @@ def queue(steps: int) -> Rendered:
 def beliefs(
     sigma: Any = (0.5, 0.5, 0.4), true_skill: Any = None, limits: Any = LIMITS, online: Any = None
 ) -> Chart:
-    """Beliefs of player 0 at -3, opponent 1 at 3, and another one at 0."""
+    """Return the chart of player 0 at -3, opponent 1 at 3, and another player at 0."""
     truth = None if true_skill is None else np.array(true_skill)
     return belief_chart(
         (np.array([-3.0, 3.0, 0.0]), np.array(sigma), truth), [0, 1], limits, online
@@ -72,11 +72,11 @@ def drawn(chart: Chart, theme: str = "light") -> Pixels:
 
 
 def near(pixels: Any, theme: str, name: str) -> Any:
-    """Pixels that have a colour, but for a shade."""
+    """Return which pixels have a colour, approximately."""
     return np.abs(pixels.astype(int) - np.array(THEMES[theme][name])).max(axis=-1) < 12
 
 
-def test_beliefs_are_bells_and_the_narrower_the_higher() -> None:
+def test_beliefs_are_bell_curves_and_narrower_ones_are_higher() -> None:
     area, thin, *strong = beliefs([0.5, 1.0, 0.2]).curves
     assert (area.colour, area.style) == ("others", "area")
     assert [(curve.colour, curve.style) for curve in strong] == [
@@ -90,7 +90,7 @@ def test_beliefs_are_bells_and_the_narrower_the_higher() -> None:
     assert 1.0 > thin.y.max() > strong[3].y.max() > strong[1].y.max()
 
 
-def test_true_skills_are_marked_where_they_are() -> None:
+def test_true_skills_are_marked() -> None:
     chart = beliefs(true_skill=[-4.0, 5.0, 1.0])
     marked = [(value, colour) for values, colour, _ in chart.marks for value in values]
     assert marked == [(1.0, "others"), (5.0, "opponent"), (-4.0, "player")]
@@ -99,13 +99,13 @@ def test_true_skills_are_marked_where_they_are() -> None:
     axis = int(np.argmax((picture[:, BOX.x + 5 : BOX.right - 5] != 255).any(axis=2).sum(axis=1)))
     for x, name in ((200, "player"), (650, "opponent")):
         assert near(picture[axis : axis + 12, x - 6 : x + 7], "light", name).sum() > 20
-        # The dashes above it are far from every belief.
+        # The dashed line above it, far from all beliefs.
         assert near(picture[BOX.y : BOX.y + 40, x - 1 : x + 2], "light", name).any()
     mark = picture[axis + 3 : axis + 10, 440:460].astype(int)
     assert np.argmin(mark.sum(axis=(0, 2))) == 10
 
 
-def test_who_is_offline_is_pale_and_of_many_some_are_drawn() -> None:
+def test_offline_players_are_pale_and_only_some_of_many_are_drawn() -> None:
     (_, *here), away = (
         [curve for curve in found.curves if curve.colour == "others"]
         for found in (beliefs(), beliefs(online=np.array([True, True, False])))
@@ -117,9 +117,7 @@ def test_who_is_offline_is_pale_and_of_many_some_are_drawn() -> None:
 
 
 @pytest.mark.parametrize("theme", THEMES)
-def test_a_chart_is_drawn_where_its_numbers_say(
-    theme: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_curves_match_the_axes(theme: str, monkeypatch: pytest.MonkeyPatch) -> None:
     texts: list[Any] = []
     monkeypatch.setattr(Canvas, "text", lambda self, *given: texts.append(given) or 0)
     rising = over_time(np.linspace(0.0, 10.0, 5000), "player")
@@ -141,7 +139,7 @@ def test_a_chart_is_drawn_where_its_numbers_say(
     across = drawn(Chart(LIMITS, (0.0, 1.0), level), theme)
     columns = np.flatnonzero(near(across, theme, "player").any(axis=0))
     assert (columns.min(), columns.max()) == (BOX.x, BOX.right - 1)
-    # The area below the line is its colour, paler.
+    # Areas blend their colour with the background.
     background, ink = (np.array(THEMES[theme][name]) for name in ("background", "opponent"))
     shade = across[BOX.centery + 40, BOX.centerx] - (0.7 * background + 0.3 * ink)
     assert np.abs(shade).max() < 3
@@ -161,8 +159,7 @@ def test_extreme_beliefs_are_drawn_without_a_warning(mu: Any, sigma: Any, limits
     assert near(drawn(chart), "light", "player").any()
 
 
-def test_hidden_true_skills_leave_no_trace() -> None:
-    """Neither picture, axis nor totals depend on them."""
+def test_hidden_true_skills_do_not_affect_pictures() -> None:
     belief = {"mu": [-3.0, 3.0, 0.0], "sigma": [0.5, 0.5, 0.4]}
     starts = [{**belief, "true_skill": np.array([-4.9, 5.1, 1.1]) + more} for more in (0.0, 9.0)]
     pictures = {}
@@ -173,10 +170,15 @@ def test_hidden_true_skills_leave_no_trace() -> None:
         assert found[0].limits[1] >= (5.1 if shown else 3.0)
     np.testing.assert_array_equal(*pictures[False])
     assert (pictures[True][0] != pictures[True][1]).any()
+    ranking = Rendered(RankingEnv, 5, render_true_skill=False)
+    ranking.state.true_skill[:] += 9.0
+    ranking.renderer.history[0]["true_loss"] = [1e6] * 6
+    again = ranking.renderer.titled(ranking.state, 0, "title", LIMITS)
+    np.testing.assert_array_equal(*(sheet([each], 800, 0.75) for each in (ranking.scene, again)))
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)
-def test_no_text_overlaps_another_or_is_cut(
+def test_texts_neither_overlap_nor_leave_the_picture(
     monkeypatch: pytest.MonkeyPatch, width: int, height: int
 ) -> None:
     boxes: list[Any] = []
@@ -185,7 +187,7 @@ def test_no_text_overlaps_another_or_is_cut(
     def text(self: Canvas, x: float, y: float, text: str, size: int, *rest: Any, **named: Any):
         wide = original(self, x, y, text, size, *rest, **named)
         left = x - wide * (rest[1] if len(rest) > 1 else 0.0)
-        # Lines are apart by more than the height of their letters.
+        # Letters are lower than lines.
         free = 0.2 * line_height(size)
         if text:
             boxes.append((text, left, y + free, left + wide, y + line_height(size) - free))
@@ -194,10 +196,10 @@ def test_no_text_overlaps_another_or_is_cut(
     pictures = [queue(steps) for steps in (0, 60)]
     for shown in (True, False):
         pictures += [Rendered(RankingEnv, steps, render_true_skill=shown) for steps in (0, 60)]
-        for others, horizon, games in ((1, 1, 1), (9, 40, 0), (49, 500, 3), (1000, 1_000_000, 3)):
+        for others, horizon, games in ((1, 1, 1), (9, 40, 0), (49, 500, 3), (1000, 10**9, 3)):
             sizes = {"num_opponents": others, "horizon": horizon, "rank": "top"}
             pictures.append(episode(shown, games, **sizes))
-    for centre in (0.0, 1e9):  # an axis has a length even if all are sure and equal
+    for centre in (0.0, 1e9):  # equal known skills
         pictures.append(episode(start={"mu": np.full(3, centre), "sigma": np.full(3, 1e-9)}))
     title = "knowledge_gradient:finite_horizon=True,belief=full " * 3
     monkeypatch.setattr(Canvas, "text", text)
@@ -214,7 +216,7 @@ def test_no_text_overlaps_another_or_is_cut(
 
 
 @pytest.mark.parametrize("shown", [True, False])
-def test_the_numbers_are_those_of_the_episode(shown: bool) -> None:
+def test_numbers_and_curves_match_the_episode(shown: bool) -> None:
     found = episode(shown, games=3, draw_margin=5.0, horizon=40)
     noted, known = found.renderer.history[0], found.env.knowledge_state
     name = "true_draw_density" if shown else "draw_density"
@@ -235,7 +237,7 @@ def test_the_numbers_are_those_of_the_episode(shown: bool) -> None:
     ]
     each, total = (chart.curves[-1] for chart in found.scene.charts)
     np.testing.assert_allclose(found.scene.charts[0].curves[1].y, q)
-    # The mean of the last two games, 5 % of the horizon.
+    # Mean of the last two games, 5 % of the horizon.
     np.testing.assert_allclose(each.y, [q[0], (q[0] + q[1]) / 2.0, (q[1] + q[2]) / 2.0])
     np.testing.assert_allclose(total.y, np.cumsum(q))
     label, compared = found.renderer.total(0)
@@ -243,7 +245,7 @@ def test_the_numbers_are_those_of_the_episode(shown: bool) -> None:
     np.testing.assert_allclose(compared, total.y)
 
 
-def test_the_text_lists_who_is_online() -> None:
+def test_texts_list_the_opponents_online() -> None:
     env = MatchmakingEnv(
         render_mode="ansi", num_opponents=12, horizon=9, availability=0.5, mean_stay=3.0
     )
@@ -259,7 +261,7 @@ def test_the_text_lists_who_is_online() -> None:
     assert "and 29 more" in many.renderer.text(many.state, 0)
 
 
-def test_a_queue_shows_its_numbers_players_and_games() -> None:
+def test_a_queue_shows_its_players_games_and_totals() -> None:
     shown = queue(60)
     waiting, facts = shown.env.waiting_players(), shown.facts
     focal, nearest = waiting.focal, waiting.filled[0]
@@ -279,7 +281,7 @@ def test_a_queue_shows_its_numbers_players_and_games() -> None:
     assert text[6].split()[:2] == ["asked", str(waiting.player[focal])]
     quality = waiting.candidate_quality()
     assert [line.split()[-1] for line in text[7:]] == [f"{each:.4f}" for each in quality]
-    # Arcs join the players of each game, bars below are the waits.
+    # Arcs join the players of each game; bars below are waiting times.
     ends = shown.env.simulator.games(shown.state, 0)
     curves = shown.scene.charts[1].curves
     arcs = [curve for curve in curves if curve.colour == "truth"]
@@ -293,11 +295,11 @@ def test_a_queue_shows_its_numbers_players_and_games() -> None:
     assert [bar.colour for bar in bars].index("player") == waiting.focal
 
 
-def test_rewards_and_lengths_of_a_queue_are_those_of_its_ticks() -> None:
+def test_totals_and_lengths_of_a_queue_follow_its_ticks() -> None:
     found = queue(0)
     env, rewards, over, before, waiting = found.env, 0.0, False, {}, {}
     while not over:
-        # At the first choice of a tick the total is that of all ticks before.
+        # At the first decision of a tick, the total covers all earlier ticks.
         facts = env.simulator.info(env._state, 0)
         before.setdefault(int(facts["tick"]), rewards)
         waiting[int(facts["tick"])] = int(facts["waiting"])

@@ -1,4 +1,4 @@
-"""The service over HTTP."""
+"""The HTTP interface of a pool."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def client(pool: Pool) -> Iterator[TestClient]:
         yield client
 
 
-def test_a_round_through_all_routes(client: TestClient, pool: Pool, tmp_path: Path) -> None:
+def test_all_routes(client: TestClient, pool: Pool, tmp_path: Path) -> None:
     for name in ("ann", "bob", "cid/ö", "dan"):
         assert client.post("/players", json={"name": name}).status_code == 201
     game = {"teams": [["ann"], ["bob"]], "ranks": [1, 2]}
@@ -89,12 +89,12 @@ def test_a_round_through_all_routes(client: TestClient, pool: Pool, tmp_path: Pa
     assert found["matchenv_players",] == 3
     assert found["matchenv_games",] == 1
     assert found["matchenv_request_seconds_count", "POST", "/players", "201"] == 4
-    # Labels are routes: names of players would be numbers without end.
+    # Labels are routes; names of players would be unbounded.
     assert found["matchenv_request_seconds_count", "GET", "/players/{name:path}", "404"] == 1
     assert found["matchenv_request_seconds_count", "other", "other", "405"] == 1
 
 
-def test_every_answer_has_a_type_and_the_page_needs_no_other_host(client: TestClient) -> None:
+def test_answers_are_typed_and_the_documentation_works_offline(client: TestClient) -> None:
     described = client.get("/openapi.json").json()
     models = described["components"]["schemas"]
     for path, methods in described["paths"].items():
@@ -107,7 +107,7 @@ def test_every_answer_has_a_type_and_the_page_needs_no_other_host(client: TestCl
     links = re.findall(r"""(?:src|href|url)[=:]\s*["']([^"']+)""", client.get("/docs").text)
     assert len(links) >= 3
     for link in links:
-        assert client.get(link).status_code == 200  # of another host, it would not be
+        assert client.get(link).status_code == 200  # fails for links to other hosts
 
 
 def many(count: int) -> list[str]:
@@ -133,7 +133,7 @@ BAD_REQUESTS: list[tuple[str, Any, int, str]] = [
 ]
 
 
-def test_bad_requests_say_why_and_change_nothing(client: TestClient, pool: Pool) -> None:
+def test_bad_requests_are_explained_and_change_nothing(client: TestClient, pool: Pool) -> None:
     pool.add_many(["ann", "bob"])
     before = pool.standings()
     for path, body, status, word in BAD_REQUESTS:
@@ -155,15 +155,15 @@ def ask(port: int, path: str, body: Any = None) -> Any:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-def test_a_service_of_its_own(
+def test_a_served_process(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It starts from ratings and a fit, and SIGTERM loses nothing.
+    """Start from ratings and a fit; SIGTERM loses nothing.
 
-    Half-sent requests keep nobody out, and end after some time. A second service at its port says
-    so in one line, and leaves no new pool.
+    Half-sent requests do not block others, and time out. A second service on the same port fails
+    with one line, and creates no pool.
     """
-    importlib.import_module("matchenv.benchmarks.replay.fits")  # here, for the fork too
+    importlib.import_module("matchenv.benchmarks.replay.fits")  # imported before the fork
     monkeypatch.setattr("matchenv.service.http.CONNECTIONS", 10)
     monkeypatch.setattr("matchenv.service.http.REQUEST_SECONDS", 1)
     head = b"POST /games HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n"
@@ -213,7 +213,7 @@ BAD_OPTIONS = [
 ]
 
 
-def test_bad_ratings_and_fits_are_refused_before_a_pool_is_made(
+def test_bad_ratings_and_fits_are_refused_before_a_pool_is_created(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ratings = tmp_path / "ratings.csv"

@@ -1,4 +1,4 @@
-"""Random operations on a pool in a file against a plain model of it."""
+"""Random operations on a pool in a file, compared with a plain model."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ KEPT = PoolSettings(mu=30.0, sigma=4.0, recent=2, drift_per_day=0.4)
 DAY = 86_400.0
 
 
-class Both:
-    """A pool in a file, and a model of plain dicts: every operation is done on both."""
+class PoolAndModel:
+    """A pool in a file and a model of plain dicts; operations apply to both."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.rng, self.file = random.Random(seed), folder / "pool.db"
@@ -29,8 +29,8 @@ class Both:
 
     def opened(self) -> Pool:
         pool = Pool.open(self.file, clock=lambda: self.now, **vars(KEPT))
-        # Syncing to the disk is the work of another test.
-        pool._storage._database.execute("PRAGMA synchronous=OFF")
+        # Another test covers syncing.
+        pool._database.execute("PRAGMA synchronous=OFF")
         return pool
 
     def sigma(self, name: str) -> float:
@@ -97,10 +97,10 @@ class Both:
                 self.blocked -= pair
 
     def wait(self) -> None:
-        """A clock may also go back, which takes nothing away."""
+        """Advance the clock, or set it back."""
         self.now += self.rng.choice((0.0, -1.0, self.rng.uniform(0, 30))) * DAY
 
-    def open_again(self) -> None:
+    def reopen(self) -> None:
         self.pool.close()
         self.pool = self.opened()
         self.agree()
@@ -132,7 +132,7 @@ class Both:
         for name, row in self.rows.items():
             found, sigma = self.pool.player(name), self.sigma(name)
             assert (found.recent, found.region) == (tuple(row["recent"]), row["region"])
-            exposed = row["mu"] - 30.0 / 4.0 * sigma  # 0 of a newcomer
+            exposed = row["mu"] - 30.0 / 4.0 * sigma  # 0 for a new player
             assert self.pool.expose(name) == pytest.approx(exposed, rel=1e-13, abs=1e-12)
             expected.append(RankedPlayer(name, row["mu"], sigma, exposed, row["played"]))
         expected.sort(key=lambda line: (-line.exposed, line.name))
@@ -144,9 +144,9 @@ class Both:
         assert (len(self.pool), self.pool.games) == (len(self.rows), self.games)
 
 
-# What is done, and how often.
-OPERATIONS = {Both.add: 20, Both.remove: 6, Both.play: 30, Both.block: 10, Both.wait: 10,
-              Both.open_again: 1, Both.propose: 20, Both.match: 4}  # fmt: skip
+# Relative frequencies.
+OPERATIONS = {"add": 20, "remove": 6, "play": 30, "block": 10, "wait": 10, "reopen": 1,
+              "propose": 20, "match": 4}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -154,11 +154,11 @@ OPERATIONS = {Both.add: 20, Both.remove: 6, Both.play: 30, Both.block: 10, Both.
     [(0, 700, 5), pytest.param(1, 200_000, 25, marks=pytest.mark.slow)],
 )
 def test_random_operations(tmp_path: Path, seed: int, operations: int, check_every: int) -> None:
-    both = Both(tmp_path, seed)
+    both = PoolAndModel(tmp_path, seed)
     chosen = both.rng.choices(list(OPERATIONS), list(OPERATIONS.values()), k=operations)
     for number, operation in enumerate(chosen):
-        operation(both)
+        getattr(both, operation)()
         if number % check_every == 0:
             both.agree()
-    both.open_again()
+    both.reopen()
     both.pool.close()
