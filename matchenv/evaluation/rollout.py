@@ -1,4 +1,4 @@
-"""The loop that plays a policy through episodes of any simulator, side by side."""
+"""The rollout: a policy plays a batch of episodes of any simulator."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from matchenv.runtime.random import drawn_key
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-# True skills of all players at the time of a choice, shape (B, players).
+# Returns the current true skills of all players, shape (B, players).
 TrueSkills = Callable[[], Floats]
 
-# Makes a policy for episodes with these settings; an oracle asks the function for the truth.
+# Builds a policy for episodes with these settings; an oracle calls the function.
 PolicyMaker = Callable[[Any, TrueSkills], Any]
 
 # The measure that every environment has.
@@ -38,21 +38,21 @@ REWARD = "reward"
 # The window of all steps.
 ALL = "all"
 
-# Names of sums over episodes begin so, among arrays with a row for each episode.
+# Prefix of arrays that are sums over episodes; all others have a row for each episode.
 TOTAL = "total/"
 
-# By which a policy chooses, the preferred first.
+# Methods by which a policy chooses, the preferred one first.
 METHODS = ("act", "choose", "predict")
 
-# Deviation of an initial belief that knows player 0's skill.
+# Standard deviation of the initial belief of a policy that is given player 0's skill.
 KNOWN_SIGMA = 1e-3
 
 
 def method_of(policy: Any) -> str:
-    """Return the method by which a policy chooses.
+    """Return the name of the method by which a policy chooses.
 
     Raises:
-        ValueError: for a policy without one of ``METHODS``.
+        ValueError: if it has none of ``METHODS``.
     """
     for name in METHODS:
         if callable(getattr(policy, name, None)):
@@ -61,22 +61,22 @@ def method_of(policy: Any) -> str:
 
 
 def belief_of(policy: Any) -> str:
-    """Return the belief that a policy reads; third-party policies default to the factorised."""
+    """Return the belief that a policy reads; third-party policies default to the factorised one."""
     return str(getattr(policy, "belief", DEFAULT_BELIEF))
 
 
 class Batch:
-    """Episodes that are played side by side, each from a seed of its own.
+    """A batch of B episodes.
 
     Args:
-        simulator: of the episodes, or the settings of an environment.
-        seeds: one for each episode: that of ``reset(seed=...)`` of the scalar environment.
-        given: as ``options`` of a reset, arrays with one row for each episode.
+        simulator: simulator of the episodes, or the settings of one.
+        seeds: one for each episode, equal to ``reset(seed=...)`` of the scalar environment.
+        given: ``options`` of a reset, arrays with one row for each episode.
 
     Attributes:
-        simulator: of the episodes.
-        state: of the episodes.
-        running: shape (B,), episodes that are not over.
+        simulator: simulator of the episodes.
+        state: current state.
+        running: shape (B,), False for episodes that have ended.
     """
 
     def __init__(
@@ -97,11 +97,11 @@ class Batch:
         return self.running.size
 
     def step(self, actions: Any, *, strict: bool = True) -> Step[Any]:
-        """Carry out one action in each running episode.
+        """Take one action in each running episode.
 
         Args:
             actions: shape (B,), integers in [0, A).
-            strict: refuse actions that the masks forbid; else they are replaced.
+            strict: refuse masked actions instead of replacing them.
 
         Raises:
             ValueError: for actions of a wrong shape or type, out of range or refused.
@@ -115,23 +115,22 @@ class Batch:
 
 
 class Decisions:
-    """A policy that is asked before each step, with a clock.
+    """The choices of a policy in a batch of episodes.
 
-    A policy with ``act`` reads what the simulator's ``view`` gives, in float64; one with
-    ``choose`` alone is asked about each queue (``waiting_players``); any other reads observations,
-    through the ``predict`` of stable-baselines3.
+    A policy with ``act`` gets the simulator's ``view`` in float64; one with ``choose`` gets each
+    queue by itself (``waiting_players``); any other gets observations, through the ``predict`` of
+    stable-baselines3.
 
     Args:
-        policy: chooses.
+        policy: the policy.
         rng: for a stochastic policy with ``act`` or ``choose``.
 
     Raises:
-        ValueError: for a policy without such a method.
+        ValueError: if the policy has none of ``METHODS``.
 
     Attributes:
-        times: seconds of each choice, and the episodes that it was for.
-        knows_masks: whether it sees the allowed actions apart from observations. The actions of
-            one that does not are replaced where the masks forbid them.
+        times: seconds of each choice, and the number of episodes that it was for.
+        knows_masks: whether the policy gets masks. Otherwise its forbidden actions are replaced.
     """
 
     def __init__(self, policy: Any, rng: np.random.Generator | None = None) -> None:
@@ -147,7 +146,7 @@ class Decisions:
         self._first = True
 
     def of(self, batch: Batch) -> Any:
-        """Return actions for the episodes of a batch, always the same one."""
+        """Return the actions in a batch, which is the same in all calls."""
         simulator: Any = batch.simulator
         state = batch.state
         masks = simulator.masks(state) if self._takes_masks else None
@@ -166,28 +165,24 @@ class Decisions:
         )
         return actions
 
-
-def steps(decisions: Decisions, batch: Batch) -> Iterator[Step[Any]]:
-    """Play episodes that have just begun to their ends, and yield the result of each step."""
-    with one_thread():
-        while batch.running.any():
-            start = time.perf_counter()
-            actions = decisions.of(batch)
-            running = int(np.count_nonzero(batch.running))
-            decisions.times.append((time.perf_counter() - start, running))
-            yield batch.step(actions, strict=decisions.knows_masks)
+    def step(self, batch: Batch) -> Step[Any]:
+        """Choose actions, record the time, and take them."""
+        start, running = time.perf_counter(), int(np.count_nonzero(batch.running))
+        actions = self.of(batch)
+        self.times.append((time.perf_counter() - start, running))
+        return batch.step(actions, strict=self.knows_masks)
 
 
 class Sums:
-    """Sums, means and last values of the measures of the steps of a batch of episodes.
+    """Summary of a batch: sums, means and last values of the measures of its steps.
 
     Args:
-        measures: out of the simulator's ``measures`` and ``REWARD``; None for all.
-        windows: steps to sum over, by name: a column ends in the name of its window, but for
-            ``ALL``. None for all steps.
+        measures: among the simulator's ``measures`` and ``REWARD``; None for all.
+        windows: steps to sum over, by name, which is appended to the columns except for ``ALL``;
+            None for all steps.
         curves: number of steps at which to keep sums over the episodes, of the values and of
-            their squares: ``total/curves``, shape (K, N, 2), without those of ``LAST``.
-        fields: fields of the state after the last step to keep too.
+            their squares: ``total/curves``, shape (K, N, 2), without measures of kind ``LAST``.
+        fields: fields of the final state to keep.
     """
 
     def __init__(
@@ -206,7 +201,7 @@ class Sums:
         return simulator_of(settings)
 
     def begin(self, batch: Batch) -> None:
-        """Begin the sums over episodes that have just begun."""
+        """Set the sums to 0, for episodes that have just begun."""
         known = {REWARD: SUM, **batch.simulator.measures}
         names = known if self._asked is None else self._asked
         self._ways = {name: known[name] for name in names if known[name] != LAST}
@@ -217,17 +212,17 @@ class Sums:
         self._curves = np.zeros((len(self._ways), self._num_curves, 2))
 
     def add(self, batch: Batch, step: Step[Any], running: NDArray[np.bool_]) -> None:
-        """Add a step to the windows that it lies in.
+        """Add a step to the windows that it is in.
 
         Args:
             batch: the episodes after the step.
             step: its result.
-            running: shape (B,), the episodes that took it.
+            running: shape (B,), the episodes that took the step.
         """
-        found = batch.simulator.measured(batch.state)
+        measured = batch.simulator.measured(batch.state)
         values = self._values
         for row, name in enumerate(self._ways):
-            values[row] = step.reward if name == REWARD else found[name]
+            values[row] = step.reward if name == REWARD else measured[name]
         values[:, ~running] = 0.0
         for place, span in enumerate(self._windows.values()):
             if span.start <= self._steps < span.stop:
@@ -237,23 +232,24 @@ class Sums:
             self._curves[:, self._steps, 0] = values.sum(axis=1)
             self._curves[:, self._steps, 1] = np.square(values).sum(axis=1)
         for name, last in self._last.items():
-            np.copyto(last, found[name], where=running)
+            np.copyto(last, measured[name], where=running)
         self._steps += 1
 
     def arrays(self, batch: Batch) -> Arrays:
-        """Return what was kept of a batch that is over.
+        """Return the summary of a batch that has ended.
 
-        A row for each episode: a column for each measure and window, the last values and the
-        fields. Names of sums over the episodes begin with ``TOTAL``.
+        Returns:
+            Arrays with a row for each episode: each measure over each window, last values and
+            fields; and sums over the episodes, whose names begin with ``TOTAL``.
         """
-        found: Arrays = {}
+        columns: Arrays = {}
         for window, sums, counts in zip(self._windows, self._sums, self._counts, strict=True):
             for (name, way), values in zip(self._ways.items(), sums, strict=True):
                 share = np.maximum(counts, 1.0) if way == MEAN else 1.0
-                found[column_of(name, window)] = values / share
+                columns[column_of(name, window)] = values / share
         fields = {name: getattr(batch.state, name).copy() for name in self._fields}
         totals = {f"{TOTAL}curves": self._curves} if self._num_curves else {}
-        return {**found, **self._last, **fields, **totals}
+        return {**columns, **self._last, **fields, **totals}
 
 
 def column_of(measure: str, window: str = ALL) -> str:
@@ -268,9 +264,9 @@ def begin_for(
     simulator: Callable[[Any], Simulator[Any]] = simulator_of,
     given: dict[str, Any] | None = None,
 ) -> tuple[Any, Batch]:
-    """Make a policy, and begin episodes under the belief that it reads.
+    """Build a policy, and begin episodes under the belief that it reads.
 
-    A policy whose ``told_skill`` is true starts from a belief that knows player 0's skill.
+    If the policy's ``told_skill`` is true, the initial belief knows player 0's skill.
     """
     policy = make(settings, lambda: batch.simulator.true_skill(batch.state))
     if hasattr(settings, "belief"):
@@ -291,51 +287,51 @@ def rollout(
     summary: Callable[[], Sums] | None = None,
     given: dict[str, Any] | None = None,
 ) -> Arrays:
-    """Play a policy through a batch of episodes.
+    """Play a batch of episodes with a policy.
 
-    Every policy meets the same instances and the same luck: they follow from the seeds of the
-    episodes.
+    Instances and luck depend on the seeds alone, and are the same for all policies.
 
     Args:
-        make: makes the policy.
-        settings: of the episodes, of any environment; a policy that reads another belief gets it.
+        make: builds the policy.
+        settings: of any environment; the belief is that of the policy.
         seeds: one for each episode.
         rng: for a stochastic policy.
-        summary: makes what keeps the results; None for that of the environment.
-        given: as ``Batch``.
+        summary: builds the summary; None for that of the environment's protocol.
+        given: see ``Batch``.
 
     Returns:
-        The summary's ``arrays``, and ``CLOCK``: seconds of all choices but the first, which may
-        compile or load, and their number.
+        The summary's ``arrays``, and ``CLOCK``: seconds and number of all choices but the first,
+        which may compile or load.
 
     Raises:
-        ValueError: for a choice that is not allowed.
+        ValueError: for a forbidden action.
     """
     kept = (summary or part_of(env_id_of(settings), "protocol").summary)()
     policy, batch = begin_for(make, settings, seeds, kept.simulator, given)
     kept.begin(batch)
     decisions = Decisions(policy, np.random.default_rng() if rng is None else rng)
-    running = batch.running
-    for step in steps(decisions, batch):
-        kept.add(batch, step, running)
-        running = batch.running
+    with one_thread():
+        while batch.running.any():
+            running = batch.running
+            kept.add(batch, decisions.step(batch), running)
     clock = np.reshape(decisions.times[1:], (-1, 2)).sum(axis=0)
     return {**kept.arrays(batch), CLOCK: clock}
 
 
 def check_can_play(label: str, make: PolicyMaker, settings: Options) -> None:
-    """Let a policy take one step, so that one that cannot is found before the work begins.
+    """Take one step with a policy, so that errors are raised before the work begins.
 
-    Baselines play any size and are only made: some are slow at large ones.
+    Baselines are only built: they play any size, and some are slow at large ones.
 
     Raises:
-        ValueError: if it cannot play; names the policy.
+        ValueError: if it cannot play; the message names the policy.
     """
-    # Whatever a third-party model raises, the user must learn whose it is and of what size.
+    # Third-party code can raise anything; the message must name the policy and the size.
     try:
         policy, batch = begin_for(make, settings, [0])
         if not type(policy).__module__.startswith("matchenv.baselines."):
-            next(steps(Decisions(policy, np.random.default_rng(0)), batch))
+            with one_thread():
+                Decisions(policy, np.random.default_rng(0)).step(batch)
     except Exception as error:
         size = next(iter(settings.sizes), "seed")
         value = getattr(settings, size, 0)
@@ -344,9 +340,9 @@ def check_can_play(label: str, make: PolicyMaker, settings: Options) -> None:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Keep a network to one thread: with more, its last digits depend on their number.
+    """Run torch on one thread, so that results do not depend on the number of threads.
 
-    Only where a policy has loaded torch; nothing here imports it.
+    It does nothing if no policy has imported torch.
     """
     torch = sys.modules.get("torch")
     if torch is None:

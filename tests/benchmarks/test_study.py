@@ -28,7 +28,7 @@ from matchenv.envs.one_player.priors import DrawnPrior
 from matchenv.envs.one_player.settings import place_of_rank
 from matchenv.envs.one_player.simulator import OUTCOME, OnePlayer
 from matchenv.evaluation.episode_table import EpisodeTable
-from matchenv.evaluation.estimates import Curve
+from matchenv.evaluation.estimates import Record
 from matchenv.evaluation.protocols import cells_of
 from matchenv.evaluation.rollout import Batch, Sums, column_of, rollout
 from matchenv.runtime.jobs import RunOptions
@@ -363,7 +363,7 @@ def test_pictures_are_those_whose_cells_there_are_the_same_each_time() -> None:
 
 
 def test_bands_are_of_means_over_games_in_a_row() -> None:
-    curve = Curve(np.arange(10.0), np.ones(10), np.full(10, 2.0))
+    curve = Record(mean=np.arange(10.0), half_width=np.full(10, 2.0))
     games, mean, half = binned(curve, 5)
     np.testing.assert_array_equal(games, [2.0, 7.0])
     np.testing.assert_array_equal(mean, [2.0, 7.0])
