@@ -18,7 +18,7 @@ from matchenv.envs.one_player.settings import RANKINGS, Settings
 from matchenv.evaluation.episode_table import Block, Cell, Plan
 from matchenv.evaluation.protocols import cells_of
 from matchenv.evaluation.registry import Candidate, candidates_of
-from matchenv.evaluation.rollout import ALL, Sums
+from matchenv.evaluation.rollout import ALL, Batch, Steps, sums
 from matchenv.evaluation.seeds import (
     REPORT,
     STUDY_EPISODES,
@@ -29,6 +29,7 @@ from matchenv.evaluation.seeds import (
     stream_of,
 )
 from matchenv.runtime.checks import as_choice, as_integer
+from matchenv.runtime.files import Arrays
 
 Floats = NDArray[np.float64]
 
@@ -182,7 +183,7 @@ class StudySettings:
             for draw in range(self.prior_draws)
             for first, count in spans_of(self.episodes, max(1, size))
         )  # fmt: skip
-        summary = partial(kept_of, self.horizon)
+        summary = partial(study_sums, self.horizon)
         return Plan(self.candidates, self.cells, blocks, self.settings_of, self.seed, summary)
 
     def settings_of(self, cell: Cell, draw: int) -> Settings:
@@ -212,9 +213,10 @@ def place_at_share(rank: int, num_players: int) -> int:
     return int((rank - 0.5) / PAPER_PLAYERS * num_players)
 
 
-def kept_of(horizon: int) -> Sums:
-    """Build the summary of a block; defined here so that workers register ``PrintedBelief``."""
-    return Sums((*MEASURES, "final_squared_error"), windows_of(horizon), horizon)
+def study_sums(horizon: int, batch: Batch, steps: Steps) -> Arrays:
+    """Return the summary of a block; defined here so that workers register ``PrintedBelief``."""
+    measures = (*MEASURES, "final_squared_error")
+    return sums(batch, steps, measures, windows_of(horizon), horizon)
 
 
 def windows_of(horizon: int) -> dict[str, slice]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.evaluation.registry import Candidate
-from matchenv.evaluation.rollout import ALL, TOTAL, Sums, column_of, rollout
+from matchenv.evaluation.rollout import ALL, TOTAL, Summary, column_of, rollout
 from matchenv.evaluation.seeds import policy_key, stream_of
 from matchenv.runtime.files import Arrays, columns_csv, npz_bytes
 from matchenv.runtime.jobs import CLOCK, Job, Store
@@ -62,7 +62,7 @@ class Plan:
         blocks: the episodes, prior by prior; equally many for each.
         settings_of: returns the settings of a cell with a draw of the prior.
         seed: seed of the policies' random streams.
-        summary: builds the summary of a block; None for that of the environment's protocol.
+        summary: see ``rollout``.
     """
 
     candidates: tuple[Candidate, ...]
@@ -70,7 +70,7 @@ class Plan:
     blocks: tuple[Block, ...]
     settings_of: Callable[[Cell, int], Any]
     seed: int
-    summary: Callable[[], Sums] | None = None
+    summary: Summary | None = None
 
     def jobs(self) -> list[Job]:
         """Return a job for each cell, policy and block, in this order."""
@@ -105,8 +105,8 @@ class EpisodeTable:
         cells: the cells.
         policies: labels of the policies.
         seeds: seeds of the episodes, the same in all cells, shape (R, E).
-        arrays: the summary's arrays of each episode, shape (C, P, R, E, ...), by name.
-        totals: the summary's sums over episodes, shape (C, P, R, ...), by name.
+        arrays: arrays of the summary with a row for each episode, shape (C, P, R, E, ...), by name.
+        totals: its sums over episodes, shape (C, P, R, ...), by name.
         decisions_per_second: speed of one process, shape (C, P); NaN if nothing was timed.
     """
 

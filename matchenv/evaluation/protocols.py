@@ -12,15 +12,16 @@ from itertools import product
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from matchenv.envs import simulator_of
 from matchenv.envs.core.simulator import Simulator
 from matchenv.envs.one_player.priors import Prior
 from matchenv.envs.one_player.settings import Settings, place_of_rank
 from matchenv.envs.one_player.simulator import OnePlayer
 from matchenv.evaluation.episode_table import Cell
-from matchenv.evaluation.rollout import REWARD, Sums
+from matchenv.evaluation.rollout import REWARD, Summary, sums
 from matchenv.evaluation.seeds import OTHERS, REPORT
 from matchenv.evaluation.seeds import QUEUE as QUEUE_RUNS
-from matchenv.evaluation.visits import ERROR_GAMES, Visits
+from matchenv.evaluation.visits import ERROR_GAMES, recording_simulator, visit_sums
 from matchenv.runtime.checks import as_positive_number
 from matchenv.runtime.object_spec import is_object_spec, spec_of
 
@@ -55,7 +56,8 @@ class Protocol:
     """Protocol of the comparison of policies in an environment.
 
     Attributes:
-        summary: builds the summary of a batch of episodes.
+        summary: turns the steps of a batch into the columns of a table.
+        simulator: builds the simulator that the summary needs.
         policies: default policies; none for all registered ones.
         against: default policy to compare with; "" for the first.
         marks: policies whose totals count as 0 and as 1; none for no share between them.
@@ -72,7 +74,8 @@ class Protocol:
         key: key of the random streams, before their purpose.
     """
 
-    summary: Callable[[], Sums] = Sums
+    summary: Summary = sums
+    simulator: Callable[[Any], Simulator[Any]] = simulator_of
     policies: tuple[str, ...] = ()
     against: str = ""
     marks: tuple[str, ...] = ()
@@ -203,7 +206,7 @@ GENERAL = Protocol()
 
 ONE_PLAYER = Protocol(
     # Without the reward, since policies do not depend on it.
-    summary=partial(Sums, tuple(OnePlayer.measures)),
+    summary=partial(sums, measures=tuple(OnePlayer.measures)),
     policies=("pe", LOW_END, "kg", "gittins", "random", HIGH_END),
     against="kg",
     marks=(LOW_END, HIGH_END),
@@ -227,7 +230,8 @@ ONE_PLAYER = Protocol(
 )
 
 QUEUE = Protocol(
-    summary=Visits,
+    summary=visit_sums,
+    simulator=recording_simulator,
     policies=(
         "fcfs", "window", "drawchance", "matching", "kg", "kg:both=true", "kg_matching",
         "reservation:policy=thompson", "random", "oracle",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -31,6 +31,9 @@ TrueSkills = Callable[[], Floats]
 
 # Builds a policy for episodes with these settings; an oracle calls the function.
 PolicyMaker = Callable[[Any, TrueSkills], Any]
+
+# Result of each step of a batch, with the episodes that took it, shape (B,).
+Steps = Iterable[tuple[Step[Any], NDArray[np.bool_]]]
 
 # The measure that every environment has.
 REWARD = "reward"
@@ -165,91 +168,73 @@ class Decisions:
         )
         return actions
 
-    def step(self, batch: Batch) -> Step[Any]:
-        """Choose actions, record the time, and take them."""
-        start, running = time.perf_counter(), int(np.count_nonzero(batch.running))
-        actions = self.of(batch)
-        self.times.append((time.perf_counter() - start, running))
-        return batch.step(actions, strict=self.knows_masks)
+    def steps(self, batch: Batch) -> Iterator[tuple[Step[Any], NDArray[np.bool_]]]:
+        """Play the episodes to their ends, and yield ``Steps``."""
+        with one_thread():
+            while batch.running.any():
+                start, running = time.perf_counter(), batch.running
+                actions = self.of(batch)
+                taken = time.perf_counter() - start
+                self.times.append((taken, int(np.count_nonzero(running))))
+                yield batch.step(actions, strict=self.knows_masks), running
 
 
-class Sums:
-    """Summary of a batch: sums, means and last values of the measures of its steps.
+def sums(
+    batch: Batch,
+    steps: Steps,
+    measures: Sequence[str] | None = None,
+    windows: Mapping[str, slice] | None = None,
+    curves: int = 0,
+    fields: Sequence[str] = (),
+) -> Arrays:
+    """Return sums, means and last values of the measures of a batch.
 
     Args:
+        batch: episodes that have just begun.
+        steps: their steps.
         measures: among the simulator's ``measures`` and ``REWARD``; None for all.
-        windows: steps to sum over, by name, which is appended to the columns except for ``ALL``;
-            None for all steps.
-        curves: number of steps at which to keep sums over the episodes, of the values and of
-            their squares: ``total/curves``, shape (K, N, 2), without measures of kind ``LAST``.
-        fields: fields of the final state to keep.
+        windows: steps to sum over, by name; None for all steps.
+        curves: number of steps at which to sum over the episodes.
+        fields: fields of the final state to return.
+
+    Returns:
+        Arrays with a row for each episode: each measure over each window (``column_of``), last
+        values and fields. With ``curves``, also ``total/curves``, shape (measures, curves, 2): sums
+        over the episodes of the values and of their squares, without measures of kind ``LAST``.
     """
-
-    def __init__(
-        self,
-        measures: Sequence[str] | None = None,
-        windows: Mapping[str, slice] | None = None,
-        curves: int = 0,
-        fields: Sequence[str] = (),
-    ) -> None:
-        self._asked, self._fields, self._steps = measures, tuple(fields), 0
-        self._windows = {ALL: slice(0, sys.maxsize)} if windows is None else dict(windows)
-        self._num_curves = curves
-
-    def simulator(self, settings: Options) -> Simulator[Any]:
-        """Return the simulator of the episodes."""
-        return simulator_of(settings)
-
-    def begin(self, batch: Batch) -> None:
-        """Set the sums to 0, for episodes that have just begun."""
-        known = {REWARD: SUM, **batch.simulator.measures}
-        names = known if self._asked is None else self._asked
-        self._ways = {name: known[name] for name in names if known[name] != LAST}
-        self._last = {name: np.full(len(batch), np.nan) for name in names if known[name] == LAST}
-        self._sums = np.zeros((len(self._windows), len(self._ways), len(batch)))
-        self._counts = np.zeros((len(self._windows), len(batch)))
-        self._values = np.empty(self._sums.shape[1:])
-        self._curves = np.zeros((len(self._ways), self._num_curves, 2))
-
-    def add(self, batch: Batch, step: Step[Any], running: NDArray[np.bool_]) -> None:
-        """Add a step to the windows that it is in.
-
-        Args:
-            batch: the episodes after the step.
-            step: its result.
-            running: shape (B,), the episodes that took the step.
-        """
+    known = {REWARD: SUM, **batch.simulator.measures}
+    kinds = known if measures is None else {name: known[name] for name in measures}
+    summed = {name: kind for name, kind in kinds.items() if kind != LAST}
+    last = {name: np.full(len(batch), np.nan) for name in kinds if name not in summed}
+    spans = {ALL: slice(0, sys.maxsize)} if windows is None else windows
+    totals = np.zeros((len(spans), len(summed), len(batch)))
+    counts = np.zeros((len(spans), len(batch)))
+    values, moments = np.empty(totals.shape[1:]), np.zeros((len(summed), curves, 2))
+    for n, (step, running) in enumerate(steps):
         measured = batch.simulator.measured(batch.state)
-        values = self._values
-        for row, name in enumerate(self._ways):
+        for row, name in enumerate(summed):
             values[row] = step.reward if name == REWARD else measured[name]
         values[:, ~running] = 0.0
-        for place, span in enumerate(self._windows.values()):
-            if span.start <= self._steps < span.stop:
-                self._sums[place] += values
-                self._counts[place] += running
-        if self._num_curves:
-            self._curves[:, self._steps, 0] = values.sum(axis=1)
-            self._curves[:, self._steps, 1] = np.square(values).sum(axis=1)
-        for name, last in self._last.items():
-            np.copyto(last, measured[name], where=running)
-        self._steps += 1
+        for place, span in enumerate(spans.values()):
+            if span.start <= n < span.stop:
+                totals[place] += values
+                counts[place] += running
+        if curves:
+            moments[:, n, 0] = values.sum(axis=1)
+            moments[:, n, 1] = np.square(values).sum(axis=1)
+        for name, array in last.items():
+            np.copyto(array, measured[name], where=running)
+    columns: Arrays = {}
+    for place, window in enumerate(spans):
+        for row, (name, kind) in enumerate(summed.items()):
+            share = np.maximum(counts[place], 1.0) if kind == MEAN else 1.0
+            columns[column_of(name, window)] = totals[place, row] / share
+    kept = {name: getattr(batch.state, name).copy() for name in fields}
+    return {**columns, **last, **kept, **({f"{TOTAL}curves": moments} if curves else {})}
 
-    def arrays(self, batch: Batch) -> Arrays:
-        """Return the summary of a batch that has ended.
 
-        Returns:
-            Arrays with a row for each episode: each measure over each window, last values and
-            fields; and sums over the episodes, whose names begin with ``TOTAL``.
-        """
-        columns: Arrays = {}
-        for window, sums, counts in zip(self._windows, self._sums, self._counts, strict=True):
-            for (name, way), values in zip(self._ways.items(), sums, strict=True):
-                share = np.maximum(counts, 1.0) if way == MEAN else 1.0
-                columns[column_of(name, window)] = values / share
-        fields = {name: getattr(batch.state, name).copy() for name in self._fields}
-        totals = {f"{TOTAL}curves": self._curves} if self._num_curves else {}
-        return {**columns, **self._last, **fields, **totals}
+# Turns the steps of a batch that has just begun into arrays; see ``sums``.
+Summary = Callable[[Batch, Steps], Arrays]
 
 
 def column_of(measure: str, window: str = ALL) -> str:
@@ -284,7 +269,7 @@ def rollout(
     settings: Options,
     seeds: Sequence[int],
     rng: np.random.Generator | None = None,
-    summary: Callable[[], Sums] | None = None,
+    summary: Summary | None = None,
     given: dict[str, Any] | None = None,
 ) -> Arrays:
     """Play a batch of episodes with a policy.
@@ -296,26 +281,23 @@ def rollout(
         settings: of any environment; the belief is that of the policy.
         seeds: one for each episode.
         rng: for a stochastic policy.
-        summary: builds the summary; None for that of the environment's protocol.
+        summary: returns the results; None for the summary of the environment's protocol.
         given: see ``Batch``.
 
     Returns:
-        The summary's ``arrays``, and ``CLOCK``: seconds and number of all choices but the first,
+        The arrays of the summary, and ``CLOCK``: seconds and number of all choices but the first,
         which may compile or load.
 
     Raises:
         ValueError: for a forbidden action.
     """
-    kept = (summary or part_of(env_id_of(settings), "protocol").summary)()
-    policy, batch = begin_for(make, settings, seeds, kept.simulator, given)
-    kept.begin(batch)
+    protocol = part_of(env_id_of(settings), "protocol")
+    simulator = protocol.simulator if summary is None else simulator_of
+    policy, batch = begin_for(make, settings, seeds, simulator, given)
     decisions = Decisions(policy, np.random.default_rng() if rng is None else rng)
-    with one_thread():
-        while batch.running.any():
-            running = batch.running
-            kept.add(batch, decisions.step(batch), running)
+    arrays = (summary or protocol.summary)(batch, decisions.steps(batch))
     clock = np.reshape(decisions.times[1:], (-1, 2)).sum(axis=0)
-    return {**kept.arrays(batch), CLOCK: clock}
+    return {**arrays, CLOCK: clock}
 
 
 def check_can_play(label: str, make: PolicyMaker, settings: Options) -> None:
@@ -330,8 +312,7 @@ def check_can_play(label: str, make: PolicyMaker, settings: Options) -> None:
     try:
         policy, batch = begin_for(make, settings, [0])
         if not type(policy).__module__.startswith("matchenv.baselines."):
-            with one_thread():
-                Decisions(policy, np.random.default_rng(0)).step(batch)
+            next(Decisions(policy, np.random.default_rng(0)).steps(batch))
     except Exception as error:
         size = next(iter(settings.sizes), "seed")
         value = getattr(settings, size, 0)

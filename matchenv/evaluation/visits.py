@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,9 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from matchenv.envs.core.settings import Options
-from matchenv.envs.core.simulator import Simulator, Step
 from matchenv.envs.queue.settings import CENTRE, DEVIATION, SPREAD, Population, QueueSettings
 from matchenv.envs.queue.simulator import QueueSimulator
-from matchenv.evaluation.rollout import REWARD, TOTAL, Batch, Sums
+from matchenv.evaluation.rollout import REWARD, TOTAL, Batch, Steps, sums
 from matchenv.runtime.files import Arrays
 
 if TYPE_CHECKING:
@@ -42,74 +41,76 @@ ERROR_GAMES = (5, 10, 20)
 # Longer waits, in ticks, count as this one.
 LONGEST_WAIT = 1000
 
+# Steps after which the visits that have ended are summed, which limits their memory.
+STEPS_AT_ONCE = 1000
 
-class Visits(Sums):
-    """Sums over the visits of B runs of the queue.
 
-    Its columns are ``reward`` and ``true_reward`` (believed and true match qualities minus the
-    costs), the ``MEANS``, the mean squared errors of newcomers' beliefs after ``ERROR_GAMES``, and
-    the numbers of players ``queued`` and ``abandoned``; NaN if undefined. Further arrays are
-    ``sums``, shape (B, groups, ``SUMS``), and ``total/waits``, shape (groups, LONGEST_WAIT + 1):
-    the number of visits by ticks waited.
+def recording_simulator(settings: QueueSettings) -> QueueSimulator:
+    """Return a simulator that records visits, and whose reward is the believed one."""
+    return QueueSimulator(replace(settings, reward=QUALITIES[0]), keep_visits=True)
+
+
+def visit_sums(batch: Batch, steps: Steps) -> Arrays:
+    """Return the measures of a batch of runs, and sums over their visits.
+
+    Args:
+        batch: B runs of a ``recording_simulator`` that have just begun.
+        steps: their steps.
+
+    Returns:
+        Columns ``reward`` and ``true_reward`` (believed and true match qualities minus the costs),
+        the ``MEANS``, the mean squared errors of newcomers' beliefs after ``ERROR_GAMES``, and the
+        numbers of players ``queued`` and ``abandoned``; NaN if undefined. Further arrays are
+        ``sums``, shape (B, groups, ``SUMS``), and ``total/waits``, shape (groups,
+        LONGEST_WAIT + 1): the number of visits by ticks waited.
     """
+    simulator, runs = batch.simulator, len(batch)
+    assert isinstance(simulator, QueueSimulator)
+    limits = skill_quantiles(simulator.settings.population, np.arange(1, DECILES) / DECILES)
+    visited = np.zeros((runs, len(GROUPS), len(SUMS)))
+    waits = np.zeros((len(GROUPS), LONGEST_WAIT + 1))
+    errors = np.zeros((runs, len(ERROR_GAMES), 2))
 
-    def simulator(self, settings: Options) -> Simulator[Any]:
-        """Return a simulator that records the visits."""
-        assert isinstance(settings, QueueSettings)
-        return QueueSimulator(replace(settings, reward=QUALITIES[0]), keep_visits=True)
-
-    def begin(self, batch: Batch) -> None:
-        """Set the sums to 0, for runs that have just begun."""
-        super().begin(batch)
-        assert isinstance(batch.simulator, QueueSimulator)
-        self._simulator = batch.simulator
-        self.sums = np.zeros((len(batch), len(GROUPS), len(SUMS)))
-        self.waits = np.zeros((len(GROUPS), LONGEST_WAIT + 1))
-        self.errors = np.zeros((len(batch), len(ERROR_GAMES), 2))
-        population = self._simulator.settings.population
-        self._limits = skill_quantiles(population, np.arange(1, DECILES) / DECILES)
-
-    def add(self, batch: Batch, step: Step[Any], running: NDArray[np.bool_]) -> None:
-        """Add a step, and from time to time the visits that have ended."""
-        super().add(batch, step, running)
-        if self._steps % 1000 == 0:  # limits the memory for visits
-            self.add_visits(self._simulator.taken_visits(batch.state))
-
-    def add_visits(self, visits: dict[str, Floats]) -> None:
-        """Add the visits that ``QueueSimulator.taken_visits`` returned."""
-        run, count = visits["environment"].astype(np.int64), len(self.sums)
+    def add_visits() -> None:
+        visits = simulator.taken_visits(batch.state)
+        run = visits["environment"].astype(np.int64)
         newcomer = visits["newcomer"] > 0.0
-        decile = np.searchsorted(self._limits, visits["true_skill"])
+        decile = np.searchsorted(limits, visits["true_skill"])
         waited = np.minimum(visits["waited"], LONGEST_WAIT).astype(np.int64)
         values = (np.ones(run.size), *(visits[name] for name in SUMS[1:]))
         for group in (np.zeros_like(run), np.where(newcomer, 1, 2), 3 + decile):
             place = run * len(GROUPS) + group
             for column, value in enumerate(values):
-                sums = np.bincount(place, value, count * len(GROUPS))
-                self.sums[:, :, column] += sums.reshape(count, len(GROUPS))
-            np.add.at(self.waits, (group, waited), 1.0)
+                added = np.bincount(place, value, runs * len(GROUPS))
+                visited[:, :, column] += added.reshape(runs, len(GROUPS))
+            np.add.at(waits, (group, waited), 1.0)
         squared = (visits["mu"] - visits["true_skill"]) ** 2
         for k, games in enumerate(ERROR_GAMES):
             chosen = newcomer & (visits["games_played"] == games)
             for column, value in enumerate((np.ones(run.size), squared)):
-                self.errors[:, k, column] += np.bincount(run[chosen], value[chosen], count)
+                errors[:, k, column] += np.bincount(run[chosen], value[chosen], runs)
 
-    def arrays(self, batch: Batch) -> Arrays:
-        """Return the columns and the sums."""
-        self.add_visits(self._simulator.taken_visits(batch.state))
-        columns, everyone = super().arrays(batch), self.sums[:, 0]
-        believed, true = (everyone[:, SUMS.index(name)] for name in QUALITIES)
-        costs = columns.pop(REWARD) - believed
-        return {
-            REWARD: costs + believed,
-            "true_reward": costs + true,
-            **{name: mean_of(name, everyone) for name in MEANS},
-            **{f"error_{games}": share(self.errors[:, k, 1], self.errors[:, k, 0])
-               for k, games in enumerate(ERROR_GAMES)},
-            **columns,
-            "sums": self.sums,
-            f"{TOTAL}waits": self.waits,
-        }  # fmt: skip
+    def watched() -> Iterator[Any]:
+        for n, step in enumerate(steps, 1):
+            yield step
+            if n % STEPS_AT_ONCE == 0:
+                add_visits()
+
+    columns = sums(batch, watched())
+    add_visits()
+    everyone = visited[:, 0]
+    believed, true = (everyone[:, SUMS.index(name)] for name in QUALITIES)
+    costs = columns.pop(REWARD) - believed
+    return {
+        REWARD: costs + believed,
+        "true_reward": costs + true,
+        **{name: mean_of(name, everyone) for name in MEANS},
+        **{f"error_{games}": share(errors[:, k, 1], errors[:, k, 0])
+           for k, games in enumerate(ERROR_GAMES)},
+        **columns,
+        "sums": visited,
+        f"{TOTAL}waits": waits,
+    }  # fmt: skip
 
 
 def mean_of(measure: str, sums: Floats) -> Floats:

@@ -2,7 +2,7 @@
 
 import csv
 import math
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from typing import Any
 
@@ -30,7 +30,7 @@ from matchenv.envs.one_player.simulator import OUTCOME, OnePlayer
 from matchenv.evaluation.episode_table import EpisodeTable
 from matchenv.evaluation.estimates import Record
 from matchenv.evaluation.protocols import cells_of
-from matchenv.evaluation.rollout import Batch, Sums, column_of, rollout
+from matchenv.evaluation.rollout import Batch, column_of, rollout, sums
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.random import uniforms
 from matchenv.trueskill import draw_density
@@ -67,7 +67,7 @@ def games_of(settings: StudySettings, name: str, policy: int = 0) -> np.ndarray:
     windows = {str(n): slice(n, n + 1) for n in range(settings.horizon)}
     found = rollout(
         settings.candidates[policy].make, *problem_of(settings, name), np.random.default_rng(0),
-        lambda: Sums(MEASURES, windows),
+        partial(sums, measures=MEASURES, windows=windows),
     )  # fmt: skip
     columns = [[found[column_of(each, n)] for n in windows] for each in MEASURES]
     return np.array(columns).transpose(2, 0, 1)

@@ -12,16 +12,16 @@ from scipy.stats import norm
 from matchenv.envs.queue.dynamics import OVER
 from matchenv.envs.queue.settings import NormalPopulation, QueueSettings, RatedPopulation
 from matchenv.envs.queue.simulator import QueueSimulator
+from matchenv.evaluation import visits as summary
 from matchenv.evaluation.protocols import load_of
 from matchenv.evaluation.registry import policy_named
-from matchenv.evaluation.rollout import Batch, rollout
+from matchenv.evaluation.rollout import rollout
 from matchenv.evaluation.visits import (
     DECILES,
     ERROR_GAMES,
     GROUPS,
     MEANS,
     SUMS,
-    Visits,
     long_wait,
     mean_of,
     skill_quantiles,
@@ -110,14 +110,12 @@ def waits_of(waits: Any) -> Any:
     return SimpleNamespace(totals={"waits": waits[None, None, None]}, policies=("own",))
 
 
-def test_visits_are_summed_by_group() -> None:
+def test_visits_are_summed_by_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summary, "STEPS_AT_ONCE", 7)
     settings = replace(SETTINGS, horizon=400)
     visits = by_hand(Second(), settings, 8)[1]
-    tally = Visits()
-    tally.begin(Batch(settings, [8]))
-    half = visits["served"].size // 2
-    tally.add_visits(chosen(visits, slice(0, half)))
-    tally.add_visits(chosen(visits, slice(half, None)))
+    found = rollout(lambda *_: Second(), settings, [8])
+    sums, waits = found["sums"][0], found["total/waits"]
     limits = norm.ppf(np.arange(1, DECILES) / DECILES, scale=np.sqrt(6.5))
     decile = (visits["true_skill"][:, None] > limits).sum(axis=1)
     newcomer = visits["newcomer"] == 1.0
@@ -126,15 +124,15 @@ def test_visits_are_summed_by_group() -> None:
     assert len(groups) == len(GROUPS)
     for place, rows in enumerate(groups):
         mine = chosen(visits, rows)
-        np.testing.assert_allclose(tally.sums[0, place], sums_of(mine), rtol=1e-12)
-        assert tally.waits[place].sum() == mine["waited"].size
+        np.testing.assert_allclose(sums[place], sums_of(mine), rtol=1e-12)
+        assert waits[place].sum() == mine["waited"].size
         if mine["waited"].size:
             expected = np.percentile(mine["waited"], 95, method="inverted_cdf")
-            assert long_wait(waits_of(tally.waits), 0, "own", GROUPS[place]) == expected
-    for k, games in enumerate(ERROR_GAMES):
+            assert long_wait(waits_of(waits), 0, "own", GROUPS[place]) == expected
+    for games in ERROR_GAMES:
         rows = newcomer & (visits["games_played"] == games)
-        error = ((visits["mu"] - visits["true_skill"])[rows] ** 2).sum()
-        np.testing.assert_allclose(tally.errors[0, k], [rows.sum(), error], rtol=1e-12)
+        error = ((visits["mu"] - visits["true_skill"])[rows] ** 2).mean() if rows.any() else np.nan
+        np.testing.assert_allclose(found[f"error_{games}"], [error], rtol=1e-12)
 
 
 def test_means_of_groups_and_of_nobody() -> None:

@@ -16,7 +16,7 @@ from matchenv.envs.one_player.simulator import OnePlayer
 from matchenv.evaluation.episode_table import Block, Plan, play
 from matchenv.evaluation.protocols import cells_of
 from matchenv.evaluation.registry import candidate_of, policy_named
-from matchenv.evaluation.rollout import ALL, Sums, rollout
+from matchenv.evaluation.rollout import ALL, rollout, sums
 from matchenv.evaluation.seeds import POLICIES
 from matchenv.runtime.jobs import CLOCK, RunOptions
 
@@ -32,7 +32,8 @@ def test_each_game_is_the_environments(name: str, belief: str) -> None:
         return policy_named(f"{name}:belief={belief}", settings, true_skill)
 
     windows = {"first": slice(0, 4), "rest": slice(4, 15)}
-    found = rollout(make, SETTINGS, SEEDS, summary=lambda: Sums(MEASURES, windows, curves=15))
+    summary = partial(sums, measures=MEASURES, windows=windows, curves=15)
+    found = rollout(make, SETTINGS, SEEDS, summary=summary)
     last = rollout(make, SETTINGS, SEEDS)["final_squared_error"]
     env = MatchmakingVectorEnv(
         3, num_opponents=6, horizon=15, draw_margin=0.4, rank="middle", belief=belief
@@ -65,7 +66,8 @@ def test_table_has_a_row_for_each_episode() -> None:
         for first in range(0, 9, 4)
     )
     candidates = tuple(candidate_of(text) for text in ("pe", "random", "thompson"))
-    summary = partial(Sums, None, {"first": slice(0, 5), ALL: slice(0, 15)}, 15)
+    windows = {"first": slice(0, 5), ALL: slice(0, 15)}
+    summary = partial(sums, windows=windows, curves=15)
     plan = Plan(candidates, cells, blocks, lambda cell, _: replace(SETTINGS, **cell.options), 7,
                 summary)  # fmt: skip
     with RunOptions(workers=1, quiet=True).store({}) as store:
