@@ -13,7 +13,7 @@ import math
 import shlex
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib.resources import files
 from itertools import product
@@ -70,40 +70,9 @@ VARIANTS: dict[str, dict[str, Any]] = {
 LEAST_ERRORS = 5.0
 
 
-@dataclass(frozen=True)
-class Mark:
-    """Upper bound on any policy in a main family, which counts as 1.
-
-    Attributes:
-        bound: upper bound on the mean total of true q.
-        drawchance: DrawChance's mean total on the same sample paths.
-        difference: bound minus DrawChance, paired, with a control variate.
-        standard_error: of the difference.
-        paths: number of sample paths.
-    """
-
-    bound: float
-    drawchance: float
-    difference: float
-    standard_error: float
-    paths: int
-
-    @property
-    def counts(self) -> bool:
-        """Whether the mark is accurate enough for the score."""
-        return self.difference >= LEAST_ERRORS * self.standard_error
-
-    @property
-    def text(self) -> str:
-        """The difference with its standard error, and whether it does not count."""
-        text = f"{self.difference:.2f} +- {self.standard_error:.2f}"
-        return text if self.counts else f"{text}, does not count"
-
-
-def read_marks() -> dict[str, Mark]:
-    """Return the marks by family, written by ``matchenv bound --marks`` of 0.1.0."""
-    content = files("matchenv.benchmarks.bench").joinpath("bounds.json").read_bytes()
-    return {name: Mark(**mark) for name, mark in parsed_json(content)["families"].items()}
+# Marks of the main families, written by ``matchenv bound --marks`` of 0.1.0.
+_BOUNDS = files("matchenv.benchmarks.bench").joinpath("bounds.json").read_bytes()
+MARKS = {name: Record(mark) for name, mark in parsed_json(_BOUNDS)["families"].items()}
 
 
 @dataclass(frozen=True)
@@ -114,13 +83,30 @@ class Family:
         number: index of the family, which decides its seeds.
         name: for example ``top_informative_49_500`` or ``middle_drift``.
         settings: settings of the environment.
-        mark: mark of a main family. Variants have none: the oracle counts as 1 in their score.
+        mark: what counts as 1 in a main family: an upper ``bound`` on the mean total of true q of
+            any policy, the total of ``drawchance`` on the same sample ``paths``, and their paired
+            ``difference`` with its ``standard_error``. None in variants, where the oracle counts
+            as 1.
     """
 
     number: int
     name: str
     settings: Settings
-    mark: Mark | None = None
+    mark: Record | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether the mark is accurate enough for the score."""
+        mark = self.mark
+        return mark is not None and bool(mark.difference >= LEAST_ERRORS * mark.standard_error)
+
+    @property
+    def mark_text(self) -> str:
+        """The mark minus DrawChance, and whether it does not count."""
+        if self.mark is None:
+            return "-"
+        text = "{difference:.2f} +- {standard_error:.2f}".format_map(self.mark)
+        return text if self.counts else f"{text}, does not count"
 
 
 def _families() -> tuple[Family, ...]:
@@ -131,10 +117,10 @@ def _families() -> tuple[Family, ...]:
     }  # fmt: skip
     for (variant, options), rank in product(VARIANTS.items(), RANKS):
         kinds[f"{rank}_{variant}"] = {"rank": rank, **options}
-    beta, marks = math.sqrt(2.5), read_marks()
+    beta = math.sqrt(2.5)
     return tuple(
         Family(number, name, Settings.checked(beta=beta, noise="opponent", **options),
-               marks.get(name))
+               MARKS.get(name))
         for number, (name, options) in enumerate(kinds.items())
     )  # fmt: skip
 
@@ -142,22 +128,10 @@ def _families() -> tuple[Family, ...]:
 FAMILIES = _families()
 
 
-def families_named(names: Sequence[str]) -> tuple[Family, ...]:
-    """Return the families of these names in the protocol's order, or all without names.
-
-    Raises:
-        ValueError: for an unknown name.
-    """
-    known = {family.name: family for family in FAMILIES}
-    for name in names:
-        as_choice("only", name, known)
-    return tuple(family for family in FAMILIES if not names or family.name in names)
-
-
 def protocol_digest() -> str:
     """Return a digest of everything that the protocol fixes."""
     families = {family.name: family.settings.description() for family in FAMILIES}
-    marks = {family.name: asdict(family.mark) for family in FAMILIES if family.mark is not None}
+    marks = {family.name: family.mark for family in FAMILIES if family.mark is not None}
     return checksum({"name": NAME, "seed": SEED, "episodes": EPISODES, "families": families,
                      "marks": marks, "least_errors": LEAST_ERRORS})  # fmt: skip
 
@@ -241,7 +215,7 @@ class Result:
         ``score`` is over the main families whose mark counts, ``variants`` over the variants with
         the oracle as mark; ``told`` and ``told_variants`` are those of the told index.
         """
-        counted = [f for f, each in enumerate(self.families) if each.mark and each.mark.counts]
+        counted = [f for f, each in enumerate(self.families) if each.counts]
         variants = [f for f, each in enumerate(self.families) if each.mark is None]
         asked = {
             "score": (self.policies, counted),
@@ -254,7 +228,7 @@ class Result:
             for name, (labels, places) in asked.items()
         }
 
-    def family_scores(self) -> list[Record]:
+    def rows(self) -> list[Record]:
         """Return a record for each family.
 
         Each has the name of the ``family``; the method's mean total of ``true_q``; its ``score``,
@@ -268,7 +242,7 @@ class Result:
                 true_q=float(np.mean([self.totals[label][f] for label in self.policies])),
                 score=ratio_of_means(ours[f], span),
                 told=ratio_of_means(told[f], span),
-                mark=family.mark.text if family.mark else "-",
+                mark=family.mark_text,
                 refused=all(family.name in self.refused.get(label, ()) for label in self.policies),
             )
             for f, (family, span) in enumerate(zip(self.families, self._spans(), strict=True))
@@ -301,11 +275,11 @@ class Result:
 
     def text(self) -> str:
         """Return the table for a terminal."""
-        return "\n".join([*self.head(), "", *text_table(COLUMNS, self.family_scores())])
+        return "\n".join([*self.head(), "", *text_table(COLUMNS, self.rows())])
 
     def files(self) -> dict[str, bytes]:
         """Return the result files; ``entry.json`` only if all families were played."""
-        rows = self.family_scores()
+        rows = self.rows()
         scores = {name: each and {"value": each.mean, "low": each.low, "high": each.high}
                   for name, each in self.scores.items()}  # fmt: skip
         content = {
@@ -366,7 +340,10 @@ def run_bench(
         ValueError: for a bad argument, before anything is played, or a folder with other results.
         OSError: if the folder cannot be written.
     """
-    run, families = run or RunOptions(), families_named(only)
+    run = run or RunOptions()
+    for name in only:
+        as_choice("only", name, [family.name for family in FAMILIES])
+    families = tuple(family for family in FAMILIES if not only or family.name in only)
     # Refuse policies that cannot play the default environment.
     runs = {each.label: str(each.identity) for each in candidates_of(policies, Settings.checked())}
     asked = {"command": "bench", "protocol": protocol_digest(), "method": method,

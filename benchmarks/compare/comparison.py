@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -21,7 +21,6 @@ from matchenv.evaluation.episode_table import Block, Cell, EpisodeTable, Plan, p
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
     POWER,
-    Estimate,
     Record,
     columns_of,
     detectable_effect,
@@ -30,7 +29,7 @@ from matchenv.evaluation.estimates import (
     share_closed,
     verdicts,
 )
-from matchenv.evaluation.protocols import Protocol, Shown
+from matchenv.evaluation.protocols import Protocol
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, candidates_of, known_policies
 from matchenv.evaluation.seeds import INSTANCES, POLICIES, REPORT, episode_seeds, spans_of
 from matchenv.evaluation.tables import Column, text_table
@@ -89,8 +88,8 @@ class Comparison:
         return self.rows.seeds.size
 
     @cached_property
-    def shown(self) -> tuple[Shown, ...]:
-        """The measures in tables."""
+    def shown(self) -> Mapping[str, Column]:
+        """Columns of the measures in tables."""
         return self.protocol.shown_of(simulator_of(self.settings))
 
     @property
@@ -126,8 +125,8 @@ class Comparison:
                 verdict="",
                 share_closed=share_closed(mine, *marks) if marks else math.nan,
             )
-            for each in self.shown:
-                standing[each.measure] = estimate(self.values(each.measure, i, policy))
+            for measure in self.shown:
+                standing[measure] = estimate(self.values(measure, i, policy))
             if self.further:
                 standing.update(self.further.numbers(self, i, policy))
             standings.append(standing)
@@ -161,8 +160,8 @@ class Comparison:
         if self.protocol.marks:
             low, high = self.protocol.marks
             lines.append(f"gap closed: share of the gap between {low} and {high}")
-        measures = (*self.shown, *(self.further.NUMBERS if self.further else ()))
-        shown = columns(self.against, self.protocol, measures)
+        shown = columns(self.against, self.protocol, self.shown)
+        shown += self.further.COLUMNS if self.further else []
         for i, cell in enumerate(self.cells):
             standings = [self.standing(i, policy) for policy in self.policies]
             rates = dict(zip(self.policies, self.rows.decisions_per_second[i], strict=True))
@@ -195,30 +194,24 @@ class Comparison:
             yield from self.further.files(self.rows).items()
 
 
-def columns(against: str, kind: Protocol, shown: Sequence[Shown]) -> list[Column]:
+def columns(against: str, kind: Protocol, shown: Mapping[str, Column]) -> list[Column]:
     """Return the columns of a table of standings.
 
     Args:
         against: label of the policy compared with.
         kind: protocol of the environment.
-        shown: the measures.
+        shown: columns of the measures.
     """
-    judged = [each.measure for each in shown].index(kind.measure)
-
-    def mean_text(each: Shown, standing: Record) -> str:
-        value = standing[each.measure]
-        mean = value.mean if isinstance(value, Estimate) else value
-        return each.form.format(mean).replace("%", " %")
 
     def detectable(standing: Record) -> str:
         known = standing.policy != against and math.isfinite(standing.detectable)
         return f"{standing.detectable:.2f}" if known else ""
 
-    measures = [Column(each.heading, partial(mean_text, each)) for each in shown]
+    measures, judged = list(shown.values()), list(shown).index(kind.measure)
     return [
         Column("policy", "{policy}"),
         *measures[: judged + 1],
-        Column(f"{shown[judged].heading} - {against}", "{difference:+.2f}", 25),
+        Column(f"{measures[judged].heading} - {against}", "{difference:+.2f}", 25),
         Column("detects", detectable),
         Column("verdict", "{verdict}", 9),
         *([Column("gap closed", lambda row: gap_text(row.share_closed))] if kind.marks else []),

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from matchenv.evaluation.episode_table import EpisodeTable
 from matchenv.evaluation.estimates import Record, estimate, paired_difference
-from matchenv.evaluation.protocols import Shown
 from matchenv.evaluation.registry import family_of
+from matchenv.evaluation.tables import Column
 from matchenv.evaluation.visits import GROUPS, MEANS, group_values, long_wait
 from matchenv.runtime.files import records_csv
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matchenv.benchmarks.compare.comparison import Comparison
 
 # Further columns of the tables.
-NUMBERS = (Shown("long_wait", "95 % wait", "{:.0f}"),)
+COLUMNS = [Column("95 % wait", "{long_wait:.0f}")]
 
 QUALITY = "true_match_quality"
 # Means of a group in the files, in this order.
@@ -27,7 +27,7 @@ DIFFERENCES = {QUALITY: "quality_difference", "wait": "wait_difference", "left":
 
 
 def numbers(found: Comparison, cell: int, policy: str) -> dict[str, float]:
-    """Return the ``NUMBERS`` of a policy in a cell."""
+    """Return further numbers of a policy in a cell."""
     return {"long_wait": long_wait(found.rows, cell, policy)}
 
 

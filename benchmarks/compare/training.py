@@ -67,7 +67,6 @@ def summary_over(found: Comparison, runs: Sequence[str], rivals: Sequence[str]) 
         rivals: labels of policies that they are compared with.
     """
     measure = found.protocol.measure
-    heading = next(each.heading for each in found.shown if each.measure == measure)
     rows = []
     for place, cell in enumerate(found.cells):
         values = [found.values(measure, place, run) for run in runs]
@@ -84,7 +83,7 @@ def summary_over(found: Comparison, runs: Sequence[str], rivals: Sequence[str]) 
         rows.append(row)
     columns = [
         Column("cell", "{cell}"),
-        Column(heading, "{mean}"),
+        Column(found.shown[measure].heading, "{mean}"),
         Column("deviation", "{deviation}"),
         *(Column(f"minus {rival}", itemgetter(rival)) for rival in rivals),
         Column(f"not behind {rivals[-1]}", "{not behind}"),

@@ -22,7 +22,7 @@ from matchenv.benchmarks.study.figures import LABELS
 from matchenv.benchmarks.study.settings import DRAW
 from matchenv.envs import part_of
 from matchenv.evaluation.estimates import Estimate, Record, recorded
-from matchenv.evaluation.protocols import LOW_END, Protocol, Shown
+from matchenv.evaluation.protocols import LOW_END, Protocol, mean_column
 from matchenv.evaluation.rollout import ALL
 from matchenv.evaluation.tables import Column
 from matchenv.runtime.files import number, read_json
@@ -70,11 +70,11 @@ def compare_section(folder: Path) -> Section:
     found, standings = read_standings(folder)
     against = found.against
     kind: Protocol = part_of(found.env, "protocol")
-    known = kind.shown or [
-        Shown(name, name.replace("_", " ")) for name, value in standings[0].items()
+    known = kind.shown or dict(
+        mean_column(name, name.replace("_", " ")) for name, value in standings[0].items()
         if isinstance(value, Estimate) and name not in DIFFERENCES
-    ]  # fmt: skip
-    judged = {each.measure: each.heading for each in known}[kind.measure]
+    )  # fmt: skip
+    judged = known[kind.measure].heading
     differences = [
         (each.policy, each.title, each.difference) for each in standings if each.policy != against
     ]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 from matchenv.envs import simulator_of
@@ -21,6 +21,7 @@ from matchenv.evaluation.episode_table import Cell
 from matchenv.evaluation.rollout import REWARD, Summary, sums
 from matchenv.evaluation.seeds import OTHERS, REPORT
 from matchenv.evaluation.seeds import QUEUE as QUEUE_RUNS
+from matchenv.evaluation.tables import Column
 from matchenv.evaluation.visits import ERROR_GAMES, recording_simulator, visit_sums
 from matchenv.runtime.checks import as_positive_number
 from matchenv.runtime.object_spec import is_object_spec, spec_of
@@ -37,18 +38,9 @@ ANY = "any"
 CellMaker = Callable[[Mapping[str, Sequence[Any]], Any], tuple[Cell, ...]]
 
 
-class Shown(NamedTuple):
-    """A measure in tables.
-
-    Attributes:
-        measure: column of the summary.
-        heading: of its column in tables.
-        form: format of its mean.
-    """
-
-    measure: str
-    heading: str
-    form: str = "{:.3f}"
+def mean_column(measure: str, heading: str, form: str = ".3f") -> tuple[str, Column]:
+    """Return a measure, and the column of its mean in tables of standings."""
+    return measure, Column(heading, f"{{{measure}.mean:{form}}}")
 
 
 @dataclass(frozen=True)
@@ -63,7 +55,7 @@ class Protocol:
         marks: policies whose totals count as 0 and as 1; none for no share between them.
         measure: measure that policies are judged by.
         believed: the same under the policies' beliefs, "" for none.
-        shown: measures in tables, up to ``measure`` before the difference; none for all.
+        shown: columns of measures in tables, up to ``measure`` before the difference; none for all.
         swept: options that make the cells, with their default values.
         cells: builds the cells.
         fixed: options that may not be given, since cells or policies fix them or no result depends
@@ -81,7 +73,7 @@ class Protocol:
     marks: tuple[str, ...] = ()
     measure: str = REWARD
     believed: str = ""
-    shown: tuple[Shown, ...] = ()
+    shown: Mapping[str, Column] = field(default_factory=dict)
     swept: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     cells: CellMaker = lambda swept, settings: variants_of(swept)
     fixed: tuple[str, ...] = ()
@@ -89,10 +81,10 @@ class Protocol:
     block: int = 100
     key: tuple[int, ...] = (OTHERS,)
 
-    def shown_of(self, simulator: Simulator[Any]) -> tuple[Shown, ...]:
-        """Return the measures in tables; by default those of the simulator."""
+    def shown_of(self, simulator: Simulator[Any]) -> Mapping[str, Column]:
+        """Return the columns of measures; by default of all measures of the simulator."""
         names = (REWARD, *simulator.measures)
-        return self.shown or tuple(Shown(name, name.replace("_", " ")) for name in names)
+        return self.shown or dict(mean_column(name, name.replace("_", " ")) for name in names)
 
     def key_of(self, purpose: int) -> tuple[int, ...]:
         """Return the key of the random streams for ``REPORT`` or ``TUNING``."""
@@ -147,6 +139,8 @@ def cells_of(
 ) -> tuple[Cell, ...]:
     """Return the cells of ``Matchmaking-v0``: every rank with every prior, prior by prior.
 
+    Ranks of the same place, for example the top and 0, make one cell, named after the first.
+
     Args:
         ranks: ranks of player 0: names, numbers from 0 for the best (also as text), None or
             ``"any"`` for a random one.
@@ -155,7 +149,7 @@ def cells_of(
         rank_by: the environment's option of this name.
 
     Raises:
-        ValueError: for an empty list, a repeated cell, or a value that the environment refuses.
+        ValueError: for an empty list, or a value that the environment refuses.
     """
     if not ranks or not priors or isinstance(ranks, str) or isinstance(priors, str):
         raise ValueError(
@@ -173,13 +167,7 @@ def cells_of(
         title = _title(where, options, num_opponents + 1)
         labels = {"rank": name, "prior": prior}
         cell = Cell(f"{quote(prior, safe='=+,')}_{where}", title, labels, options)
-        other = cells.setdefault((place_of_rank(rank, num_opponents), prior), cell)
-        # Of two players, the middle is also the top or the bottom.
-        other_rank = other.options["rank"]
-        if other is not cell and not (
-            isinstance(rank, str) and isinstance(other_rank, str) and rank != other_rank
-        ):
-            raise ValueError(f"ranks and priors must name each cell once, got {title!r} twice")
+        cells.setdefault((place_of_rank(rank, num_opponents), prior), cell)
     return tuple(cells.values())
 
 
@@ -212,13 +200,13 @@ ONE_PLAYER = Protocol(
     marks=(LOW_END, HIGH_END),
     measure="true_draw_density",
     believed="draw_density",
-    shown=(
-        Shown("draw_density", "believed q", "{:.2f}"),
-        Shown("true_draw_density", "true q", "{:.2f}"),
-        Shown("final_squared_error", "error of mu_0"),
-        Shown("skill_difference", "skill diff.", "{:+.3f}"),
-        Shown("win_ratio", "win ratio"),
-    ),
+    shown=dict([
+        mean_column("draw_density", "believed q", ".2f"),
+        mean_column("true_draw_density", "true q", ".2f"),
+        mean_column("final_squared_error", "error of mu_0"),
+        mean_column("skill_difference", "skill diff.", "+.3f"),
+        mean_column("win_ratio", "win ratio"),
+    ]),
     swept={"rank": ("top", "middle", "bottom"), "prior": ("informative",)},
     cells=lambda swept, settings: cells_of(
         swept["rank"], swept["prior"], settings.num_opponents, settings.rank_by
@@ -227,7 +215,7 @@ ONE_PLAYER = Protocol(
     # With luck by opponent, fewer episodes suffice; see docs/benchmarks.md.
     defaults={"noise": "opponent"},
     key=(),
-)
+)  # fmt: skip
 
 QUEUE = Protocol(
     summary=visit_sums,
@@ -239,15 +227,15 @@ QUEUE = Protocol(
     against="kg",
     measure="true_reward",
     believed=REWARD,
-    shown=(
-        Shown(REWARD, "reward", "{:.1f}"),
-        Shown("true_reward", "true reward", "{:.1f}"),
-        Shown("match_quality", "q"),
-        Shown("true_match_quality", "true q"),
-        Shown("wait", "wait", "{:.2f}"),
-        Shown("left", "left", "{:.2%}"),
-        *(Shown(f"error_{games}", f"error {games}", "{:.2f}") for games in ERROR_GAMES),
-    ),
+    shown=dict([
+        mean_column(REWARD, "reward", ".1f"),
+        mean_column("true_reward", "true reward", ".1f"),
+        mean_column("match_quality", "q"),
+        mean_column("true_match_quality", "true q"),
+        mean_column("wait", "wait", ".2f"),
+        ("left", Column("left", lambda row: f"{row.left.mean:.2%}".replace("%", " %"))),
+        *(mean_column(f"error_{games}", f"error {games}", ".2f") for games in ERROR_GAMES),
+    ]),
     swept={"load": tuple(LOADS)},
     cells=lambda swept, _: tuple(map(load_of, map(str, swept["load"]))),
     fixed=("arrival_rate", "reward"),

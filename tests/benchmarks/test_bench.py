@@ -14,20 +14,21 @@ from numpy.random import default_rng
 from matchenv.belief import MU, TRUE_SKILL
 from matchenv.benchmarks.bench import benchmark
 from matchenv.benchmarks.bench.benchmark import (
+    MARKS,
     TOLD,
-    Mark,
+    Family,
     Result,
     family_scores,
     overall,
     play_families,
-    read_marks,
 )
 from matchenv.envs.one_player.settings import Settings
+from matchenv.evaluation.estimates import Record
 from matchenv.evaluation.rollout import begin_for
 from matchenv.runtime.files import read_json
 from matchenv.runtime.jobs import RunOptions
 
-COUNTED = [each.name for each in benchmark.FAMILIES if each.mark and each.mark.counts]
+COUNTED = [each.name for each in benchmark.FAMILIES if each.counts]
 FIRST = COUNTED[0]
 PAGE = Path(__file__).parents[2] / "docs" / "bench.md"
 
@@ -38,15 +39,15 @@ def few_episodes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_protocol_has_all_families_once_and_every_main_one_its_mark() -> None:
-    families, marks = benchmark.FAMILIES, read_marks()
+    families = benchmark.FAMILIES
     assert [family.number for family in families] == list(range(32))
     kinds = product(("top", "middle"), ("informative", "equal"), (9, 49, 199), (50, 500))
     main = ["_".join(map(str, each)) for each in kinds]
     more = product(("matching", "draws", "drift", "pool"), ("top", "middle"))
     variants = [f"{rank}_{variant}" for variant, rank in more]
     assert [family.name for family in families] == [*main, *variants]
-    assert [family.mark for family in families] == [*(marks[name] for name in main), *[None] * 8]
-    for mark in marks.values():
+    assert [family.mark for family in families] == [*(MARKS[name] for name in main), *[None] * 8]
+    for mark in MARKS.values():
         # The error is small beside what it is to measure.
         assert 0.0 < mark.standard_error < mark.difference / 8.0
         assert mark.paths >= 20
@@ -63,7 +64,8 @@ def test_the_protocol_has_all_families_once_and_every_main_one_its_mark() -> Non
 
 @pytest.mark.parametrize(("error", "counts"), [(0.19, True), (0.21, False)])
 def test_a_mark_counts_that_is_five_errors_above_drawchance(error: float, counts: bool) -> None:
-    assert Mark(77.0, 76.0, 1.0, error, 100).counts is counts
+    mark = Record(difference=1.0, standard_error=error)
+    assert Family(0, "top", Settings(), mark).counts is counts
 
 
 def test_marks_score_0_and_1_and_the_interval_covers() -> None:
@@ -93,9 +95,9 @@ def test_a_score_is_the_share_of_the_way_to_the_mark() -> None:
     totals = {label: rng.normal(70.0 + 2.0 * k, 3.0, (3, 40)) for k, label in enumerate(labels)}
     result = Result("mine", {"mine": "mine"}, families, totals, {})
     above = (totals["mine"] - totals["drawchance"]).mean(axis=1)
-    spans = [read_marks()[name].difference for name in names[:2]]
+    spans = [MARKS[name].difference for name in names[:2]]
     spans.append((totals["oracle"] - totals["drawchance"])[2].mean())
-    by_name = [row.score.mean for row in result.family_scores()]
+    by_name = [row.score.mean for row in result.rows()]
     np.testing.assert_allclose(by_name, above / spans)
     found = result.scores
     assert found["variants"].mean == pytest.approx(by_name[2])
@@ -149,7 +151,7 @@ def test_a_result_is_what_follows_from_its_totals(typed: Any, monkeypatch: Any) 
     ]  # fmt: skip
     found = read_json(out / "bench.json")
     above = np.subtract(found["totals"]["kg"], found["totals"]["drawchance"]).mean(axis=1)
-    assert found["score"]["value"] == pytest.approx(above[0] / read_marks()[FIRST].difference)
+    assert found["score"]["value"] == pytest.approx(above[0] / MARKS[FIRST].difference)
     assert f"{found['score']['value']:.3f} [{found['score']['low']:.3f}, " in printed
     entry = json.loads((out / "entry.json").read_text())
     assert entry["score"] == found["score"]
