@@ -1,4 +1,4 @@
-"""The benchmark: its scores against plain arithmetic, and files that cannot be made up."""
+"""The benchmark: its protocol, scores against plain arithmetic, files and leaderboard."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def few_episodes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benchmark, "EPISODES", 20)
 
 
-def test_the_protocol_has_all_families_once_and_every_main_one_its_mark() -> None:
+def test_the_protocol_has_all_families_and_the_marks_of_the_main_ones() -> None:
     families = benchmark.FAMILIES
     assert [family.number for family in families] == list(range(32))
     kinds = product(("top", "middle"), ("informative", "equal"), (9, 49, 199), (50, 500))
@@ -48,12 +48,11 @@ def test_the_protocol_has_all_families_once_and_every_main_one_its_mark() -> Non
     assert [family.name for family in families] == [*main, *variants]
     assert [family.mark for family in families] == [*(MARKS[name] for name in main), *[None] * 8]
     for mark in MARKS.values():
-        # The error is small beside what it is to measure.
         assert 0.0 < mark.standard_error < mark.difference / 8.0
         assert mark.paths >= 20
         assert mark.bound > mark.drawchance
     for name, has in [(family.name, family.settings) for family in families[:24]]:
-        assert name == "_".join(map(str, (has.rank, has.prior, has.num_opponents, has.horizon)))
+        assert name == f"{has.rank}_{has.prior}_{has.num_opponents}_{has.horizon}"
     settings = [family.settings for family in families[24:]]
     assert [each.rank for each in settings] == ["top", "middle"] * 4
     assert {each.equal_variance for each in settings[:2]} == {"matching"}
@@ -63,7 +62,7 @@ def test_the_protocol_has_all_families_once_and_every_main_one_its_mark() -> Non
 
 
 @pytest.mark.parametrize(("error", "counts"), [(0.19, True), (0.21, False)])
-def test_a_mark_counts_that_is_five_errors_above_drawchance(error: float, counts: bool) -> None:
+def test_a_mark_counts_from_five_standard_errors(error: float, counts: bool) -> None:
     mark = Record(difference=1.0, standard_error=error)
     assert Family(0, "top", Settings(), mark).counts is counts
 
@@ -86,8 +85,8 @@ def test_marks_score_0_and_1_and_the_interval_covers() -> None:
     assert overall(0.0 * half[None], span).high == 0.0
 
 
-def test_a_score_is_the_share_of_the_way_to_the_mark() -> None:
-    """By plain arithmetic: the bound in main families, the oracle's own total in variants."""
+def test_a_score_is_the_share_of_the_gap_to_the_mark() -> None:
+    """The mark is the bound in main families, and the oracle's total in variants."""
     names = (*COUNTED[:2], "middle_draws")
     families = tuple(each for each in benchmark.FAMILIES if each.name in names)
     rng = default_rng(3)
@@ -105,7 +104,7 @@ def test_a_score_is_the_share_of_the_way_to_the_mark() -> None:
     assert Result("mine", {"mine": ""}, families[:2], totals, {}).scores["variants"] is None
 
 
-def test_told_skill_changes_the_belief_alone() -> None:
+def test_told_skill_changes_only_the_belief() -> None:
     settings = Settings.checked(num_opponents=5, horizon=9, noise="opponent", belief="full")
 
     def begun(told: bool) -> Any:
@@ -124,7 +123,7 @@ def test_told_skill_changes_the_belief_alone() -> None:
     assert np.abs(known[:, 0, MU] - known[:, 0, TRUE_SKILL]).max() < 1e-3
 
 
-def test_who_refuses_a_family_scores_0_there() -> None:
+def test_a_refused_family_has_drawchances_totals() -> None:
     drifting = benchmark.Family(0, "drift", Settings.checked(
         num_opponents=3, horizon=3, tau=0.1, rank="top", noise="opponent"
     ))  # fmt: skip
@@ -135,12 +134,12 @@ def test_who_refuses_a_family_scores_0_there() -> None:
     assert set(totals) == {"kg:belief=full", "drawchance", "oracle", TOLD}
 
 
-def test_a_result_is_what_follows_from_its_totals(typed: Any, monkeypatch: Any) -> None:
+def test_scores_in_files_follow_from_the_totals(typed: Any, monkeypatch: Any) -> None:
     some = tuple(each for each in benchmark.FAMILIES if each.name in (FIRST, "top_draws"))
     monkeypatch.setattr(benchmark, "FAMILIES", some)
     words, out = "bench --policy kg --workers 1 --out", Path("out")
     printed = typed(f"{words} out").out
-    # What is missing is played again, and gives the same.
+    # Missing blocks are played again with equal results.
     whole = (out / "bench.json").read_bytes()
     for block in [*(out / "blocks").iterdir()][::2]:
         block.unlink()
@@ -164,11 +163,10 @@ def test_a_result_is_what_follows_from_its_totals(typed: Any, monkeypatch: Any) 
     assert f"only must be one of '{FIRST}'" in ended.error
 
 
-def test_the_page_has_the_leaderboard_as_it_is_in_its_file() -> None:
+def test_the_leaderboard_of_the_page_equals_its_file() -> None:
     entries = json.loads(Path(benchmark.__file__).with_name("leaderboard.json").read_text())
     entries.sort(key=lambda entry: -entry["score"]["value"])
     rows = re.findall(r"^\| (\S+) \|(.*)\| (\d+) \| (\d+) \|$", PAGE.read_text(), re.M)
-    # An entry of an older protocol would be compared with what it never played.
     assert {entry["protocol"] for entry in entries} == {"matchenv-bench-v1"}
     for entry, (method, scores, *others) in zip(entries, rows, strict=True):
         assert method == entry["method"]

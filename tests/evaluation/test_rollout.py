@@ -1,4 +1,4 @@
-"""The loop against the environments, game by game, and the table of its episodes."""
+"""Rollouts against the vector environment, game by game, and the table of episodes."""
 
 import csv
 import io
@@ -27,7 +27,7 @@ MEASURES = tuple(name for name, way in OnePlayer.measures.items() if way != "las
 
 @pytest.mark.parametrize("belief", ["factorised", "full"])
 @pytest.mark.parametrize("name", ["kg", "drawchance", "oracle"])
-def test_each_game_is_the_environments(name: str, belief: str) -> None:
+def test_measures_equal_those_of_the_vector_environment(name: str, belief: str) -> None:
     def make(settings: Settings, true_skill: Any) -> Any:
         return policy_named(f"{name}:belief={belief}", settings, true_skill)
 
@@ -59,7 +59,7 @@ def test_each_game_is_the_environments(name: str, belief: str) -> None:
     assert found[CLOCK][1] == 14 * 3
 
 
-def test_table_has_a_row_for_each_episode() -> None:
+def test_the_table_has_a_row_for_each_episode() -> None:
     cells = cells_of(["top", 2], ["informative", "equal"], 6)
     blocks = tuple(
         Block(0, first, tuple(range(first, min(first + 4, 9))), (POLICIES, first))
