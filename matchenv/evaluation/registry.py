@@ -72,6 +72,22 @@ GIVEN = ("num_opponents", "capacity", "horizon", "beta", "draw_margin", "tau", "
 BRACES = re.compile(r"\{([^{}]*)\}")
 
 
+def register_policy(name: str, entry: str, env_id: str = ONE_PLAYER) -> None:
+    """Register a policy by name in this process.
+
+    Args:
+        name: new name in its environment.
+        entry: its class as ``module:attribute``, imported on first use.
+        env_id: environment that it plays.
+
+    Raises:
+        ValueError: if another policy has this name.
+    """
+    known = POLICIES.setdefault(env_id, {}).setdefault(name, entry)
+    if known != entry:
+        raise ValueError(f"name must be new, got {name!r}, the name of {known}")
+
+
 def policy_class(name: str, env_id: str = ONE_PLAYER) -> Any:
     """Import the class of a registered policy."""
     return resolve_name(POLICIES[env_id][name])

@@ -4,8 +4,16 @@ import pytest
 
 from matchenv.baselines import POLICIES as CLASSES
 from matchenv.baselines.ranking import RULES
+from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.ranking import RankingSettings
-from matchenv.evaluation.registry import POLICIES, RANKING, policy_class, policy_named
+from matchenv.evaluation.registry import (
+    POLICIES,
+    RANKING,
+    known_policies,
+    policy_class,
+    policy_named,
+    register_policy,
+)
 
 
 def test_names_are_those_of_the_classes() -> None:
@@ -21,3 +29,12 @@ def test_no_option_changes_the_rule() -> None:
     assert policy_named("information:seed=3", RankingSettings()).name == "information"
     with pytest.raises(ValueError, match="a name of seed, got 'name'"):
         policy_named("information:name=kg", RankingSettings())
+
+
+def test_a_registered_policy_is_known_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(POLICIES, "Matchmaking-v0", dict(POLICIES["Matchmaking-v0"]))
+    register_policy("mine", "matchenv.baselines.simple:PointEstimate")
+    assert "mine" in known_policies()
+    assert policy_named("mine:horizon=9", Settings()).name == "pe"
+    with pytest.raises(ValueError, match="name must be new, got 'kg'"):
+        register_policy("kg", "matchenv.baselines.simple:PointEstimate")
