@@ -30,7 +30,13 @@ from matchenv.evaluation.estimates import (
     verdicts,
 )
 from matchenv.evaluation.protocols import Protocol
-from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, candidates_of, known_policies
+from matchenv.evaluation.registry import (
+    ONE_PLAYER,
+    QUEUE,
+    candidate_of,
+    candidates_of,
+    known_policies,
+)
 from matchenv.evaluation.seeds import INSTANCES, POLICIES, REPORT, episode_seeds, spans_of
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.checks import as_integer
@@ -265,13 +271,12 @@ def run_comparison(
     """
     run = run or RunOptions()
     kind, settings, places = problem_of(env, cells, env_kwargs)
-    named = tuple(policies if policies is not None else kind.policies)
-    against = against or kind.against or str(named[0])
-    plan, asked = plan_of(
-        named, settings, places, episodes, seed, references=(against, *kind.marks)
-    )
+    named = kind.policies if policies is None else policies
+    references = tuple(filter(None, (against or kind.against, *kind.marks)))
+    plan, asked = plan_of(named, settings, places, episodes, seed, references=references)
+    against = candidate_of(references[0], env).label if references else plan.candidates[0].label
     with run.store({"command": "compare", **asked}) as store:
-        found = Comparison(play(plan, store), against.rstrip("/\\"), settings, asked)
+        found = Comparison(play(plan, store), against, settings, asked)
         store.finish(found, found.files())
     return found
 
@@ -297,6 +302,9 @@ def problem_of(
         for name in names:
             if name not in allowed:
                 raise ValueError(f"{kwarg} may hold {', '.join(allowed)}, got {name!r}")
+    for name, values in swept.items():
+        if isinstance(values, str) or not isinstance(values, Sequence):
+            raise ValueError(f"cells must map options to lists of values, got {name}={values!r}")
     settings = settings_type.checked(**options)
     made = kind.cells(swept, settings)
     for cell in made:

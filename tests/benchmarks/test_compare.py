@@ -201,6 +201,8 @@ QUEUE = {"env": "MatchmakingQueue-v0"}
           for action, said in ((-1, r"in \[0, 48\]"), (49, r"in \[0, 48\]"), (0.5, "integ"))),
         *((policies, {}, "polic") for policies in ("kg", [], [3], [object()])),
         ([Oracle(np.zeros(50))], {}, "'oracle', not as an object"),
+        *((policies, {"env": "Ranking-v0"}, "must be a list") for policies in ("kg", [])),
+        *((["pe"], {"cells": {"rank": given}}, "cells must map") for given in ("top", 1)),
         (["fcfs"], {**QUEUE, "cells": {"load": []}}, "load"),
         (["fcfs"], {**QUEUE, "cells": {"load": ["thin", 0.2]}}, "none of them twice"),
         (["fcfs"], {**QUEUE, "cells": {"load": ["high"]}}, "load must be"),
@@ -300,6 +302,8 @@ def test_third_party_policies_and_populations_play(comparison: Any, tmp_path: Pa
     np.testing.assert_array_equal(
         found.rows.columns["reward"][0, 1], comparison.rows.columns["reward"][1, 2]
     )
+    ranking = {**IN_QUEUE, "env": "Ranking-v0", "env_kwargs": {"num_items": 4, "horizon": 5}}
+    assert run_comparison([Fixed(21), "random"], **ranking).against == "fixed"
     asked = {"policies": ["fcfs"], "against": "fcfs", "cells": TWO, **IN_QUEUE}
     founds = []
     for mu in ("3.1", "9.0"):
