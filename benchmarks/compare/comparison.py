@@ -276,9 +276,9 @@ def run_comparison(
     plan, asked = plan_of(named, settings, places, episodes, seed, references=references)
     against = candidate_of(references[0], env).label if references else plan.candidates[0].label
     with run.store({"command": "compare", **asked}) as store:
-        found = Comparison(play(plan, store), against, settings, asked)
-        store.finish(found, found.files())
-    return found
+        comparison = Comparison(play(plan, store), against, settings, asked)
+        store.finish(comparison, comparison.files())
+    return comparison
 
 
 def problem_of(

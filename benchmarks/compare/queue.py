@@ -26,30 +26,30 @@ SHOWN = (QUALITY, "match_quality", "wait", "left")
 DIFFERENCES = {QUALITY: "quality_difference", "wait": "wait_difference", "left": "left_difference"}
 
 
-def numbers(found: Comparison, cell: int, policy: str) -> dict[str, float]:
+def numbers(comparison: Comparison, cell: int, policy: str) -> dict[str, float]:
     """Return further numbers of a policy in a cell."""
-    return {"long_wait": long_wait(found.rows, cell, policy)}
+    return {"long_wait": long_wait(comparison.rows, cell, policy)}
 
 
-def group_standings(found: Comparison) -> list[Record]:
+def group_standings(comparison: Comparison) -> list[Record]:
     """Return how each policy served each group of players under each load.
 
     Each record has ``load``, ``policy`` and ``group``; the ``MEANS``, with the paired
     ``DIFFERENCES`` to the policy compared with; and ``long_wait``, the 95th percentile of the
     wait in ticks.
     """
-    standings = []
-    for (cell, load), policy, group in product(enumerate(found.cells), found.policies, GROUPS):
+    standings, rows = [], comparison.rows
+    for (cell, load), policy, group in product(enumerate(rows.cells), rows.policies, GROUPS):
         ours, theirs = (
-            {name: group_values(found.rows, name, cell, each, group) for name in MEANS}
-            for each in (policy, found.against)
+            {name: group_values(rows, name, cell, each, group) for name in MEANS}
+            for each in (policy, comparison.against)
         )
         means = {name: estimate(ours[name]) for name in SHOWN}
         differences = {
             title: paired_difference(ours[name], theirs[name])
             for name, title in DIFFERENCES.items()
         }
-        waits = long_wait(found.rows, cell, policy, group=group)
+        waits = long_wait(rows, cell, policy, group=group)
         standings.append(Record(load=load.name, policy=policy, group=group, **means,
                                 **differences, long_wait=waits))  # fmt: skip
     return standings

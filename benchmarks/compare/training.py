@@ -44,7 +44,7 @@ def compare_runs(
     """
     config, runs = RunFolder(folders[0]).read_config(), [str(folder) for folder in folders]
     problem = PROBLEMS[config.environment]
-    found = run_comparison(
+    comparison = run_comparison(
         [*runs, *(problem.opponents or ONE_PLAYER.policies)],
         **config.comparison(),
         against=problem.rivals[0],
@@ -52,29 +52,29 @@ def compare_runs(
         run=replace(run or RunOptions(), out=RunFolder(out).comparison, replace_out=True),
     )
     if len(runs) == 1:
-        return found, ""
-    summary = summary_over(found, runs, problem.rivals)
+        return comparison, ""
+    summary = summary_over(comparison, runs, problem.rivals)
     write_bytes(out / "summary.txt", f"{summary}\n".encode())
-    return found, summary
+    return comparison, summary
 
 
-def summary_over(found: Comparison, runs: Sequence[str], rivals: Sequence[str]) -> str:
+def summary_over(comparison: Comparison, runs: Sequence[str], rivals: Sequence[str]) -> str:
     """Return a table of the mean and standard deviation over seeds in each cell.
 
     Args:
-        found: the comparison.
+        comparison: the comparison.
         runs: labels of at least two runs.
         rivals: labels of policies that they are compared with.
     """
-    measure = found.protocol.measure
+    measure = comparison.protocol.measure
     rows = []
-    for place, cell in enumerate(found.cells):
-        values = [found.values(measure, place, run) for run in runs]
+    for place, cell in enumerate(comparison.cells):
+        values = [comparison.values(measure, place, run) for run in runs]
         means = [float(each.mean()) for each in values]
         row = {"cell": cell.title, "mean": f"{statistics.fmean(means):.2f}",
                "deviation": f"{statistics.stdev(means):.2f}"}  # fmt: skip
         for rival in rivals:
-            theirs = found.values(measure, place, rival)
+            theirs = comparison.values(measure, place, rival)
             differences = [paired_difference(each, theirs) for each in values]
             mean, least, most = (of([each.mean for each in differences])
                                  for of in (statistics.fmean, min, max))  # fmt: skip
@@ -83,13 +83,13 @@ def summary_over(found: Comparison, runs: Sequence[str], rivals: Sequence[str]) 
         rows.append(row)
     columns = [
         Column("cell", "{cell}"),
-        Column(found.shown[measure].heading, "{mean}"),
+        Column(comparison.shown[measure].heading, "{mean}"),
         Column("deviation", "{deviation}"),
         *(Column(f"minus {rival}", itemgetter(rival)) for rival in rivals),
         Column(f"not behind {rivals[-1]}", "{not behind}"),
     ]
     title = (
-        f"over {len(runs)} seeds, {found.episodes} episodes each: mean and standard deviation; "
-        "differences as mean (least to most)"
+        f"over {len(runs)} seeds, {comparison.episodes} episodes each: mean and standard "
+        "deviation; differences as mean (least to most)"
     )
     return "\n".join([title, *text_table(columns, rows)])

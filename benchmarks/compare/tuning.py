@@ -1,4 +1,4 @@
-"""Tuning of the options of policies, on seeds of its own: ``matchenv tune``."""
+"""Tuning of the options of policies, on separate seeds: ``matchenv tune``."""
 
 from __future__ import annotations
 

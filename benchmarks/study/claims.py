@@ -95,8 +95,8 @@ def claims_on(results: Sequence[CellResult]) -> list[Record]:
     claim if positive; and a ``verdict``, based on the findings whose intervals exclude 0 after
     Holm's correction over the claim, ``undecided`` if there is none.
     """
-    found = {each.where: each for each in results if set(PAPER_POLICIES) <= set(each.policies)}
-    if not found:
+    by_place = {each.where: each for each in results if set(PAPER_POLICIES) <= set(each.policies)}
+    if not by_place:
         return []
     claims, num_players, units = [], results[0].settings.game.num_players, results[0].units
     middle = middle_places(num_players)
@@ -106,14 +106,14 @@ def claims_on(results: Sequence[CellResult]) -> list[Record]:
             ("top and bottom rank", (0, num_players - 1), ON_EXTREMES),
             (places, middle, on_middle),
         ):
-            cells = [found[prior, place] for place in some if (prior, place) in found]
+            cells = [by_place[prior, place] for place in some if (prior, place) in by_place]
             claims += [each.claim(f"{prior} prior, {where}", cells) for each in statements if cells]
         if cells and prior == "informative":
             claims.append(_no_winner(f"{prior} prior, {places}", cells))
-    centre = found.get(("equal", place_at_share(EVEN_RANK, num_players)))
+    centre = by_place.get(("equal", place_at_share(EVEN_RANK, num_players)))
     if centre is not None:
         claims.append(ON_CENTRE.claim(f"equal prior, {centre.cell.title}", [centre]))
-    noise = list(_noise_findings(found, middle))
+    noise = list(_noise_findings(by_place, middle))
     if noise:
         text = "results are less noisy with equal priors than with the first"
         claims.append(_by_signs(text, noise, units))
@@ -145,11 +145,11 @@ def _no_winner(where: str, results: Sequence[CellResult]) -> Record:
 
 
 def _noise_findings(
-    found: Mapping[tuple[str, int], CellResult], middle: Sequence[int]
+    by_place: Mapping[tuple[str, int], CellResult], middle: Sequence[int]
 ) -> Iterator[Record]:
     """Yield the findings on how much smaller standard errors are with equal priors."""
     for place, measure in product(middle, (DIFFERENCE, WINS)):
-        cells = [found[prior, place] for prior in ON_MIDDLE if (prior, place) in found]
+        cells = [by_place[prior, place] for prior in ON_MIDDLE if (prior, place) in by_place]
         noise = [float(np.median([cell.curve(policy, measure).standard_error
                                   for policy in PAPER_POLICIES])) for cell in cells]  # fmt: skip
         if len(cells) < len(ON_MIDDLE) or noise[0] == 0.0:

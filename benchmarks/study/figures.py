@@ -54,11 +54,11 @@ def figures_for(num_players: int) -> dict[str, tuple[str, list[Panel]]]:
 
 def pictures(results: Sequence[CellResult]) -> Iterator[tuple[str, bytes]]:
     """Yield the figures whose cells the study has, as PNG and SVG: file name and content."""
-    found = {result.where: result for result in results}
+    by_place = {result.where: result for result in results}
     for name, (title, panels) in figures_for(results[0].settings.game.num_players).items():
-        if panels and all((prior, place) in found for prior, place, _ in panels):
+        if panels and all((prior, place) in by_place for prior, place, _ in panels):
             with style("study", 8.0):
-                yield from files_of(f"figures/{name}", _figure(title, panels, found), 220)
+                yield from files_of(f"figures/{name}", _figure(title, panels, by_place), 220)
 
 
 def binned(curve: Record, together: int) -> tuple[Floats, Floats, Floats]:
@@ -75,14 +75,14 @@ def binned(curve: Record, together: int) -> tuple[Floats, Floats, Floats]:
 
 
 def _figure(
-    title: str, panels: Sequence[Panel], found: Mapping[tuple[str, int], CellResult]
+    title: str, panels: Sequence[Panel], by_place: Mapping[tuple[str, int], CellResult]
 ) -> Figure:
     rows = len(panels) // 2
     figure, axes = new_figure(rows, 2, (7.8, 2.1 * rows + 0.7))
     for ax, letter, (prior, place, measure) in zip(
         axes.flat, ascii_lowercase, panels, strict=False
     ):
-        result = found[prior, place]
+        result = by_place[prior, place]
         if measure in GOALS:
             ax.axhline(GOALS[measure], color="0.6", linewidth=0.6)
         for k, policy in enumerate(result.policies):

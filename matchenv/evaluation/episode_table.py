@@ -72,30 +72,6 @@ class Plan:
     seed: int
     summary: Summary | None = None
 
-    def jobs(self) -> list[Job]:
-        """Return a job for each cell, policy and block, in this order."""
-        # The names of jobs do not depend on the order of the policies.
-        labels = sorted(candidate.label for candidate in self.candidates)
-        return [
-            Job(
-                f"{cell.name}_policy{labels.index(candidate.label):02d}_prior{block.prior:03d}"
-                f"_episode{block.first:06d}",
-                len(block.seeds),
-                partial(
-                    rollout,
-                    candidate.make,
-                    self.settings_of(cell, block.prior),
-                    block.seeds,
-                    stream_of(self.seed, *block.policy_stream, *policy_key(candidate.label)),
-                    self.summary,
-                ),
-                candidate.identity is not None,
-            )
-            for cell in self.cells
-            for candidate in self.candidates
-            for block in self.blocks
-        ]
-
 
 @dataclass(frozen=True)
 class EpisodeTable:
@@ -152,12 +128,32 @@ class EpisodeTable:
 
 
 def play(plan: Plan, store: Store) -> EpisodeTable:
-    """Play the episodes of a plan, except for finished jobs in the store.
+    """Play the episodes of a plan, a job for each cell, policy and block.
 
     Raises:
         OSError: if a job cannot be written; finished jobs stay.
     """
-    blocks = store.results(plan.jobs())
+    # Names of jobs do not depend on the order of the policies.
+    names = sorted(candidate.label for candidate in plan.candidates)
+    blocks = store.results([
+        Job(
+            f"{cell.name}_policy{names.index(candidate.label):02d}_prior{block.prior:03d}"
+            f"_episode{block.first:06d}",
+            len(block.seeds),
+            partial(
+                rollout,
+                candidate.make,
+                plan.settings_of(cell, block.prior),
+                block.seeds,
+                stream_of(plan.seed, *block.policy_stream, *policy_key(candidate.label)),
+                plan.summary,
+            ),
+            candidate.identity is not None,
+        )
+        for cell in plan.cells
+        for candidate in plan.candidates
+        for block in plan.blocks
+    ])  # fmt: skip
     priors = 1 + max(block.prior for block in plan.blocks)
     shape = (len(plan.cells), len(plan.candidates), priors)
     clocks = np.stack([block.pop(CLOCK, np.zeros(2)) for block in blocks])

@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -202,18 +203,15 @@ def expanded(texts: Iterable[str]) -> list[str]:
     """Expand braces as bash does: ``"kg:multiplier={3,5}"`` into two texts.
 
     Raises:
-        ValueError: for unbalanced braces.
+        ValueError: for unbalanced or nested braces.
     """
     result: list[str] = []
     for text in texts:
-        braces = BRACES.search(text)
-        if braces is None:
-            if "{" in text or "}" in text:
-                raise ValueError(f"braces must come in pairs, as in kg:multiplier={{3,5}}: {text}")
-            result.append(text)
-            continue
-        before, after = text[: braces.start()], text[braces.end() :]
-        result += expanded(f"{before}{word}{after}" for word in braces[1].split(","))
+        parts = BRACES.split(text)  # texts and lists in turn
+        if any("{" in part or "}" in part for part in parts[::2]):
+            raise ValueError(f"braces must come in pairs, as in kg:multiplier={{3,5}}: {text}")
+        choices = [part.split(",") if k % 2 else [part] for k, part in enumerate(parts)]
+        result += map("".join, product(*choices))
     return result
 
 

@@ -153,9 +153,9 @@ class Decisions:
         simulator: Any = batch.simulator
         state = batch.state
         masks = simulator.masks(state) if self._takes_masks else None
-        among = {} if masks is None else {"action_masks": masks}
+        masked = {} if masks is None else {"action_masks": masks}
         if self._method == "act":
-            return self._policy.act(*simulator.view(state), rng=self._rng, **among)
+            return self._policy.act(*simulator.view(state), rng=self._rng, **masked)
         if self._method == "choose":
             actions = np.zeros(len(batch), dtype=np.int64)
             for row in np.flatnonzero(batch.running).tolist():
@@ -164,7 +164,7 @@ class Decisions:
             return actions
         begins, self._first = np.full(len(batch), self._first), False
         actions, self._memory = self._policy.predict(
-            simulator.observe(state), self._memory, begins, deterministic=True, **among
+            simulator.observe(state), self._memory, begins, deterministic=True, **masked
         )
         return actions
 
