@@ -104,16 +104,14 @@ def recorded(content: Any) -> Any:
     return record
 
 
-def columns_of(record: Any) -> dict[str, Any]:
+def columns_of(record: Mapping[str, Any]) -> dict[str, Any]:
     """Flatten a record into columns of a table.
 
-    Args:
-        record: a dataclass or a mapping. Numbers and texts are kept; an estimate becomes
-            ``NAME_mean``, ``NAME_standard_error``, ``NAME_low`` and ``NAME_high``; a mapping is
-            replaced by its entries. Other values are left out.
+    Numbers and texts are kept; an estimate becomes ``NAME_mean``, ``NAME_standard_error``,
+    ``NAME_low`` and ``NAME_high``; a mapping is replaced by its entries. Others are left out.
     """
     columns: dict[str, Any] = {}
-    for name, value in (record if isinstance(record, Mapping) else vars(record)).items():
+    for name, value in record.items():
         if isinstance(value, Estimate):
             columns |= {f"{name}_{part}": number for part, number in vars(value).items()}
         elif isinstance(value, Mapping):
