@@ -69,7 +69,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
 # One standard error of the mark then changes the family's score by at most a fifth.
 LEAST_ERRORS = 5.0
 
-
 # Marks of the main families, written by ``matchenv bound --marks`` of 0.1.0.
 _BOUNDS = files("matchenv.benchmarks.bench").joinpath("bounds.json").read_bytes()
 MARKS = {name: Record(mark) for name, mark in parsed_json(_BOUNDS)["families"].items()}

@@ -54,7 +54,6 @@ class Protocol:
         against: default policy to compare with; "" for the first.
         marks: policies whose totals count as 0 and as 1; none for no share between them.
         measure: measure that policies are judged by.
-        believed: the same under the policies' beliefs, "" for none.
         shown: columns of measures in tables, up to ``measure`` before the difference; none for all.
         swept: options that make the cells, with their default values.
         cells: builds the cells.
@@ -72,7 +71,6 @@ class Protocol:
     against: str = ""
     marks: tuple[str, ...] = ()
     measure: str = REWARD
-    believed: str = ""
     shown: Mapping[str, Column] = field(default_factory=dict)
     swept: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     cells: CellMaker = lambda swept, settings: variants_of(swept)
@@ -199,7 +197,6 @@ ONE_PLAYER = Protocol(
     against="kg",
     marks=(LOW_END, HIGH_END),
     measure="true_draw_density",
-    believed="draw_density",
     shown=dict([
         mean_column("draw_density", "believed q", ".2f"),
         mean_column("true_draw_density", "true q", ".2f"),
@@ -226,7 +223,6 @@ QUEUE = Protocol(
     ),
     against="kg",
     measure="true_reward",
-    believed=REWARD,
     shown=dict([
         mean_column(REWARD, "reward", ".1f"),
         mean_column("true_reward", "true reward", ".1f"),
