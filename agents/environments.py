@@ -21,7 +21,7 @@ from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.estimates import estimate, paired_difference
 from matchenv.evaluation.protocols import LOADS
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, RANKING, policy_named
-from matchenv.evaluation.rollout import REWARD, Sums, rollout
+from matchenv.evaluation.rollout import REWARD, Summary, rollout, sums
 from matchenv.runtime.checks import as_choice
 from matchenv.runtime.files import Arrays
 from matchenv.runtime.object_spec import is_object_spec
@@ -79,7 +79,7 @@ class Problem(NamedTuple):
     part: str = ""
     opponents: tuple[str, ...] = ()
     cells: Callable[[Kwargs, Any], Kwargs] = _lists
-    summary: Callable[[], Sums] | None = None
+    summary: Summary | None = None
 
     @property
     def goal(self) -> str:
@@ -95,7 +95,7 @@ PROBLEMS: dict[str, Problem] = {
         means=("draw_density", "true_draw_density"),
         difference="true_q_less",
         cells=_places,
-        summary=Sums,
+        summary=sums,
     ),
     QUEUE: Problem(
         rivals=("matching",),

@@ -1,4 +1,4 @@
-"""Figures as files: equal bytes for equal results, whatever style the user has set."""
+"""Figures as files, whose bytes do not depend on the user's Matplotlib settings."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-# Without what differs from one run to the next.
+# Leaves out metadata that differ from run to run.
 METADATA: dict[str, dict[str, Any]] = {"png": {"Software": None}, "svg": {"Date": None}}
 
-# Colours that differ in brightness too, so that a print in grey can be read.
+# Colour, line style and marker; colours differ in brightness, for prints in grey.
 LINES: tuple[tuple[str, Any, str], ...] = (
     ("#0b3c6f", "-", "o"),
     ("#e69500", "--", "s"),
@@ -26,28 +26,28 @@ LINES: tuple[tuple[str, Any, str], ...] = (
 
 @contextmanager
 def style(name: str, font_size: float) -> Iterator[None]:
-    """For the time of a block, Matplotlib draws in a way that depends on nothing else.
+    """Set Matplotlib's parameters within a block, independent of the user's.
 
     Args:
-        name: of the kind of figures, from which the ids in an SVG come.
+        name: kind of the figures, used as a salt for the ids in an SVG.
         font_size: in points.
     """
     with mpl.rc_context():
         mpl.rcdefaults()
         parameters: Any = mpl.rcParams
-        # Text of an SVG stays text.
+        # SVG files contain text, not outlines.
         parameters.update({"svg.hashsalt": name, "svg.fonttype": "none", "font.size": font_size})
         yield
 
 
 def new_figure(rows: int, columns: int, size: tuple[float, float]) -> tuple[Figure, Any]:
-    """A figure and its axes, an array of shape (rows, columns); the size is in inches."""
+    """Return a figure and its axes of shape (rows, columns); the size is in inches."""
     figure = Figure(figsize=size, layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 
 def files_of(name: str, figure: Figure, dots: int) -> Iterator[tuple[str, bytes]]:
-    """A figure as PNG, with so many dots an inch, and as SVG: file names and bytes."""
+    """Yield a figure as PNG, with ``dots`` per inch, and as SVG: file name and content."""
     for kind, metadata in METADATA.items():
         buffer = io.BytesIO()
         figure.savefig(buffer, format=kind, dpi=dots, metadata=metadata)

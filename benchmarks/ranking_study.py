@@ -18,11 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.envs.core.simulator import Step
 from matchenv.envs.ranking import GOALS, RankingSettings
 from matchenv.evaluation.estimates import Estimate, Record
 from matchenv.evaluation.registry import policy_named
-from matchenv.evaluation.rollout import Batch, Sums, rollout
+from matchenv.evaluation.rollout import Batch, Steps, rollout
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.logs.text_table import read_ratings
 from matchenv.runtime.files import Arrays
@@ -40,22 +39,14 @@ RESAMPLES = 1000
 LEAST_GAMES = 20  # of an item whose fitted skill is used
 
 
-class Traces(Sums):
-    """Measures after each step, shape (B, horizon) each."""
-
-    def begin(self, batch: Batch) -> None:
-        """Begin with episodes that have just begun."""
-        self._found: dict[str, list[Floats]] = {name: [] for name in self._asked or ()}
-
-    def add(self, batch: Batch, step: Step[Any], running: NDArray[np.bool_]) -> None:
-        """Add the measures after a step, as ``Sums``."""
+def traced(measures: Sequence[str], batch: Batch, steps: Steps) -> Arrays:
+    """Return measures after each step, shape (B, horizon) each."""
+    found: dict[str, list[Floats]] = {name: [] for name in measures}
+    for _ in steps:
         facts = batch.simulator.facts(batch.state)
-        for name, values in self._found.items():
+        for name, values in found.items():
             values.append(facts[name].copy())
-
-    def arrays(self, batch: Batch) -> Arrays:
-        """Return the measures."""
-        return {name: np.stack(values, axis=1) for name, values in self._found.items()}
+    return {name: np.stack(values, axis=1) for name, values in found.items()}
 
 
 def games_needed(means: Floats, goals: Floats) -> Floats:
@@ -94,7 +85,7 @@ def study(
             skills = [np.random.default_rng(seed).permutation(means)[:items] for seed in block]
             given = {"true_skill": np.stack(skills)}
         make, rng = partial(policy_named, rule), np.random.default_rng(first)
-        work = partial(rollout, make, settings, block, rng, partial(Traces, [measure]), given)
+        work = partial(rollout, make, settings, block, rng, partial(traced, [measure]), given)
         jobs.append(Job(f"{rule}_seed{first:05d}", len(block), work))
     asked = {**settings.description(), "rules": list(rules), "block": BLOCK,
              "means": None if means is None else means.tolist()}  # fmt: skip
@@ -142,7 +133,7 @@ def stops(settings: RankingSettings, runs: int, confidence: float) -> list[Recor
     for law, skills in laws.items():
         found = rollout(
             partial(policy_named, "kg"), settings, range(runs), None,
-            partial(Traces, ["expected_loss", "true_loss"]),
+            partial(traced, ["expected_loss", "true_loss"]),
             {"true_skill": settings.sigma * skills},
         )  # fmt: skip
         settled, mistaken = found["expected_loss"] <= 1.0 - confidence, found["true_loss"] > 0

@@ -1,14 +1,13 @@
 """Speed as ratios to rival libraries: ``make bench``, or ``python -m matchenv.benchmarks.speed``.
 
-Both sides of a ratio take turns in one process after one uncounted turn each, so that a machine
-that slows down slows both. Times are processor times of one thread, to which other programs hardly
-matter. Each line is a median with its spread over the turns.
+Both sides of a ratio alternate in one process, after one warm-up turn each, so that a slow machine
+slows both. Times are processor times of one thread, which other programs hardly affect. Each line
+is a median with its range over the turns.
 """
 
 from __future__ import annotations
 
 import argparse
-import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -46,33 +45,29 @@ class Side(NamedTuple):
     units: float  # steps, decisions or games of one turn
 
 
-# Two sides, of which we ask how many times as fast ours, the first, is: a name, the unit of the
-# rates, and both.
+# Name, unit of the rates, our side and the rival's.
 Pair = tuple[str, str, Side, Side]
 
 
 def measured(name: str, unit: str, ours: Side, rival: Side, turns: int) -> str:
-    """Return the line to print: median and range of the ratio, and the rates of both sides.
+    """Measure a pair: return median and range of the ratio, and the rates of both sides.
 
     The sides alternate; the first turn is not counted.
     """
-    rates: dict[Side, list[float]] = {ours: [], rival: []}
-    for turn in range(turns + 1):
-        for side, found in rates.items():
-            taken = processor_seconds(side.work)
-            if turn > 0:
-                found.append(side.units / taken)
-    ratios = [mine / theirs for mine, theirs in zip(*rates.values(), strict=True)]
-    middle, least, most = statistics.median(ratios), min(ratios), max(ratios)
-    medians = (f"{side.label} {statistics.median(found):,.0f}" for side, found in rates.items())
+    sides = (ours, rival)
+    rates = np.array([
+        [side.units / processor_seconds(side.work) for side in sides] for _ in range(turns + 1)
+    ])[1:]  # fmt: skip
+    ratios = rates[:, 0] / rates[:, 1]
+    medians = zip(sides, np.median(rates, axis=0), strict=True)
     return (
-        f"{name}: {middle:.3g} ({least:.3g} to {most:.3g}) times as fast; "
-        f"{unit}: {', '.join(medians)}"
+        f"{name}: {np.median(ratios):.3g} ({ratios.min():.3g} to {ratios.max():.3g}) times as "
+        f"fast; {unit}: {', '.join(f'{side.label} {rate:,.0f}' for side, rate in medians)}"
     )
 
 
 def processor_seconds(work: Callable[[], object]) -> float:
-    """Return the processor time in seconds that one call takes."""
+    """Return the processor time of one call in seconds."""
     return timeit(work, timer=time.process_time, number=1)
 
 
@@ -88,7 +83,7 @@ def environments() -> Iterator[Pair]:
 
 
 def vector_side(name: str, num_actions: int, num_envs: int, steps: int) -> Side:
-    """Return a native vector environment under random actions, restarts included."""
+    """Return a native vector environment under random actions, resets included."""
     env = gym.make_vec(name, num_envs=num_envs, vectorization_mode="vector_entry_point")
     actions = np.random.default_rng(0).integers(0, num_actions, (steps, num_envs))
     env.reset(seed=0)
@@ -101,7 +96,7 @@ def vector_side(name: str, num_actions: int, num_envs: int, steps: int) -> Side:
 
 
 def scalar_side(name: str, num_actions: int, steps: int = 5010) -> Side:
-    """Return one environment as ``gym.make`` makes it, with its wrappers."""
+    """Return the environment of ``gym.make``, with its wrappers, under random actions."""
     env = gym.make(name)
     actions = np.random.default_rng(0).integers(0, num_actions, steps).tolist()
     env.reset(seed=0)
@@ -134,7 +129,7 @@ def policies() -> Iterator[Pair]:
     rng, players = np.random.default_rng(0), (1, MANY_OPPONENTS + 1)
     mu, sigma = rng.normal(25.0, 6.0, players), 10.0 ** rng.uniform(-2.0, 1.0, players)
     mu[:, 0], sigma[:, 0] = 25.0, 25.0 / 3.0
-    newcomer = matchenv.KnowledgeState(mu, sigma)  # among very different deviations
+    newcomer = matchenv.KnowledgeState(mu, sigma)  # the deviations differ widely
     for name, state in (("", states_of_play(MANY_OPPONENTS, 1)), (" of a newcomer", newcomer)):
         many = decision_side(KnowledgeGradient(), state)
         yield f"KG, {MANY_OPPONENTS:,} opponents{name}, against {NUM_OPPONENTS}", unit, many, kg
@@ -150,7 +145,7 @@ def states_of_play(
     count: int = BATCH,
     belief: str = FactorisedBelief.name,
 ) -> matchenv.KnowledgeState:
-    """Return knowledge states of some episodes after some random games."""
+    """Return the knowledge states of ``count`` episodes after random games."""
     env = matchenv.MatchmakingVectorEnv(count, num_opponents=num_opponents, belief=belief)
     env.reset(seed=0)
     rng = np.random.default_rng(0)
@@ -167,7 +162,7 @@ def queue() -> Iterator[Pair]:
 
     def work() -> None:
         for row in shares:
-            # The allowed choices come first.
+            # Allowed actions come first.
             env.step((row * env.action_masks().sum(axis=1)).astype(np.int64))
 
     ours = Side("MatchmakingQueue-v0", work, STEPS * QUEUES)
@@ -194,7 +189,7 @@ def ratings() -> Iterator[Pair]:
             often = Side(name, partial(rate_often, rate_by, new, sides), CALLS)
             name = f"one call of rate, {sides} players, against {name}"
             yield name, "calls/s", Side("rate", call, CALLS), often
-    # No tolerance is met: both sweep equally often.
+    # No sweep reaches this tolerance, so that both sides make the same number of sweeps.
     sweeps: dict[str, Any] = {"tolerance": 1e-150, "max_iterations": SWEEPS}
     work = partial(smooth, random_log(2, 50_000), **game, **sweeps)
     rival = partial(smooth_by_rival, random_log(2, 200))
@@ -204,7 +199,7 @@ def ratings() -> Iterator[Pair]:
 
 
 def random_log(sides: int, games: int) -> MatchLog:
-    """Return games of ``sides`` players each, some of them draws."""
+    """Return a log of games of ``sides`` players each, some of them draws."""
     rng = np.random.default_rng(sides)
     scores = rng.integers(0, 5 * sides, (games, sides)).tolist()
     players = np.argsort(rng.random((games, PLAYERS)), axis=1)[:, :sides].tolist()
@@ -212,7 +207,7 @@ def random_log(sides: int, games: int) -> MatchLog:
 
 
 def rate_log(rate_by: Any, new: Callable[[], Any], log: MatchLog) -> None:
-    """Rate a log game by game with a library of Python."""
+    """Rate a log game by game with another library."""
     board = [new() for _ in range(log.num_players)]
     for players, ranks in rows_of(log):
         rated = rate_by([[board[k]] for k in players], ranks=ranks)
@@ -221,7 +216,7 @@ def rate_log(rate_by: Any, new: Callable[[], Any], log: MatchLog) -> None:
 
 
 def rate_often(rate_by: Any, new: Callable[[], Any], sides: int) -> None:
-    """Rate the same game of equal players over and over."""
+    """Rate the same game of equal players ``CALLS`` times."""
     teams, ranks = [[new()] for _ in range(sides)], list(range(sides))
     for _ in range(CALLS):
         rate_by(teams, ranks=ranks)
@@ -238,7 +233,7 @@ def smooth_by_rival(log: MatchLog) -> None:
 
 
 def rows_of(log: MatchLog) -> list[tuple[list[int], list[int]]]:
-    """Return the players and the ranks of each game, of games of one size."""
+    """Return players and ranks of each game of a log whose games have one size."""
     players, ranks = (each.reshape(log.num_games, -1).tolist() for each in (log.player, log.rank))
     return list(zip(players, ranks, strict=True))
 
@@ -247,7 +242,7 @@ SECTIONS = {each.__name__: each for each in (environments, policies, queue, rati
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Measure speed as ratios to rival libraries; arguments are as on the command line."""
+    """Print the ratios; ``arguments`` are those of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=SECTIONS, help="sections")
     parser.add_argument("--turns", type=int, default=7, help="counted turns of each side")

@@ -1,6 +1,7 @@
-"""The benchmark: its episodes, one score and a score for each family, tables, files.
+"""The benchmark: episodes, scores, tables and files.
 
-Of the protocol, down to ``protocol_digest``, nothing may change: another one has another name.
+The protocol, everything down to ``protocol_digest``, must not change: a new protocol needs a new
+name.
 
 Source: Agarwal et al., "Deep reinforcement learning at the edge of the statistical precipice"
 (2021), for the interquartile mean with a stratified bootstrap.
@@ -12,7 +13,7 @@ import math
 import shlex
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib.resources import files
 from itertools import product
@@ -24,25 +25,31 @@ from scipy.stats import trim_mean
 
 from matchenv.baselines.gittins import ToldIndex
 from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.episode_table import Block, Plan
 from matchenv.evaluation.estimates import CONFIDENCE, Estimate, Record, ratio_of_means
-from matchenv.evaluation.protocols import HIGH_END, LOW_END, cells_of
+from matchenv.evaluation.protocols import HIGH_END, LOW_END
 from matchenv.evaluation.registry import Candidate, adapted, candidates_of
-from matchenv.evaluation.rollout import Sums, TrueSkills
-from matchenv.evaluation.seeds import BENCH, INSTANCES, POLICIES, episode_seeds
+from matchenv.evaluation.rollout import TrueSkills, rollout, sums
+from matchenv.evaluation.seeds import (
+    BENCH,
+    INSTANCES,
+    POLICIES,
+    episode_seeds,
+    policy_key,
+    stream_of,
+)
 from matchenv.evaluation.tables import Column, markdown_table, text_table
 from matchenv.runtime.checks import as_choice
 from matchenv.runtime.files import checksum, json_bytes, parsed_json
-from matchenv.runtime.jobs import RunOptions, Store
+from matchenv.runtime.jobs import Job, RunOptions, Store
 from matchenv.runtime.provenance import provenance
 
 Floats = NDArray[np.float64]
 
 NAME = "matchenv-bench-v1"
 
-# Public: decides all instances and all luck.
+# Seed of all instances and all luck.
 SEED = 20110613
-# Of each family. One block, so that a stochastic policy has one stream in a family.
+# Episodes of a family, played in one batch.
 EPISODES = 100
 
 RANKS = ("top", "middle")
@@ -50,7 +57,7 @@ PRIORS = ("informative", "equal")
 OPPONENTS = (9, 49, 199)
 GAMES = (50, 500)
 
-# Beside the main families, each at both ranks with 49 opponents and 500 games.
+# Families besides the main ones, each at both ranks with 49 opponents and 500 games.
 VARIANTS: dict[str, dict[str, Any]] = {
     "matching": {"prior": "equal", "equal_variance": "matching"},
     "draws": {"draw_margin": 0.5},
@@ -58,63 +65,47 @@ VARIANTS: dict[str, dict[str, Any]] = {
     "pool": {"availability": 0.5, "mean_stay": 20.0, "turnover": 0.002},
 }
 
-# A family counts in the score if its mark is at least so many standard errors above DrawChance, so
-# that the mark's own error moves the family's score by a fifth at most (one standard error).
+# A family counts in the score if its mark is at least this many standard errors above DrawChance.
+# One standard error of the mark then changes the family's score by at most a fifth.
 LEAST_ERRORS = 5.0
 
-
-@dataclass(frozen=True)
-class Mark:
-    """Mark that counts as 1 in a main family: the upper bound of any policy above DrawChance.
-
-    Attributes:
-        bound: mean total of true q that no policy exceeds.
-        drawchance: DrawChance's mean total, on the same sample paths.
-        difference: bound minus DrawChance, paired, luck of known mean subtracted.
-        standard_error: of the difference.
-        paths: sample paths that it was computed from.
-    """
-
-    bound: float
-    drawchance: float
-    difference: float
-    standard_error: float
-    paths: int
-
-    @property
-    def counts(self) -> bool:
-        """True if the mark is known well enough for the score."""
-        return self.difference >= LEAST_ERRORS * self.standard_error
-
-    @property
-    def text(self) -> str:
-        """The difference with its error, and whether it does not count."""
-        found = f"{self.difference:.2f} +- {self.standard_error:.2f}"
-        return found if self.counts else f"{found}, does not count"
-
-
-def read_marks() -> dict[str, Mark]:
-    """Return the marks by family, as ``matchenv bound --marks`` of 0.1.0 wrote them."""
-    content = files("matchenv.benchmarks.bench").joinpath("bounds.json").read_bytes()
-    return {name: Mark(**said) for name, said in parsed_json(content)["families"].items()}
+# Marks of the main families, written by ``matchenv bound --marks`` of 0.1.0.
+_BOUNDS = files("matchenv.benchmarks.bench").joinpath("bounds.json").read_bytes()
+MARKS = {name: Record(mark) for name, mark in parsed_json(_BOUNDS)["families"].items()}
 
 
 @dataclass(frozen=True)
 class Family:
-    """Episodes of one kind.
+    """Episodes with the same settings.
 
     Attributes:
-        number: its place, from 0, which decides its seeds.
-        name: such as ``top_informative_49_500`` or ``middle_drift``.
-        settings: of the environment.
-        mark: what counts as 1, of a main family. No bound is known for the variants: there the
-            oracle counts as 1, in a score apart.
+        number: index of the family, which decides its seeds.
+        name: for example ``top_informative_49_500`` or ``middle_drift``.
+        settings: settings of the environment.
+        mark: what counts as 1 in a main family: an upper ``bound`` on the mean total of true q of
+            any policy, the total of ``drawchance`` on the same sample ``paths``, and their paired
+            ``difference`` with its ``standard_error``. None in variants, where the oracle counts
+            as 1.
     """
 
     number: int
     name: str
     settings: Settings
-    mark: Mark | None = None
+    mark: Record | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether the mark is accurate enough for the score."""
+        mark = self.mark
+        return mark is not None and bool(mark.difference >= LEAST_ERRORS * mark.standard_error)
+
+    @property
+    def mark_text(self) -> str:
+        """The mark minus DrawChance, and whether it does not count."""
+        if self.mark is None:
+            return "-"
+        text = "{difference:.2f} +- {standard_error:.2f}".format_map(self.mark)
+        return text if self.counts else f"{text}, does not count"
 
 
 def _families() -> tuple[Family, ...]:
@@ -125,10 +116,10 @@ def _families() -> tuple[Family, ...]:
     }  # fmt: skip
     for (variant, options), rank in product(VARIANTS.items(), RANKS):
         kinds[f"{rank}_{variant}"] = {"rank": rank, **options}
-    beta, marks = math.sqrt(2.5), read_marks()
+    beta = math.sqrt(2.5)
     return tuple(
         Family(number, name, Settings.checked(beta=beta, noise="opponent", **options),
-               marks.get(name))
+               MARKS.get(name))
         for number, (name, options) in enumerate(kinds.items())
     )  # fmt: skip
 
@@ -136,24 +127,12 @@ def _families() -> tuple[Family, ...]:
 FAMILIES = _families()
 
 
-def families_named(names: Sequence[str]) -> tuple[Family, ...]:
-    """Return the families of these names, in the protocol's order; all for no name.
-
-    Raises:
-        ValueError: for an unknown name.
-    """
-    known = {family.name: family for family in FAMILIES}
-    for name in names:
-        as_choice("only", name, known)
-    return tuple(family for family in FAMILIES if not names or family.name in names)
-
-
 def protocol_digest() -> str:
-    """Return a digest of all that the protocol fixes."""
+    """Return a digest of everything that the protocol fixes."""
     families = {family.name: family.settings.description() for family in FAMILIES}
-    marks = {family.name: asdict(family.mark) for family in FAMILIES if family.mark is not None}
-    said = {"name": NAME, "seed": SEED, "episodes": EPISODES, "families": families, "marks": marks}
-    return checksum({**said, "least_errors": LEAST_ERRORS})
+    marks = {family.name: family.mark for family in FAMILIES if family.mark is not None}
+    return checksum({"name": NAME, "seed": SEED, "episodes": EPISODES, "families": families,
+                     "marks": marks, "least_errors": LEAST_ERRORS})  # fmt: skip
 
 
 TRUE_Q = "true_draw_density"
@@ -163,33 +142,33 @@ TAIL = 0.5 * (1.0 - CONFIDENCE)
 
 
 def family_scores(above: Floats, span: Floats) -> Floats:
-    """Return each run's score in each family, shape (runs, F): 0 is DrawChance, 1 the mark.
+    """Return the score of each run in each family, shape (runs, F): 0 is DrawChance, 1 the mark.
 
     Args:
-        above: true q of every episode minus DrawChance's, shape (runs, F, E).
-        span: of the same episodes, what the mark is above DrawChance, shape (F, E).
+        above: true q of each episode minus DrawChance's, shape (runs, F, E).
+        span: mark of the same episodes minus DrawChance's true q, shape (F, E).
     """
-    found: Floats = above.mean(axis=-1) / span.mean(axis=-1)
-    return found
+    scores: Floats = above.mean(axis=-1) / span.mean(axis=-1)
+    return scores
 
 
 def overall(above: Floats, span: Floats) -> Estimate:
-    """Return the interquartile mean of ``family_scores``, with its bootstrap interval.
+    """Return the interquartile mean of ``family_scores`` with its bootstrap interval.
 
-    The bootstrap draws episodes again within each family, the same for all policies, and, where
-    there are several, runs within each family.
+    The bootstrap resamples the episodes of each family, the same for all policies, and the runs in
+    each family if there are several.
     """
     runs, families, episodes = above.shape
     rng = np.random.default_rng(BOOTSTRAP_SEED)
-    drawn = np.empty((RESAMPLES, runs * families))
+    resampled = np.empty((RESAMPLES, runs * families))
     rows = np.arange(families)[:, None]
     for k in range(RESAMPLES):
         chosen = rng.integers(episodes, size=(families, episodes))
         parts = family_scores(above[:, rows, chosen], span[rows, chosen])
         if runs > 1:
             parts = parts[rng.integers(runs, size=(runs, families)), np.arange(families)]
-        drawn[k] = np.ravel(parts)
-    values = trim_mean(drawn, 0.25, axis=1)
+        resampled[k] = np.ravel(parts)
+    values = trim_mean(resampled, 0.25, axis=1)
     low, high = np.quantile(values, (TAIL, 1.0 - TAIL)).tolist()
     value = float(trim_mean(np.ravel(family_scores(above, span)), 0.25))
     return Estimate(value, float(values.std(ddof=1)), low, high)
@@ -210,11 +189,11 @@ class Result:
 
     Attributes:
         method: its name in tables.
-        policies: what tells its runs from others, by label; one run for each training seed.
-        families: what was played; all of the protocol, or it is no entry.
-        totals: true q of every episode, by label, shape (F, E): the runs, DrawChance, the oracle
-            and the told index.
-        refused: families that a run does not play, by label.
+        policies: identities of its runs by label; one run for each training seed.
+        families: families that were played; an entry needs all.
+        totals: true q of each episode, shape (F, E), by label: the runs, DrawChance, the oracle
+            and the index that is told player 0's skill.
+        refused: families that a run cannot play, by label.
     """
 
     method: str
@@ -225,17 +204,17 @@ class Result:
 
     @property
     def whole(self) -> bool:
-        """True if all families were played."""
+        """Whether all families were played."""
         return len(self.families) == len(FAMILIES)
 
     @cached_property
     def scores(self) -> dict[str, Estimate | None]:
-        """Interquartile means, None where no family was played.
+        """Interquartile means, None without families.
 
-        ``score`` is over the main families whose mark counts, and ``variants`` over the variants,
-        with the oracle as mark; ``told`` and ``told_variants`` are those of the told index.
+        ``score`` is over the main families whose mark counts, ``variants`` over the variants with
+        the oracle as mark; ``told`` and ``told_variants`` are those of the told index.
         """
-        counted = [f for f, each in enumerate(self.families) if each.mark and each.mark.counts]
+        counted = [f for f, each in enumerate(self.families) if each.counts]
         variants = [f for f, each in enumerate(self.families) if each.mark is None]
         asked = {
             "score": (self.policies, counted),
@@ -248,12 +227,12 @@ class Result:
             for name, (labels, places) in asked.items()
         }
 
-    def family_scores(self) -> list[Record]:
-        """Return one for each family.
+    def rows(self) -> list[Record]:
+        """Return a record for each family.
 
         Each has the name of the ``family``; the method's mean total of ``true_q``; its ``score``,
-        0 for DrawChance and 1 for the family's mark, or the oracle where it has none; that of the
-        ``told`` index; the ``mark``; and whether all runs ``refused`` to play it.
+        0 for DrawChance and 1 for the mark, in variants for the oracle; the score of the ``told``
+        index; the ``mark``; and whether all runs ``refused`` to play it.
         """
         ours, (told,) = self._above(self.policies).mean(axis=0), self._above((TOLD,))
         return [
@@ -262,7 +241,7 @@ class Result:
                 true_q=float(np.mean([self.totals[label][f] for label in self.policies])),
                 score=ratio_of_means(ours[f], span),
                 told=ratio_of_means(told[f], span),
-                mark=family.mark.text if family.mark else "-",
+                mark=family.mark_text,
                 refused=all(family.name in self.refused.get(label, ()) for label in self.policies),
             )
             for f, (family, span) in enumerate(zip(self.families, self._spans(), strict=True))
@@ -273,7 +252,7 @@ class Result:
         return np.array([self.totals[label] - self.totals[LOW_END] for label in labels])
 
     def _spans(self) -> Floats:
-        """Return what the marks are above DrawChance, shape (F, E)."""
+        """Return the marks minus DrawChance's totals, shape (F, E)."""
         spans = self.totals[HIGH_END] - self.totals[LOW_END]
         for f, family in enumerate(self.families):
             if family.mark is not None:
@@ -281,8 +260,8 @@ class Result:
         return spans
 
     def head(self) -> list[str]:
-        """Return what stands above the table."""
-        texts = {name: f"{found:.3f}" if found else "-" for name, found in self.scores.items()}
+        """Return the lines above the table."""
+        texts = {name: f"{score:.3f}" if score else "-" for name, score in self.scores.items()}
         count = f"{len(self.families)} families" if self.whole else "some families, no entry"
         runs = "1 run" if len(self.policies) == 1 else f"{len(self.policies)} runs"
         return [
@@ -295,11 +274,11 @@ class Result:
 
     def text(self) -> str:
         """Return the table for a terminal."""
-        return "\n".join([*self.head(), "", *text_table(COLUMNS, self.family_scores())])
+        return "\n".join([*self.head(), "", *text_table(COLUMNS, self.rows())])
 
     def files(self) -> dict[str, bytes]:
-        """Return the content of the result files, by name; no entry where families are missing."""
-        rows = self.family_scores()
+        """Return the result files; ``entry.json`` only if all families were played."""
+        rows = self.rows()
         scores = {name: each and {"value": each.mean, "low": each.low, "high": each.high}
                   for name, each in self.scores.items()}  # fmt: skip
         content = {
@@ -333,7 +312,7 @@ class Result:
 
 
 def told_index(settings: Settings, true_skill: TrueSkills | None) -> ToldIndex:
-    """Return the second mark, for an environment."""
+    """Build the index that is told player 0's skill, the second mark."""
     del true_skill
     belief = ToldIndex.preferred_belief(settings)
     games = {name: getattr(settings, name) for name in ("beta", "draw_margin", "tau", "horizon")}
@@ -351,23 +330,26 @@ def run_bench(
     """Play the benchmark.
 
     Args:
-        policies: texts of policies: the runs of one method, one for each training seed.
+        policies: names of policies, the runs of one method, one for each training seed.
         method: its name in tables; None for the first policy's.
-        only: names of families; none for all. A result of some is no entry.
-        run: how to work and what to keep.
+        only: names of families; none for all, which an entry needs.
+        run: folder, workers, and other options that change no result.
 
     Raises:
         ValueError: for a bad argument, before anything is played, or a folder with other results.
-        OSError: for a folder that cannot be written.
+        OSError: if the folder cannot be written.
     """
-    run, families = run or RunOptions(), families_named(only)
-    # Who plays not even the environment of the defaults is refused.
-    who = {each.label: str(each.identity) for each in candidates_of(policies, Settings.checked())}
-    asked = {"command": "bench", "protocol": protocol_digest(), "method": method, "policies": who,
-             "only": list(only)}  # fmt: skip
+    run = run or RunOptions()
+    for name in only:
+        as_choice("only", name, [family.name for family in FAMILIES])
+    families = tuple(family for family in FAMILIES if not only or family.name in only)
+    # Refuse policies that cannot play the default environment.
+    runs = {each.label: str(each.identity) for each in candidates_of(policies, Settings.checked())}
+    asked = {"command": "bench", "protocol": protocol_digest(), "method": method,
+             "policies": runs, "only": list(only)}  # fmt: skip
     with run.store(asked) as store:
-        totals, refused = play_families(list(who), families, store)
-        result = Result(method or next(iter(who)), who, families, totals, refused)
+        totals, refused = play_families(list(runs), families, store)
+        result = Result(method or next(iter(runs)), runs, families, totals, refused)
         store.finish(result, result.files().items())
     return result
 
@@ -375,20 +357,19 @@ def run_bench(
 def play_families(
     policies: Sequence[str], families: Sequence[Family], store: Store
 ) -> tuple[dict[str, Floats], dict[str, tuple[str, ...]]]:
-    """Play every episode of some families with some policies, by label, and with the marks.
+    """Play all episodes of some families with some policies and the marks.
 
     Returns:
-        Totals of true q by label, those of the marks among them, shape (F, E) each; and by label
-        the names of the families that a policy does not play: DrawChance's totals stand there.
+        Totals of true q by label, shape (F, E) each, with DrawChance's in refused families; and
+        the names of refused families by label.
     """
-    plans = [_plan(family, policies) for family in families]
-    jobs = [
-        replace(job, name=f"{family.name}_{job.name}")
-        for family, plan in zip(families, plans, strict=True)
-        for job in plan.jobs()
-    ]
-    found = iter(store.results(jobs))
-    played = [{each.label: next(found)[TRUE_Q] for each in plan.candidates} for plan in plans]
+    players = [_candidates(family, policies) for family in families]
+    results = iter(store.results([
+        _job(family, place, candidate)
+        for family, candidates in zip(families, players, strict=True)
+        for place, candidate in enumerate(candidates)
+    ]))  # fmt: skip
+    played = [{each.label: next(results)[TRUE_Q] for each in candidates} for candidates in players]
     totals = {
         label: np.array([each.get(label, each[LOW_END]) for each in played])
         for label in (*policies, LOW_END, HIGH_END, TOLD)
@@ -401,16 +382,20 @@ def play_families(
     return totals, {label: names for label, names in refused.items() if names}
 
 
-def _plan(family: Family, policies: Sequence[str]) -> Plan:
-    """Return the episodes of one family, of the marks and of those policies that can play it."""
-    settings = family.settings
-    marks = (*candidates_of([LOW_END, HIGH_END], settings), Candidate(TOLD, told_index, TOLD))
-    playing = {mark.label: mark for mark in marks}
+def _candidates(family: Family, policies: Sequence[str]) -> list[Candidate]:
+    """Return the marks and the policies that can play a family, by label."""
+    marks = candidates_of([LOW_END, HIGH_END], family.settings)
+    playing = {mark.label: mark for mark in (*marks, Candidate(TOLD, told_index, TOLD))}
     for text in policies:
         with suppress(ValueError):
-            (playing[text],) = candidates_of([text], settings)
+            (playing[text],) = candidates_of([text], family.settings)
+    return [playing[label] for label in sorted(playing)]
+
+
+def _job(family: Family, place: int, candidate: Candidate) -> Job:
+    """Return the job of all episodes of a family with one policy."""
     seeds = episode_seeds(SEED, 0, EPISODES, (BENCH, INSTANCES, family.number))
-    block = Block(0, 0, tuple(seeds), (BENCH, POLICIES, family.number))
-    cells = cells_of([settings.rank], [str(settings.prior)], settings.num_opponents)
-    summary = partial(Sums, (TRUE_Q,))
-    return Plan(tuple(playing.values()), cells, (block,), lambda *_: settings, SEED, summary)
+    rng = stream_of(SEED, BENCH, POLICIES, family.number, *policy_key(candidate.label))
+    summary = partial(sums, measures=(TRUE_Q,))
+    call = partial(rollout, candidate.make, family.settings, seeds, rng, summary)
+    return Job(f"{family.name}_policy{place:02d}", EPISODES, call, candidate.identity is not None)

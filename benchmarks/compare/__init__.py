@@ -1,4 +1,4 @@
-"""Policies of any environment against each other: ``matchenv compare``, and their tuning."""
+"""Comparison and tuning of policies in any environment: ``matchenv compare`` and ``tune``."""
 
 from matchenv.benchmarks.compare.comparison import Comparison, run_comparison
 from matchenv.benchmarks.compare.tuning import Tuning, run_tuning

@@ -1,4 +1,4 @@
-"""Training runs against the baselines: one run, or runs that differ in their seed alone."""
+"""Comparison of training runs, one or several that differ in their seed, with the baselines."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ def compare_runs(
     episodes: int = DEFAULT_EPISODES,
     run: RunOptions | None = None,
 ) -> tuple[Comparison, str]:
-    """Compare the policies of runs that differ in their seed alone; files go to ``comparison/``.
+    """Compare the policies of runs that differ only in their seed; files go to ``comparison/``.
 
-    A comparison of these runs with fewer games that is there already is replaced.
+    An existing comparison of these runs is replaced.
 
     Args:
-        folders: of the runs, at least one.
-        out: the folder of one run, or that several share; it also gets their ``summary.txt``.
-        episodes: instances in each cell, >= 2.
-        run: workers and the like.
+        folders: folders of the runs, at least one.
+        out: folder of the run, or the parent of several, which also gets ``summary.txt``.
+        episodes: episodes in each cell, >= 2.
+        run: workers, and other options that change no result.
 
     Returns:
-        The comparison, and of several runs the summary over the seeds.
+        The comparison, and for several runs the summary over the seeds, else "".
 
     Raises:
-        ValueError: if there is no run or no policy in a folder, or for a bad argument.
+        ValueError: if a folder has no run or no policy, or for a bad argument.
         OSError: if the files cannot be written.
     """
     config, runs = RunFolder(folders[0]).read_config(), [str(folder) for folder in folders]
     problem = PROBLEMS[config.environment]
-    found = run_comparison(
+    comparison = run_comparison(
         [*runs, *(problem.opponents or ONE_PLAYER.policies)],
         **config.comparison(),
         against=problem.rivals[0],
@@ -52,42 +52,44 @@ def compare_runs(
         run=replace(run or RunOptions(), out=RunFolder(out).comparison, replace_out=True),
     )
     if len(runs) == 1:
-        return found, ""
-    summary = summary_over(found, runs, problem.rivals)
+        return comparison, ""
+    summary = summary_over(comparison, runs, problem.rivals)
     write_bytes(out / "summary.txt", f"{summary}\n".encode())
-    return found, summary
+    return comparison, summary
 
 
-def summary_over(found: Comparison, runs: Sequence[str], rivals: Sequence[str]) -> str:
-    """Return a line for each cell: mean, standard deviation and range over the seeds.
+def summary_over(comparison: Comparison, runs: Sequence[str], rivals: Sequence[str]) -> str:
+    """Return a table of the mean and standard deviation over seeds in each cell.
 
-    Of at least two runs, by label, and minus the policies that are their rivals.
+    Args:
+        comparison: the comparison.
+        runs: labels of at least two runs.
+        rivals: labels of policies that they are compared with.
     """
-    measure = found.protocol.measure
-    heading = next(each.heading for each in found.shown if each.measure == measure)
+    measure = comparison.protocol.measure
     rows = []
-    for place, cell in enumerate(found.cells):
-        values = [found.values(measure, place, run) for run in runs]
+    for place, cell in enumerate(comparison.cells):
+        values = [comparison.values(measure, place, run) for run in runs]
         means = [float(each.mean()) for each in values]
         row = {"cell": cell.title, "mean": f"{statistics.fmean(means):.2f}",
                "deviation": f"{statistics.stdev(means):.2f}"}  # fmt: skip
         for rival in rivals:
-            theirs = found.values(measure, place, rival)
-            less = [paired_difference(each, theirs) for each in values]
-            mean, least, most = (of([each.mean for each in less])
+            theirs = comparison.values(measure, place, rival)
+            differences = [paired_difference(each, theirs) for each in values]
+            mean, least, most = (of([each.mean for each in differences])
                                  for of in (statistics.fmean, min, max))  # fmt: skip
             row[rival] = f"{mean:+.2f} ({least:+.2f} to {most:+.2f})"
-            row["not behind"] = f"{sum(each.high >= 0.0 for each in less)} of {len(runs)}"
+            row["not behind"] = f"{sum(each.high >= 0.0 for each in differences)} of {len(runs)}"
         rows.append(row)
     columns = [
         Column("cell", "{cell}"),
-        Column(heading, "{mean}"),
+        Column(comparison.shown[measure].heading, "{mean}"),
         Column("deviation", "{deviation}"),
         *(Column(f"minus {rival}", itemgetter(rival)) for rival in rivals),
         Column(f"not behind {rivals[-1]}", "{not behind}"),
     ]
     title = (
-        f"over {len(runs)} seeds, {found.episodes} episodes each: mean and standard deviation; "
-        "differences as mean (least to most)"
+        f"over {len(runs)} seeds, {comparison.episodes} episodes each: mean and standard "
+        "deviation; differences as mean (least to most)"
     )
     return "\n".join([title, *text_table(columns, rows)])

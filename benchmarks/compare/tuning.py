@@ -1,14 +1,13 @@
-"""Options of policies against each other, on seeds of their own: ``matchenv tune``."""
+"""Tuning of the options of policies, on separate seeds: ``matchenv tune``."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
 from typing import Any
 
-from matchenv.benchmarks.compare.comparison import plan_of, problem_of
+from matchenv.benchmarks.compare.comparison import FURTHER, plan_of, problem_of
 from matchenv.evaluation.episode_table import EpisodeTable, play
 from matchenv.evaluation.estimates import Record, columns_of, estimate, paired_difference
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, expanded, family_of
@@ -19,7 +18,7 @@ from matchenv.runtime.jobs import RunOptions
 
 DEFAULT_EPISODES = 50
 
-# What is tried where nothing is asked for, in the braces that command lines know.
+# Default policies by environment, with braces as on the command line.
 RESERVATIONS = "reservation={0.3,0.45,0.6,0.7,0.8}"
 FEWER = "reservation={0.3,0.45,0.6}"
 TRIED: dict[str, tuple[str, ...]] = {
@@ -44,11 +43,11 @@ TRIED: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Tuning:
-    """All that was tried.
+    """Results of a tuning.
 
     Attributes:
         rows: the episodes.
-        measure: what is to be large.
+        measure: measure to maximise.
     """
 
     rows: EpisodeTable
@@ -56,34 +55,34 @@ class Tuning:
 
     @cached_property
     def tried(self) -> list[Record]:
-        """Each policy in each cell, cell by cell.
+        """A record for each policy in each cell, cell by cell.
 
-        Each has the name of the ``cell``, the ``family`` (the policy without its numbers) and the
-        ``policy``; its ``total`` of the measure in an episode; how far it is ``behind`` the
-        family's best, on the same episodes; and whether it is the ``best``.
+        Each has the name of the ``cell``, the ``family`` (the label without numbers) and the
+        ``policy``; the ``total`` of the measure in an episode; by how much it is ``behind`` the
+        family's best on the same episodes; and whether it is the ``best``.
         """
-        found = []
+        tried = []
         for place, cell in enumerate(self.rows.cells):
             totals = {policy: self.rows.values(self.measure, place, policy)[0]
                       for policy in self.rows.policies}  # fmt: skip
             best: dict[str, str] = {}
             for policy in sorted(totals, key=lambda each: -totals[each].mean()):
                 best.setdefault(family_of(policy), policy)
-            found += [
+            tried += [
                 Record(cell=cell.name, family=family_of(policy), policy=policy,
                        total=estimate(values),
                        behind=paired_difference(totals[best[family_of(policy)]], values),
                        best=policy in best.values())
                 for policy, values in totals.items()
             ]  # fmt: skip
-        return found
+        return tried
 
     def best(self, cell: str) -> dict[str, str]:
         """Return the label of each family's best policy in a cell."""
         return {each.family: each.policy for each in self.tried if each.cell == cell and each.best}
 
     def text(self) -> str:
-        """Return the best of each family in each cell."""
+        """Return a table of each family's best policy in each cell."""
 
         def next_text(best: Record) -> str:
             others = [each for each in self.tried if not each.best
@@ -111,23 +110,23 @@ def run_tuning(
     seed: int = 0,
     run: RunOptions | None = None,
 ) -> Tuning:
-    """Try options of policies on the same episodes; the best of each policy counts.
+    """Play policies with different options on the same episodes, and find the best of each family.
 
-    Whatever the seed, the tuning plays no episode of a comparison.
+    No episode is shared with a comparison, whatever the seed.
 
     Args:
-        policies: as ``run_comparison``, one text for each choice of options; None for ours.
-        env: as ``run_comparison``, and so are the others.
-        cells: where.
-        env_kwargs: options of the environment.
-        episodes: instances in each cell.
-        seed: random seed.
-        run: how to work and what to keep.
+        policies: see ``run_comparison``; a text for each choice of options; None for ``TRIED``.
+        env: see ``run_comparison``.
+        cells: see ``run_comparison``.
+        env_kwargs: see ``run_comparison``.
+        episodes: episodes in each cell, >= 2.
+        seed: random seed, >= 0.
+        run: folder, workers, and other options that change no result.
 
     Raises:
         ValueError: for a bad argument, before anything is played; for a folder with another
-            tuning, or with damaged files.
-        OSError: if something cannot be written; finished episodes stay.
+            tuning or with damaged files.
+        OSError: if the folder cannot be written; finished episodes stay.
     """
     run = run or RunOptions()
     kind, settings, places = problem_of(env, cells, env_kwargs)
@@ -135,13 +134,13 @@ def run_tuning(
     plan, asked = plan_of(texts, settings, places, episodes, seed, purpose=TUNING)
     with run.store({"command": "tune", "measure": kind.measure, **asked}) as store:
         rows = play(plan, store)
-        found = Tuning(rows, kind.measure)
+        tuning = Tuning(rows, kind.measure)
         files = {
             **rows.files(),
-            "tuning.csv": records_csv([columns_of(each) for each in found.tried]),
-            "best.json": json_bytes({cell.name: found.best(cell.name) for cell in places}),
-            "tuning.md": found.text().encode(),
-            **(import_module(kind.further).files(rows) if kind.further else {}),
+            "tuning.csv": records_csv([columns_of(each) for each in tuning.tried]),
+            "best.json": json_bytes({cell.name: tuning.best(cell.name) for cell in places}),
+            "tuning.md": tuning.text().encode(),
+            **(FURTHER[env].files(rows) if env in FURTHER else {}),
         }
-        store.finish(found, files.items())
-    return found
+        store.finish(tuning, files.items())
+    return tuning

@@ -27,7 +27,7 @@ from matchenv.evaluation.estimates import (
 )
 from matchenv.evaluation.protocols import HIGH_END, LOW_END
 from matchenv.evaluation.registry import ONE_PLAYER, Candidate
-from matchenv.evaluation.rollout import Batch, Sums
+from matchenv.evaluation.rollout import Batch, sums
 from matchenv.evaluation.seeds import spans_of
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.checks import as_choice, as_integer
@@ -124,7 +124,8 @@ def run_bound(
     _, settings, cells = problem_of(ONE_PLAYER, {"rank": ranks, "prior": priors}, options)
     references = (LOW_END, HIGH_END, Candidate(TOLD, told_index, TOLD))
     plan, asked = plan_of(policies, settings, cells, episodes, seed, references=references)
-    plan = replace(plan, summary=partial(Sums, tuple(OnePlayer.measures), fields=("met",)))
+    summary = partial(sums, measures=tuple(OnePlayer.measures), fields=("met",))
+    plan = replace(plan, summary=summary)
     asked = {"command": "bound", "depth": depth, **asked}
     with run.store(asked) as store:
         rows = play(plan, store)

@@ -22,7 +22,7 @@ from matchenv.benchmarks.study.figures import LABELS
 from matchenv.benchmarks.study.settings import DRAW
 from matchenv.envs import part_of
 from matchenv.evaluation.estimates import Estimate, Record, recorded
-from matchenv.evaluation.protocols import LOW_END, Protocol, Shown
+from matchenv.evaluation.protocols import LOW_END, Protocol, mean_column
 from matchenv.evaluation.rollout import ALL
 from matchenv.evaluation.tables import Column
 from matchenv.runtime.files import number, read_json
@@ -70,13 +70,14 @@ def compare_section(folder: Path) -> Section:
     result, standings = read_standings(folder)
     against = result.against
     kind: Protocol = part_of(result.env, "protocol")
-    measures = kind.shown or [
-        Shown(name, name.replace("_", " ")) for name, value in standings[0].items()
+    measures = kind.shown or dict(
+        mean_column(name, name.replace("_", " ")) for name, value in standings[0].items()
         if isinstance(value, Estimate) and name not in DIFFERENCES
-    ]  # fmt: skip
-    heading = {shown.measure: shown.heading for shown in measures}[kind.measure]
-    differences = [(row.policy, row.title, row.difference)
-                   for row in standings if row.policy != against]  # fmt: skip
+    )  # fmt: skip
+    heading = measures[kind.measure].heading
+    differences = [
+        (row.policy, row.title, row.difference) for row in standings if row.policy != against
+    ]
     title = f"{heading} minus that of {against}"
     blocks = [
         Block(f"Difference to {against}", points(title, differences, level=(0.0, against)),

@@ -1,4 +1,4 @@
-"""The claims of the paper's section 4, with the numbers for and against each."""
+"""The claims of section 4 of the paper, with the evidence for and against each."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ RIVALS = tuple(name for name in PAPER_POLICIES if name != OURS)
 
 
 class Statement(NamedTuple):
-    """A sentence of the paper about KG and each of its rivals.
+    """A claim of the paper about KG and each of its rivals.
 
     Attributes:
-        text: the sentence.
-        measure: of the games.
-        window: which games.
-        sign: +1 if KG is to have more, or to be nearer to the goal, -1 for the rival.
-        goal: what both should come near to; None where more or less is what counts.
+        text: the claim.
+        measure: measure that it is about.
+        window: window of games.
+        sign: +1 if KG should have more or be nearer to the goal, -1 if the rival should.
+        goal: goal of both policies; None to compare the measure itself.
     """
 
     text: str
@@ -50,22 +50,17 @@ class Statement(NamedTuple):
     goal: float | None = None
 
     def claim(self, where: str, cells: Sequence[CellResult]) -> Record:
-        """Return the sentence as a claim about some cells, with what each says of each rival."""
+        """Return the verdict in some cells, with a finding for each cell and rival."""
         if self.goal is None:
             order = f"{OURS} minus {{0}}" if self.sign > 0.0 else f"{{0}} minus {OURS}"
         else:
             nearer = "nearer to" if self.sign > 0.0 else "farther from"
             order = f"{OURS} {nearer} {self.goal} than {{0}} by"
-        findings = [
-            Record(
-                label=f"{result.cell.title}, {self.measure}, {self.window} games, "
-                f"{order.format(rival)}",
-                value=result.paired(OURS, rival, self.measure, self.window, self.goal).times(
-                    self.sign
-                ),
-            )
-            for result, rival in product(cells, RIVALS)
-        ]
+        findings = []
+        for result, rival in product(cells, RIVALS):
+            value = result.paired(OURS, rival, self.measure, self.window, self.goal)
+            label = f"{result.cell.title}, {self.measure}, {self.window} games, "
+            findings.append(Record(label=label + order.format(rival), value=value.times(self.sign)))
         return _by_signs(f"{where}: {self.text}", findings, cells[0].units)
 
 
@@ -94,14 +89,14 @@ ON_CENTRE = EVEN[0]._replace(text="KG's win ratio is closer to 0.5, clearest her
 
 
 def claims_on(results: Sequence[CellResult]) -> list[Record]:
-    """Return all claims whose cells and policies the study has.
+    """Return the claims on the cells and policies of a study.
 
-    Each has its ``text``; its ``findings``, numbers as a ``label`` and a ``value``, which speaks
-    for the claim above 0; and its ``verdict`` by those whose intervals leave out 0, with Holm's
-    correction for all of the claim: ``undecided`` where there is none.
+    Each has its ``text``; its ``findings``, each a ``label`` and a ``value`` that supports the
+    claim if positive; and a ``verdict``, based on the findings whose intervals exclude 0 after
+    Holm's correction over the claim, ``undecided`` if there is none.
     """
-    found = {each.where: each for each in results if set(PAPER_POLICIES) <= set(each.policies)}
-    if not found:
+    by_place = {each.where: each for each in results if set(PAPER_POLICIES) <= set(each.policies)}
+    if not by_place:
         return []
     claims, num_players, units = [], results[0].settings.game.num_players, results[0].units
     middle = middle_places(num_players)
@@ -111,14 +106,14 @@ def claims_on(results: Sequence[CellResult]) -> list[Record]:
             ("top and bottom rank", (0, num_players - 1), ON_EXTREMES),
             (places, middle, on_middle),
         ):
-            cells = [found[prior, place] for place in some if (prior, place) in found]
+            cells = [by_place[prior, place] for place in some if (prior, place) in by_place]
             claims += [each.claim(f"{prior} prior, {where}", cells) for each in statements if cells]
         if cells and prior == "informative":
             claims.append(_no_winner(f"{prior} prior, {places}", cells))
-    centre = found.get(("equal", place_at_share(EVEN_RANK, num_players)))
+    centre = by_place.get(("equal", place_at_share(EVEN_RANK, num_players)))
     if centre is not None:
         claims.append(ON_CENTRE.claim(f"equal prior, {centre.cell.title}", [centre]))
-    noise = list(_noise_findings(found, middle))
+    noise = list(_noise_findings(by_place, middle))
     if noise:
         text = "results are less noisy with equal priors than with the first"
         claims.append(_by_signs(text, noise, units))
@@ -126,42 +121,41 @@ def claims_on(results: Sequence[CellResult]) -> list[Record]:
 
 
 def _no_winner(where: str, results: Sequence[CellResult]) -> Record:
-    """No policy is ahead of both others in draw density in all the cells.
+    """Return the claim that no policy is ahead of both others in draw density in all cells.
 
-    Refused if one is. Supported if each is behind another somewhere: then none can be. Undecided
-    if for some policy neither can be told.
+    It is refused if one is, and supported if each is behind another somewhere.
     """
     asked = list(product(results, (("kg", "pe"), ("kg", "drawchance"), ("drawchance", "pe"))))
     findings = [
         Record(label=f"{r.cell.title}, {a} minus {b}, all games", value=r.paired(a, b, DRAW, "all"))
         for r, (a, b) in asked
     ]
-    said = verdicts([finding.value for finding in findings], results[0].units)
-    won = [(a, b) if verdict == AHEAD else (b, a)
-           for (_, (a, b)), verdict in zip(asked, said, strict=True)
-           if verdict in (AHEAD, BEHIND)]  # fmt: skip
+    words = verdicts([finding.value for finding in findings], results[0].units)
+    won = [(a, b) if word == AHEAD else (b, a)
+           for (_, (a, b)), word in zip(asked, words, strict=True)
+           if word in (AHEAD, BEHIND)]  # fmt: skip
     wins = Counter(winner for winner, _ in won)
-    found = OPEN
+    verdict = OPEN
     if 2 * len(results) in wins.values():
-        found = REFUSED
+        verdict = REFUSED
     elif {loser for _, loser in won} == set(PAPER_POLICIES):
-        found = SUPPORTED
+        verdict = SUPPORTED
     text = f"{where}: the policies perform similarly, no clear winner"
-    return Record(text=text, findings=findings, verdict=found)
+    return Record(text=text, findings=findings, verdict=verdict)
 
 
 def _noise_findings(
-    found: Mapping[tuple[str, int], CellResult], middle: Sequence[int]
+    by_place: Mapping[tuple[str, int], CellResult], middle: Sequence[int]
 ) -> Iterator[Record]:
-    """Yield how much smaller standard errors at each game are with equal priors."""
+    """Yield the findings on how much smaller standard errors are with equal priors."""
     for place, measure in product(middle, (DIFFERENCE, WINS)):
-        cells = [found[prior, place] for prior in ON_MIDDLE if (prior, place) in found]
+        cells = [by_place[prior, place] for prior in ON_MIDDLE if (prior, place) in by_place]
         noise = [float(np.median([cell.curve(policy, measure).standard_error
                                   for policy in PAPER_POLICIES])) for cell in cells]  # fmt: skip
         if len(cells) < len(ON_MIDDLE) or noise[0] == 0.0:
-            continue  # a cell is missing, or all episodes are alike
+            continue  # a cell is missing, or all episodes are equal
         share = 1.0 - noise[1] / noise[0]
-        # A standard deviation of n values is known to a share of 1 / sqrt(2 n), each of two.
+        # The relative error of a standard deviation of n values is 1 / sqrt(2 n); here are two.
         error = 1.0 / math.sqrt(cells[0].units)
         yield Record(
             label=f"{ordinal(place + 1)}, {measure}: how much smaller the typical standard error "
@@ -171,20 +165,20 @@ def _noise_findings(
 
 
 def _by_signs(text: str, findings: list[Record], count: int) -> Record:
-    """Return a claim judged by its findings, each of which is a mean of so many values."""
-    said = set(verdicts([finding.value for finding in findings], count))
-    if AHEAD in said:
-        verdict = SUPPORTED if said == {AHEAD} else MIXED
+    """Return a claim with the verdict on its findings, each the mean of ``count`` values."""
+    words = set(verdicts([finding.value for finding in findings], count))
+    if AHEAD in words:
+        verdict = SUPPORTED if words == {AHEAD} else MIXED
     else:
-        verdict = REFUSED if BEHIND in said else OPEN
+        verdict = REFUSED if BEHIND in words else OPEN
     return Record(text=text, findings=findings, verdict=verdict)
 
 
 def verdict_text(claims: Sequence[Record]) -> str:
-    """Return the claims with their numbers, as Markdown."""
+    """Return the claims with their findings as Markdown."""
     lines = ["# The paper's claims", ""]
     if not claims:
-        lines += ["The study lacks PE, DrawChance or KG, or every cell that the paper speaks of."]
+        lines += ["The study lacks PE, DrawChance or KG, or all cells that the claims are about."]
     for claim in claims:
         lines += [f"## {claim.text}", "", f"**{claim.verdict}**", ""]
         for label, value in (finding.values() for finding in claim.findings):

@@ -1,4 +1,4 @@
-"""The paper's figures, with its numbers."""
+"""The figures of the paper, by their numbers."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from matchenv.benchmarks.figures import LINES, files_of, new_figure, style
 from matchenv.benchmarks.study.results import CellResult
 from matchenv.benchmarks.study.settings import EVEN_RANK, middle_places, place_at_share
-from matchenv.evaluation.estimates import Curve
+from matchenv.evaluation.estimates import Record
 
 Floats = NDArray[np.float64]
 
-# Curves are means over so many games in a row, where there are enough.
+# Games that are averaged for a point of a curve.
 GAMES_TOGETHER = 5
 
 LABELS = {
@@ -27,12 +27,12 @@ LABELS = {
 }
 GOALS = {"skill_difference": 0.0, "win_ratio": 0.5}
 
-# A prior, a place of player 0 and a measure.
+# Prior, place of player 0, and measure.
 Panel = tuple[str, int, str]
 
 
 def figures_for(num_players: int) -> dict[str, tuple[str, list[Panel]]]:
-    """Return file name, title and panels of each figure, row by row, two panels in a row."""
+    """Return title and panels of each figure, by file name; two panels in a row."""
     middle, even = middle_places(num_players), place_at_share(EVEN_RANK, num_players)
 
     def extremes(prior: str) -> list[Panel]:
@@ -53,19 +53,18 @@ def figures_for(num_players: int) -> dict[str, tuple[str, list[Panel]]]:
 
 
 def pictures(results: Sequence[CellResult]) -> Iterator[tuple[str, bytes]]:
-    """Yield every figure whose cells the study has, as PNG and as SVG: file name and bytes."""
-    found = {result.where: result for result in results}
+    """Yield the figures whose cells the study has, as PNG and SVG: file name and content."""
+    by_place = {result.where: result for result in results}
     for name, (title, panels) in figures_for(results[0].settings.game.num_players).items():
-        if panels and all((prior, place) in found for prior, place, _ in panels):
+        if panels and all((prior, place) in by_place for prior, place, _ in panels):
             with style("study", 8.0):
-                yield from files_of(f"figures/{name}", _figure(title, panels, found), 220)
+                yield from files_of(f"figures/{name}", _figure(title, panels, by_place), 220)
 
 
-def binned(curve: Curve, together: int) -> tuple[Floats, Floats, Floats]:
-    """Return means over games in a row: where, mean, half width of a band.
+def binned(curve: Record, together: int) -> tuple[Floats, Floats, Floats]:
+    """Average a curve over bins of games: game, mean, half width of the band.
 
-    The half width is the mean of the games' own, which is never less than that of their
-    mean, however the games of a sample path are correlated.
+    The half width is the mean over the bin, an upper limit for any correlation between games.
     """
     bins = np.array_split(np.arange(curve.mean.size), max(1, curve.mean.size // together))
     return (
@@ -76,14 +75,14 @@ def binned(curve: Curve, together: int) -> tuple[Floats, Floats, Floats]:
 
 
 def _figure(
-    title: str, panels: Sequence[Panel], found: Mapping[tuple[str, int], CellResult]
+    title: str, panels: Sequence[Panel], by_place: Mapping[tuple[str, int], CellResult]
 ) -> Figure:
     rows = len(panels) // 2
     figure, axes = new_figure(rows, 2, (7.8, 2.1 * rows + 0.7))
     for ax, letter, (prior, place, measure) in zip(
         axes.flat, ascii_lowercase, panels, strict=False
     ):
-        result = found[prior, place]
+        result = by_place[prior, place]
         if measure in GOALS:
             ax.axhline(GOALS[measure], color="0.6", linewidth=0.6)
         for k, policy in enumerate(result.policies):

@@ -1,4 +1,4 @@
-"""The study: what is missing is played, then results of each cell and all tables are written."""
+"""Results of the study, its tables and its files."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from matchenv.envs.one_player.settings import place_of_rank
 from matchenv.envs.one_player.simulator import OnePlayer
 from matchenv.evaluation.episode_table import Cell, EpisodeTable, play
 from matchenv.evaluation.estimates import (
-    Curve,
     Estimate,
+    Record,
     curve_of_sums,
     estimate_over_priors,
     nearer_by,
@@ -41,12 +41,12 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class CellResult:
-    """Results in one cell; measures are means over the games of a window.
+    """Results in one cell.
 
     Attributes:
-        settings: of the study.
-        rows: the episodes of the study.
-        number: of the cell among its cells.
+        settings: settings of the study.
+        rows: episodes of the study.
+        number: index of the cell.
     """
 
     settings: StudySettings
@@ -60,7 +60,7 @@ class CellResult:
 
     @property
     def where(self) -> tuple[str, int]:
-        """Prior, and number of players before player 0."""
+        """Prior, and place of player 0 from 0 for the best."""
         place = place_of_rank(self.cell.options["rank"], self.settings.num_opponents)
         return self.cell.labels["prior"], place
 
@@ -71,34 +71,33 @@ class CellResult:
 
     @property
     def units(self) -> int:
-        """Number of values behind errors: draws of the prior, or episodes of a single draw."""
+        """Number of independent values: draws of the prior, or episodes of a single draw."""
         draws, episodes = self.rows.seeds.shape
         return episodes if draws == 1 else draws
 
     def values(self, policy: str, measure: str, window: str) -> Floats:
-        """Return the mean of a measure over a window in every episode, shape (draws, episodes)."""
-        found = self.rows.values(measure, self.number, policy, window)
+        """Return the mean of a measure over the games of a window, shape (draws, episodes)."""
+        values = self.rows.values(measure, self.number, policy, window)
         span = windows_of(self.settings.horizon)[window]
-        return found / (span.stop - span.start if OnePlayer.measures[measure] == SUM else 1)
+        return values / (span.stop - span.start if OnePlayer.measures[measure] == SUM else 1)
 
     def paired(
         self, ours: str, theirs: str, measure: str, window: str, goal: float | None = None
     ) -> Estimate:
-        """Return the difference of two policies on the same episodes, ours minus theirs.
+        """Return the paired difference of two policies, ours minus theirs.
 
-        With a goal, how much nearer to it our mean is than theirs.
+        With a goal, return by how much our mean is nearer to it.
         """
         a, b = (self.values(policy, measure, window) for policy in (ours, theirs))
         return estimate_over_priors(a - b if goal is None else nearer_by(a, b, goal))
 
-    def curve(self, policy: str, measure: str) -> Curve:
-        """Return a measure at each game."""
-        place = (self.number, self.rows.policies.index(policy))
-        sums = self.rows.totals["curves"][place][:, MEASURES.index(measure)]
-        return curve_of_sums(sums, self.rows.seeds.shape[1])
+    def curve(self, policy: str, measure: str) -> Record:
+        """Return a measure at each game, see ``curve_of_sums``."""
+        sums = self.rows.totals["curves"][self.number, self.policies.index(policy)]
+        return curve_of_sums(sums[:, MEASURES.index(measure)], self.rows.seeds.shape[1])
 
 
-# A cell and a policy in it.
+# A row of the summary: the results in a cell, and a policy.
 Row = tuple[CellResult, str]
 
 
@@ -107,8 +106,8 @@ class Study:
     """Results of a study.
 
     Attributes:
-        settings: of the study.
-        rows: the episodes.
+        settings: its settings.
+        rows: its episodes.
     """
 
     settings: StudySettings
@@ -116,13 +115,16 @@ class Study:
 
     @property
     def results(self) -> list[CellResult]:
-        """One result for each cell."""
+        """The results in each cell."""
         return [CellResult(self.settings, self.rows, cell) for cell in range(len(self.rows.cells))]
 
     def summary(self, table: TableWriter = markdown_table) -> str:
-        """Return the true draw density of every policy in every cell, as Markdown by default.
+        """Return a table of the true draw density, summed over games.
 
-        Sums over games, with the difference to the first policy of the list.
+        It has the paired differences to the first policy.
+
+        Args:
+            table: writer of the table.
         """
         asked, first, draws = self.settings, self.rows.policies[0], self.settings.prior_draws
         columns = [
@@ -136,12 +138,12 @@ class Study:
             def total(row: Row, window: str = window, games: int = games) -> str:
                 return f"{games * float(row[0].values(row[1], DRAW, window).mean()):.3f}"
 
-            def more(row: Row, window: str = window, games: int = games) -> str:
-                found = row[0].paired(row[1], first, DRAW, window).times(games)
-                return "" if row[1] == first else f"{found.mean:+.3f} +- {found.half_width:.3f}"
+            def difference(row: Row, window: str = window, games: int = games) -> str:
+                less = row[0].paired(row[1], first, DRAW, window).times(games)
+                return "" if row[1] == first else f"{less.mean:+.3f} +- {less.half_width:.3f}"
 
             heading = window if window == ALL else f"{window} {games}"
-            columns += [Column(heading, total), Column(f"minus {first}", more)]
+            columns += [Column(heading, total), Column(f"minus {first}", difference)]
         lines = [
             "# True draw density, summed over games",
             "",
@@ -154,10 +156,10 @@ class Study:
         return "\n".join(lines) + "\n"
 
     def tables(self) -> dict[str, bytes]:
-        """Return CSV files by name: the curves of each cell, and windows of games.
+        """Return the CSV files by name.
 
-        ``windows.csv`` has the means of every policy, ``paired.csv`` the differences between any
-        two on the same episodes, each pair both ways round.
+        ``curves/CELL.csv`` has the measures at each game, ``windows.csv`` their means over windows
+        of games, ``paired.csv`` the differences of every ordered pair of policies.
         """
         files, policies = {}, self.rows.policies
         for result in self.results:
@@ -183,8 +185,8 @@ class Study:
         return files
 
     def files(self) -> Iterator[tuple[str, bytes]]:
-        """Yield names and bytes of all result files."""
-        # Plotting is slow to load, and the workers need none of it.
+        """Yield name and content of each result file."""
+        # Slow to import, and not needed by workers.
         from matchenv.benchmarks.study.figures import pictures
 
         claims = claims_on(self.results)
@@ -203,14 +205,14 @@ def run_study(
     """Repeat the simulation study of Ryzhov, Tariq and Powell (2011), section 4.
 
     Args:
-        policies: as ``matchenv.benchmarks.compare.run_comparison`` takes them.
-        run: folder, workers and what else does not change a number.
-        options: the others of ``StudySettings``.
+        policies: see ``matchenv.benchmarks.compare.run_comparison``.
+        run: folder, workers, and other options that change no result.
+        options: other fields of ``StudySettings``.
 
     Raises:
         ValueError: for a bad argument, before anything is played; for a folder with another
-            study, or with damaged files.
-        OSError: if something cannot be written; finished blocks stay.
+            study or with damaged files.
+        OSError: if the folder cannot be written; finished blocks stay.
     """
     run = run or RunOptions()
     settings = StudySettings(policies, **options)

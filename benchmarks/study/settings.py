@@ -1,4 +1,4 @@
-"""Everything that decides what a study finds, and the plan of its episodes."""
+"""Settings of the study, and the plan of its episodes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from matchenv.envs.one_player.settings import RANKINGS, Settings
 from matchenv.evaluation.episode_table import Block, Cell, Plan
 from matchenv.evaluation.protocols import cells_of
 from matchenv.evaluation.registry import Candidate, candidates_of
-from matchenv.evaluation.rollout import ALL, Sums
+from matchenv.evaluation.rollout import ALL, Batch, Steps, sums
 from matchenv.evaluation.seeds import (
     REPORT,
     STUDY_EPISODES,
@@ -29,34 +29,34 @@ from matchenv.evaluation.seeds import (
     stream_of,
 )
 from matchenv.runtime.checks import as_choice, as_integer
+from matchenv.runtime.files import Arrays
 
 Floats = NDArray[np.float64]
 
 PAPER_POLICIES = ("pe", "drawchance", "kg")
-# Ranks between the best and the worst in the paper's figures, 1 for the best of its 50 players.
+# Ranks in the paper's figures besides the first and the last of its 50 players, counted from 1.
 PAPER_PLAYERS, PAPER_RANKS, EVEN_RANK = 50, (12, 25, 37), 25
 
-# What is kept of each game.
 MEASURES = ("true_draw_density", "squared_error", "skill_difference", "win_ratio")
 DRAW, ERROR, DIFFERENCE, WINS = MEASURES
 
-# Games at the start, and as many at the end, that the paper's text sets against the rest.
+# Length of the paper's first and last window of games.
 FIRST_GAMES = 100
 
-# A block is what a killed study loses; its size is part of the results, since a stochastic
-# policy has one stream for a block.
+# Limits on the size of a block, which is played in one batch. Results depend on it, since a
+# stochastic policy has one random stream per block.
 LARGEST_BLOCK = 250
 LARGEST_BLOCK_PLAYERS = 4_000_000
 LARGEST_BLOCK_GAMES = 500_000
 
 
 class PrintedBelief(IndependentBelief):
-    """The factorised belief with the misprints of eq. (1), (2) and (10); q has none.
+    """The factorised belief with the misprints of eq. (1), (2) and (10), without draws and drift.
 
-    Where the correct forms have (mu_i - mu_j) / c and sigma_i^2 / c, the paper prints
-    (mu_i - mu_j) / c^2 and sigma_i^2 / c^2.
+    The paper prints (mu_i - mu_j) / c^2 and sigma_i^2 / c^2, where (mu_i - mu_j) / c and
+    sigma_i^2 / c are correct.
 
-    Source: Ryzhov, Tariq, Powell (2011), as printed. The study has neither draws nor drift.
+    Source: Ryzhov, Tariq, Powell (2011), as printed.
     """
 
     name: ClassVar[str] = "printed"
@@ -70,7 +70,7 @@ class PrintedBelief(IndependentBelief):
         outcome: NDArray[np.int8],
         constants: GameConstants,
     ) -> tuple[Any, Any, Any, Any]:
-        """Return beliefs after a game by eq. (1) and (2) as printed."""
+        """Return the beliefs after a game, eq. (1) and (2) as printed."""
         variance = sigma_0**2 + sigma_j**2 + 2.0 * constants.beta**2
         x = outcome * (mu_0 - mu_j) / variance
         v = np.exp(-0.5 * x * x - log_ndtr(x)) / math.sqrt(2.0 * math.pi)
@@ -86,7 +86,7 @@ class PrintedBelief(IndependentBelief):
     def outcome_probability(
         self, mu: Floats, sigma: Floats, variance: Floats, outcome: int, constants: GameConstants
     ) -> Floats:
-        """Return eq. (10) as printed, the variance without its root."""
+        """Return the probability of an outcome, eq. (10) as printed."""
         del sigma
         gap = outcome * (mu[..., :1] - mu[..., 1:])
         chances: Floats = ndtr(gap / (variance + 2.0 * constants.beta**2))
@@ -101,23 +101,23 @@ class StudySettings:
     """Settings of a study; the defaults are the paper's.
 
     Attributes:
-        policies: as ``matchenv.benchmarks.compare.run_comparison`` takes them.
-        ranks: places of player 0, names or numbers; None for the paper's, at the same shares of
-            any number of players. By prior mean with the informative prior.
+        policies: see ``matchenv.benchmarks.compare.run_comparison``.
+        ranks: ranks of player 0, names or numbers from 0; None for the paper's, at the same shares
+            of any number of players. With the informative prior ranks are by prior mean.
         priors: ``"informative"``, ``"equal"``; each rank is played with each prior.
-        episodes: sets of true skills with each draw of the prior, >= 2.
+        episodes: sets of true skills for each draw of the prior, >= 2.
         prior_draws: draws of the prior, >= 1; the paper has one.
         num_opponents: number of opponents, M.
         horizon: games in an episode, N.
-        seed: random seed of priors, skills, noise and random choices, >= 0.
-        belief: that policies read unless their name says another; ``"printed"`` has the
-            misprints of the paper's equations, and is the study's alone.
-        equal_variance: of equal priors, as the environment's argument.
-        equal_rank_by: what places are by with equal priors, where the prior mean is hidden:
+        seed: random seed of priors, skills, luck and random choices, >= 0.
+        belief: belief of policies whose name does not specify one; ``"printed"`` has the
+            misprints of the paper's equations, and exists only in the study.
+        equal_variance: of equal priors, see the environment's option.
+        equal_rank_by: what ranks are by with equal priors, where the prior mean is hidden:
             ``"true_skill"``, the paper's words, or ``"prior_mean"``.
 
     Raises:
-        ValueError: for a value that is not allowed, or a policy that cannot play.
+        ValueError: for a bad value, or a policy that cannot play.
     """
 
     policies: Sequence[Any] = PAPER_POLICIES
@@ -137,14 +137,14 @@ class StudySettings:
             as_choice("priors", prior, PRIORS)
         as_choice("equal_rank_by", self.equal_rank_by, known=RANKINGS)
         if any(cell.options["rank"] is None for cell in self.cells):
-            raise ValueError(f"ranks must be places of player 0, got {self.ranks!r}")
+            raise ValueError(f"ranks must be names or numbers, got {self.ranks!r}")
         for name, least in (("episodes", 2), ("prior_draws", 1), ("seed", 0)):
             as_integer(name, getattr(self, name), least)
-        assert self.candidates  # refuses those that cannot play
+        assert self.candidates  # raises if one cannot play
 
     @cached_property
     def game(self) -> Settings:
-        """The environment, but for the cells' rank and prior."""
+        """Settings of the environment in all cells."""
         shared = ("num_opponents", "horizon", "belief", "equal_variance")
         return Settings.checked(**{name: getattr(self, name) for name in shared})
 
@@ -155,7 +155,7 @@ class StudySettings:
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
-        """The cells where they play, prior by prior."""
+        """The cells, prior by prior."""
         ranks = paper_places(self.game.num_players) if self.ranks is None else list(self.ranks)
         known, hidden = (
             cells_of(ranks, self.priors, self.num_opponents, by)
@@ -165,7 +165,7 @@ class StudySettings:
                      for a, b in zip(known, hidden, strict=True))  # fmt: skip
 
     def described(self) -> dict[str, Any]:
-        """Return everything that decides what its jobs give, as plain data."""
+        """Return everything that decides the results, as plain data."""
         return {
             **{each.name: getattr(self, each.name) for each in fields(self)[3:]},
             "policies": {candidate.label: candidate.identity for candidate in self.candidates},
@@ -173,26 +173,23 @@ class StudySettings:
         }
 
     def plan(self) -> Plan:
-        """Return the plan of the episodes; blocks are smaller where they would fill the memory."""
+        """Return the plan of the episodes."""
         size = min(LARGEST_BLOCK, LARGEST_BLOCK_PLAYERS // self.game.num_players,
                    LARGEST_BLOCK_GAMES // self.horizon)  # fmt: skip
         blocks = tuple(
-            Block(
-                prior=draw,
-                first=first,
-                seeds=tuple(episode_seeds(self.seed, first, count, (REPORT, draw, STUDY_EPISODES))),
-                policy_stream=(REPORT, draw, STUDY_POLICIES, first),
-            )
+            Block(draw, first,
+                  tuple(episode_seeds(self.seed, first, count, (REPORT, draw, STUDY_EPISODES))),
+                  (REPORT, draw, STUDY_POLICIES, first))
             for draw in range(self.prior_draws)
             for first, count in spans_of(self.episodes, max(1, size))
-        )
-        summary = partial(kept_of, self.horizon)
+        )  # fmt: skip
+        summary = partial(study_sums, self.horizon)
         return Plan(self.candidates, self.cells, blocks, self.settings_of, self.seed, summary)
 
     def settings_of(self, cell: Cell, draw: int) -> Settings:
-        """Return the settings of a cell with that draw of the prior.
+        """Return the settings of a cell with a draw of the prior.
 
-        Skills are the same in all cells; the players only change places.
+        All cells have the same skills, in another order.
         """
         kind = prior_of(cell.options["prior"], self.equal_variance)
         rng = stream_of(self.seed, REPORT, draw, STUDY_PRIOR)
@@ -201,33 +198,31 @@ class StudySettings:
 
 
 def paper_places(num_players: int) -> list[str | int]:
-    """Return the paper's places of player 0, best first."""
+    """Return the paper's ranks of player 0, best first."""
     return ["top", *middle_places(num_players), "bottom"]
 
 
 def middle_places(num_players: int) -> list[int]:
-    """Return the paper's places between the best and the worst, at the same shares of any pool."""
+    """Return the places of the paper's ranks between the best and the worst, from 0."""
     places = (place_at_share(rank, num_players) for rank in PAPER_RANKS)
     return list(dict.fromkeys(place for place in places if 0 < place < num_players - 1))
 
 
 def place_at_share(rank: int, num_players: int) -> int:
-    """Return how many players stand before the one whom the paper's rank means.
-
-    The paper's ranks count from 1: of its 50 players rank 12 has 11 before it.
-    """
+    """Return the place from 0 that corresponds to a rank from 1 of the paper's 50 players."""
     return int((rank - 0.5) / PAPER_PLAYERS * num_players)
 
 
-def kept_of(horizon: int) -> Sums:
-    """Return what is kept of each episode; of this module, so that workers know its beliefs."""
-    return Sums((*MEASURES, "final_squared_error"), windows_of(horizon), horizon)
+def study_sums(horizon: int, batch: Batch, steps: Steps) -> Arrays:
+    """Return the summary of a block; defined here so that workers register ``PrintedBelief``."""
+    measures = (*MEASURES, "final_squared_error")
+    return sums(batch, steps, measures, windows_of(horizon), horizon)
 
 
 def windows_of(horizon: int) -> dict[str, slice]:
-    """Return games at the start, after it, at the end, and all; short horizons overlap.
+    """Return the windows of games by name; they overlap in short episodes.
 
-    "after" is what follows the first games, or the last game where nothing does.
+    "after" is all games after the first window, at least the last game.
     """
     return {
         "first": slice(0, min(FIRST_GAMES, horizon)),

@@ -1,4 +1,1 @@
-"""One way to play policies: cells, seeds, rollouts, jobs that resume, estimates, tables.
-
-It takes policies and functions that make them, never names: whoever knows the names stands above.
-"""
+"""Evaluation of policies: registry, seeds, rollouts, tables of episodes, estimates and verdicts."""

@@ -1,17 +1,17 @@
-"""Every episode of every policy in every cell: played as jobs, kept as one tidy table."""
+"""Plans of episodes to be played, and the table of the episodes that were played."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.evaluation.registry import Candidate
-from matchenv.evaluation.rollout import ALL, TOTAL, Sums, column_of, rollout
+from matchenv.evaluation.rollout import ALL, TOTAL, Summary, column_of, rollout
 from matchenv.evaluation.seeds import policy_key, stream_of
 from matchenv.runtime.files import Arrays, columns_csv, npz_bytes
 from matchenv.runtime.jobs import CLOCK, Job, Store
@@ -21,13 +21,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Cell:
-    """One set-up in which policies are compared.
+    """Options of the environment under which policies are compared.
 
     Attributes:
-        name: in names of files.
-        title: as a heading.
-        labels: in tables, by column.
-        options: of the environment in it, by name.
+        name: name in files.
+        title: heading.
+        labels: values in tables, by column.
+        options: options of the environment, by name.
     """
 
     name: str
@@ -36,15 +36,14 @@ class Cell:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Block:
-    """Episodes that are played side by side, the same in all cells and for all policies.
+class Block(NamedTuple):
+    """A batch of episodes, the same in all cells and for all policies.
 
     Attributes:
-        prior: number of the draw of the prior, 0 where every episode has its own.
-        first: number of the first episode.
-        seeds: of the episodes.
-        policy_stream: key of the random streams of stochastic policies, but for the label.
+        prior: index of the draw of the prior, 0 if every episode has its own.
+        first: index of the first episode.
+        seeds: one for each episode.
+        policy_stream: key of the random streams of stochastic policies, without the label.
     """
 
     prior: int
@@ -55,15 +54,15 @@ class Block:
 
 @dataclass(frozen=True)
 class Plan:
-    """Policies, cells and episodes that are to be played.
+    """Policies, cells and episodes to be played.
 
     Attributes:
         candidates: the policies.
-        cells: where.
-        blocks: the episodes, prior by prior; as many of each.
-        settings_of: returns the settings of a cell with a prior of that number.
-        seed: as the user typed it.
-        summary: makes what keeps the results of a block; None for that of the environment.
+        cells: the cells.
+        blocks: the episodes, prior by prior; equally many for each.
+        settings_of: returns the settings of a cell with a draw of the prior.
+        seed: seed of the policies' random streams.
+        summary: see ``rollout``.
     """
 
     candidates: tuple[Candidate, ...]
@@ -71,49 +70,20 @@ class Plan:
     blocks: tuple[Block, ...]
     settings_of: Callable[[Cell, int], Any]
     seed: int
-    summary: Callable[[], Sums] | None = None
-
-    @property
-    def episodes(self) -> int:
-        """Episodes of each policy in each cell."""
-        return sum(len(block.seeds) for block in self.blocks)
-
-    def jobs(self) -> list[Job]:
-        """Return a job for each cell, policy and block, in this order."""
-        # A name follows from what is played, not from the order in which it was asked for.
-        labels = sorted(candidate.label for candidate in self.candidates)
-        return [
-            Job(
-                f"{cell.name}_policy{labels.index(candidate.label):02d}_prior{block.prior:03d}"
-                f"_episode{block.first:06d}",
-                len(block.seeds),
-                partial(
-                    rollout,
-                    candidate.make,
-                    self.settings_of(cell, block.prior),
-                    block.seeds,
-                    stream_of(self.seed, *block.policy_stream, *policy_key(candidate.label)),
-                    self.summary,
-                ),
-                candidate.identity is not None,
-            )
-            for cell in self.cells
-            for candidate in self.candidates
-            for block in self.blocks
-        ]
+    summary: Summary | None = None
 
 
 @dataclass(frozen=True)
 class EpisodeTable:
-    """A row for each episode of each policy in each cell, in the order C, P, R, E.
+    """Results of C cells, P policies, R draws of the prior and E episodes of each.
 
     Attributes:
-        cells: the cells, C.
-        policies: labels of the policies, P.
-        seeds: of the episodes, the same in all cells, shape (R, E) for R draws of the prior.
-        arrays: by name, shape (C, P, R, E, ...): what the summary keeps of each episode.
-        totals: by name, shape (C, P, R, ...): sums over the episodes.
-        decisions_per_second: of one process, shape (C, P); NaN where nothing was timed.
+        cells: the cells.
+        policies: labels of the policies.
+        seeds: seeds of the episodes, the same in all cells, shape (R, E).
+        arrays: arrays of the summary with a row for each episode, shape (C, P, R, E, ...), by name.
+        totals: its sums over episodes, shape (C, P, R, ...), by name.
+        decisions_per_second: speed of one process, shape (C, P); NaN if nothing was timed.
     """
 
     cells: tuple[Cell, ...]
@@ -125,63 +95,80 @@ class EpisodeTable:
 
     @property
     def columns(self) -> dict[str, Floats]:
-        """The measures: the arrays with one number for each episode, shape (C, P, R, E)."""
+        """Arrays with one number for each episode, shape (C, P, R, E)."""
         return {name: each for name, each in self.arrays.items() if each.ndim == 4}
 
     def values(self, measure: str, cell: int, policy: str, window: str = ALL) -> Floats:
-        """Return one measure of every episode, shape (R, E, ...)."""
-        found: Floats = self.arrays[column_of(measure, window)][cell, self.policies.index(policy)]
-        return found
+        """Return a measure of each episode, shape (R, E, ...)."""
+        array = self.arrays[column_of(measure, window)]
+        values: Floats = array[cell, self.policies.index(policy)]
+        return values
 
     def tidy(self) -> dict[str, NDArray[Any]]:
-        """Return columns of equal length: what each row is of, then its measures."""
+        """Return the table in tidy form: columns of equal length, a row for each episode."""
         shape = (len(self.cells), len(self.policies), *self.seeds.shape)
-        numbers = np.indices(shape).reshape(4, -1)
+        indices = np.indices(shape).reshape(4, -1)
         labels = {
-            name: np.array([cell.labels[name] for cell in self.cells])[numbers[0]]
+            name: np.array([cell.labels[name] for cell in self.cells])[indices[0]]
             for name in self.cells[0].labels
         }
         return {
             **labels,
-            "policy": np.array(self.policies)[numbers[1]],
-            "prior_draw": numbers[2],
-            "episode": numbers[3],
+            "policy": np.array(self.policies)[indices[1]],
+            "prior_draw": indices[2],
+            "episode": indices[3],
             "seed": np.broadcast_to(self.seeds, shape).ravel(),
             **{name: values.ravel() for name, values in self.columns.items()},
         }
 
     def files(self) -> dict[str, bytes]:
-        """Return the table as ``episodes.npz``, an array for each column, and ``episodes.csv``."""
+        """Return the tidy table as ``episodes.npz``, an array per column, and ``episodes.csv``."""
         columns = self.tidy()
         return {"episodes.npz": npz_bytes(columns), "episodes.csv": columns_csv(columns)}
 
 
 def play(plan: Plan, store: Store) -> EpisodeTable:
-    """Play what a plan asks for.
-
-    Args:
-        plan: what to play.
-        store: where finished jobs lie.
+    """Play the episodes of a plan, a job for each cell, policy and block.
 
     Raises:
-        OSError: if a job cannot be written; the finished ones stay.
+        OSError: if a job cannot be written; finished jobs stay.
     """
-    played = store.results(plan.jobs())
+    # Names of jobs do not depend on the order of the policies.
+    names = sorted(candidate.label for candidate in plan.candidates)
+    blocks = store.results([
+        Job(
+            f"{cell.name}_policy{names.index(candidate.label):02d}_prior{block.prior:03d}"
+            f"_episode{block.first:06d}",
+            len(block.seeds),
+            partial(
+                rollout,
+                candidate.make,
+                plan.settings_of(cell, block.prior),
+                block.seeds,
+                stream_of(plan.seed, *block.policy_stream, *policy_key(candidate.label)),
+                plan.summary,
+            ),
+            candidate.identity is not None,
+        )
+        for cell in plan.cells
+        for candidate in plan.candidates
+        for block in plan.blocks
+    ])  # fmt: skip
     priors = 1 + max(block.prior for block in plan.blocks)
     shape = (len(plan.cells), len(plan.candidates), priors)
-    clocks = np.stack([each.pop(CLOCK, np.zeros(2)) for each in played])
+    clocks = np.stack([block.pop(CLOCK, np.zeros(2)) for block in blocks])
     seconds, decisions = np.moveaxis(clocks.reshape(*shape[:2], -1, 2).sum(axis=2), -1, 0)
     with np.errstate(invalid="ignore"):
         rates = decisions / seconds
     arrays, totals = dict[str, Any](), dict[str, Any]()
-    for name in played[0]:
-        found = [each[name] for each in played]
+    for name in blocks[0]:
+        parts = [block[name] for block in blocks]
         if name.startswith(TOTAL):
-            blocks = np.stack(found)
-            total = blocks.reshape(*shape, -1, *blocks.shape[1:]).sum(axis=3)
-            totals[name.removeprefix(TOTAL)] = total
+            sums = np.stack(parts)
+            sums = sums.reshape(*shape, -1, *sums.shape[1:]).sum(axis=3)
+            totals[name.removeprefix(TOTAL)] = sums
         else:
-            rows = np.concatenate(found)
+            rows = np.concatenate(parts)
             arrays[name] = rows.reshape(*shape, -1, *rows.shape[1:])
     seeds = np.concatenate([np.array(block.seeds, dtype=np.uint64) for block in plan.blocks])
     labels = tuple(candidate.label for candidate in plan.candidates)

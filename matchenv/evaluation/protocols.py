@@ -1,6 +1,6 @@
-"""Protocols: the comparison of policies in each environment, named by ``ENVIRONMENTS``.
+"""Protocols: how the policies of each environment are compared, and in which cells.
 
-With the cells in which they are compared.
+``ENVIRONMENTS`` names the protocol of each environment.
 """
 
 from __future__ import annotations
@@ -9,113 +9,95 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
-from matchenv.envs.core.settings import Options
+from matchenv.envs import simulator_of
 from matchenv.envs.core.simulator import Simulator
 from matchenv.envs.one_player.priors import Prior
 from matchenv.envs.one_player.settings import Settings, place_of_rank
 from matchenv.envs.one_player.simulator import OnePlayer
 from matchenv.evaluation.episode_table import Cell
-from matchenv.evaluation.rollout import REWARD, Sums
+from matchenv.evaluation.rollout import REWARD, Summary, sums
 from matchenv.evaluation.seeds import OTHERS, REPORT
 from matchenv.evaluation.seeds import QUEUE as QUEUE_RUNS
-from matchenv.evaluation.visits import ERROR_GAMES, Visits
+from matchenv.evaluation.tables import Column
+from matchenv.evaluation.visits import ERROR_GAMES, recording_simulator, visit_sums
 from matchenv.runtime.checks import as_positive_number
 from matchenv.runtime.object_spec import is_object_spec, spec_of
 
 # Policies of ``Matchmaking-v0`` whose totals count as 0 and as 1.
 LOW_END, HIGH_END = "drawchance", "oracle"
 
-# Players of the queue who log on in a tick.
+# Arrival rates of the queue by load, in players a tick.
 LOADS = {"thin": 0.2, "middle": 1.0, "thick": 4.0}
 
 ANY = "any"
 
-# Makes cells from what is swept, by name, and the settings that they share.
+# Builds cells from the swept values, by option, and the settings that the cells share.
 CellMaker = Callable[[Mapping[str, Sequence[Any]], Any], tuple[Cell, ...]]
 
 
-class Shown(NamedTuple):
-    """A measure in tables.
-
-    Attributes:
-        measure: a column of the summary.
-        heading: of its column.
-        form: format of its mean.
-    """
-
-    measure: str
-    heading: str
-    form: str = "{:.3f}"
+def mean_column(measure: str, heading: str, form: str = ".3f") -> tuple[str, Column]:
+    """Return a measure, and the column of its mean in tables of standings."""
+    return measure, Column(heading, f"{{{measure}.mean:{form}}}")
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """Protocol by which policies of an environment are compared.
+    """Protocol of the comparison of policies in an environment.
 
     Attributes:
-        summary: makes what keeps the results of a batch of episodes.
-        policies: who plays where nobody was named; none for all registered ones.
-        against: the policy that differences are taken to; "" for the first.
-        marks: policies whose totals count as 0 and as 1; none for no such share.
-        measure: what policies are judged by.
-        believed: the same under the beliefs, "" for none.
-        shown: measures in tables, the first ``leading`` before the difference; none for all.
-        leading: see there.
-        swept: what makes the cells, with its default values.
-        cells: makes the cells.
-        fixed: options that may not be given: the cells or the policies fix them, or no result
-            depends on them.
+        summary: turns the steps of a batch into the columns of a table.
+        simulator: builds the simulator that the summary needs.
+        policies: default policies; none for all registered ones.
+        against: default policy to compare with; "" for the first.
+        marks: policies whose totals count as 0 and as 1; none for no share between them.
+        measure: measure that policies are judged by.
+        shown: columns of measures in tables, up to ``measure`` before the difference; none for all.
+        swept: options that make the cells, with their default values.
+        cells: builds the cells.
+        fixed: options that may not be given, since cells or policies fix them or no result depends
+            on them.
         defaults: options whose defaults differ from the environment's.
-        block: most episodes that are played side by side. A stochastic policy has one stream for
-            a block, so its size is part of the results; it does not depend on the workers.
-        key: of the random streams, before their purpose.
-        further: module with tables and files of this environment alone, which has all functions
-            of ``matchenv.benchmarks.compare.queue`` that ``Comparison`` calls; "" for none.
+        block: maximum number of episodes played side by side. A stochastic policy has one random
+            stream per block, so results depend on it.
+        key: key of the random streams, before their purpose.
     """
 
-    summary: Callable[[], Sums] = Sums
+    summary: Summary = sums
+    simulator: Callable[[Any], Simulator[Any]] = simulator_of
     policies: tuple[str, ...] = ()
     against: str = ""
     marks: tuple[str, ...] = ()
     measure: str = REWARD
-    believed: str = ""
-    shown: tuple[Shown, ...] = ()
-    leading: int = 0
+    shown: Mapping[str, Column] = field(default_factory=dict)
     swept: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     cells: CellMaker = lambda swept, settings: variants_of(swept)
     fixed: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
     block: int = 100
     key: tuple[int, ...] = (OTHERS,)
-    further: str = ""
 
-    def shown_of(self, simulator: Simulator[Any]) -> tuple[Shown, ...]:
-        """Return the measures in tables; for none named, those of the simulator."""
+    def shown_of(self, simulator: Simulator[Any]) -> Mapping[str, Column]:
+        """Return the columns of measures; by default of all measures of the simulator."""
         names = (REWARD, *simulator.measures)
-        return self.shown or tuple(Shown(name, name.replace("_", " ")) for name in names)
+        return self.shown or dict(mean_column(name, name.replace("_", " ")) for name in names)
 
     def key_of(self, purpose: int) -> tuple[int, ...]:
-        """Return the key of the random streams of a purpose, ``REPORT`` or ``TUNING``."""
+        """Return the key of the random streams for ``REPORT`` or ``TUNING``."""
         return (*self.key, purpose) if self.key or purpose != REPORT else ()
 
 
-def _loads(swept: Mapping[str, Sequence[Any]], settings: Options) -> tuple[Cell, ...]:
-    del settings
-    return tuple(map(load_of, map(str, swept["load"])))
-
-
 def load_of(name: str, rate: float | None = None) -> Cell:
-    """Return the cell of so many players who log on in a tick.
+    """Return the cell of a load of the queue.
 
     Args:
-        name: of the load; without a rate one of ``LOADS``, or an arrival rate.
-        rate: of arrivals.
+        name: name of the load. Without a rate one of ``LOADS``, or an arrival rate.
+        rate: arrival rate in players a tick.
 
     Raises:
-        ValueError: for neither.
+        ValueError: if the name is neither.
     """
     if rate is None and name not in LOADS:
         try:
@@ -132,10 +114,10 @@ def load_of(name: str, rate: float | None = None) -> Cell:
 
 
 def variants_of(swept: Mapping[str, Sequence[Any]]) -> tuple[Cell, ...]:
-    """Return a cell for each combination of some options' values; one if there are none.
+    """Return a cell for each combination of the values of some options.
 
     Args:
-        swept: values by option.
+        swept: values by option; one cell of default options if empty.
     """
     cells = []
     for values in product(*swept.values()):
@@ -155,47 +137,40 @@ def cells_of(
 ) -> tuple[Cell, ...]:
     """Return the cells of ``Matchmaking-v0``: every rank with every prior, prior by prior.
 
+    Ranks of the same place, for example the top and 0, make one cell, named after the first.
+
     Args:
-        ranks: places of player 0: names, numbers from 0 for the best (also as text), None or
+        ranks: ranks of player 0: names, numbers from 0 for the best (also as text), None or
             ``"any"`` for a random one.
-        priors: names of priors, or priors that ``spec_of`` can write.
+        priors: names of priors, or priors that ``spec_of`` can write as text.
         num_opponents: M.
-        rank_by: what the place is by, as the environment takes it.
+        rank_by: the environment's option of this name.
 
     Raises:
-        ValueError: for none, one named twice, or one that the environment does not know.
+        ValueError: for an empty list, or a value that the environment refuses.
     """
     if not ranks or not priors or isinstance(ranks, str) or isinstance(priors, str):
         raise ValueError(
             f"ranks and priors must be lists of at least one each, got {ranks!r}, {priors!r}"
         )
     cells: dict[tuple[int, str], Cell] = {}
-    for prior in (spec_of("prior", each) for each in priors):
-        for given in ranks:
-            rank = None if given == ANY else given
-            if isinstance(rank, str) and rank.isascii() and rank.isdigit():
-                rank = int(rank)
-            options = {"rank": rank, "prior": prior, "rank_by": rank_by}
-            Settings.checked(num_opponents=num_opponents, **options)
-            name = ANY if rank is None else str(rank)
-            where = ordinal(rank + 1) if isinstance(rank, int) else name
-            place = place_of_rank(rank, num_opponents)
-            cell = Cell(f"{quote(prior, safe='=+,')}_{where}",
-                        _title(where, options, num_opponents + 1),
-                        {"rank": name, "prior": prior}, options)  # fmt: skip
-            if (place, prior) in cells:
-                other = cells[place, prior].options["rank"]
-                if isinstance(rank, str) and isinstance(other, str) and rank != other:
-                    continue  # of two players, the middle is the top or the bottom
-                raise ValueError(
-                    f"ranks and priors must name each cell once, got {cell.title!r} twice"
-                )
-            cells[place, prior] = cell
+    for prior, rank in product([spec_of("prior", each) for each in priors], ranks):
+        rank = None if rank == ANY else rank
+        if isinstance(rank, str) and rank.isascii() and rank.isdigit():
+            rank = int(rank)
+        options = {"rank": rank, "prior": prior, "rank_by": rank_by}
+        Settings.checked(num_opponents=num_opponents, **options)
+        name = ANY if rank is None else str(rank)
+        where = ordinal(rank + 1) if isinstance(rank, int) else name
+        title = _title(where, options, num_opponents + 1)
+        labels = {"rank": name, "prior": prior}
+        cell = Cell(f"{quote(prior, safe='=+,')}_{where}", title, labels, options)
+        cells.setdefault((place_of_rank(rank, num_opponents), prior), cell)
     return tuple(cells.values())
 
 
 def _title(where: str, options: Mapping[str, Any], num_players: int) -> str:
-    """Return a heading; it says what the place is by, unless by the prior mean that all know."""
+    """Return a heading; it says what the rank is by, except for the known prior mean."""
     rank, prior = options["rank"], options["prior"]
     known = f"prior {prior}" if is_object_spec(prior) else f"{prior} prior"
     kind = f"of {num_players}" if isinstance(rank, int) else "rank"
@@ -208,7 +183,7 @@ def _title(where: str, options: Mapping[str, Any], num_players: int) -> str:
 
 
 def ordinal(number: int) -> str:
-    """Return ``1st``, ``2nd``, ``3rd``, ``4th``, ... of a number from 1."""
+    """Return ``1st``, ``2nd``, ``3rd``, ``4th``, ... for a number from 1."""
     last = number % 10 if number % 100 not in (11, 12, 13) else 0
     return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(last, 'th') }"
 
@@ -216,54 +191,50 @@ def ordinal(number: int) -> str:
 GENERAL = Protocol()
 
 ONE_PLAYER = Protocol(
-    # Without the reward, which policies do not depend on.
-    summary=partial(Sums, tuple(OnePlayer.measures)),
+    # Without the reward, since policies do not depend on it.
+    summary=partial(sums, measures=tuple(OnePlayer.measures)),
     policies=("pe", LOW_END, "kg", "gittins", "random", HIGH_END),
     against="kg",
     marks=(LOW_END, HIGH_END),
     measure="true_draw_density",
-    believed="draw_density",
-    shown=(
-        Shown("draw_density", "believed q", "{:.2f}"),
-        Shown("true_draw_density", "true q", "{:.2f}"),
-        Shown("final_squared_error", "error of mu_0"),
-        Shown("skill_difference", "skill diff.", "{:+.3f}"),
-        Shown("win_ratio", "win ratio"),
-    ),
-    leading=2,
+    shown=dict([
+        mean_column("draw_density", "believed q", ".2f"),
+        mean_column("true_draw_density", "true q", ".2f"),
+        mean_column("final_squared_error", "error of mu_0"),
+        mean_column("skill_difference", "skill diff.", "+.3f"),
+        mean_column("win_ratio", "win ratio"),
+    ]),
     swept={"rank": ("top", "middle", "bottom"), "prior": ("informative",)},
     cells=lambda swept, settings: cells_of(
         swept["rank"], swept["prior"], settings.num_opponents, settings.rank_by
     ),
     fixed=("rank", "prior", "reward", "belief"),
-    # Luck by opponent tells policies apart with fewer episodes; see docs/benchmarks.md.
+    # With luck by opponent, fewer episodes suffice; see docs/benchmarks.md.
     defaults={"noise": "opponent"},
     key=(),
-)
+)  # fmt: skip
 
 QUEUE = Protocol(
-    summary=Visits,
+    summary=visit_sums,
+    simulator=recording_simulator,
     policies=(
         "fcfs", "window", "drawchance", "matching", "kg", "kg:both=true", "kg_matching",
         "reservation:policy=thompson", "random", "oracle",
     ),
     against="kg",
     measure="true_reward",
-    believed=REWARD,
-    shown=(
-        Shown(REWARD, "reward", "{:.1f}"),
-        Shown("true_reward", "true reward", "{:.1f}"),
-        Shown("match_quality", "q"),
-        Shown("true_match_quality", "true q"),
-        Shown("wait", "wait", "{:.2f}"),
-        Shown("left", "left", "{:.2%}"),
-        *(Shown(f"error_{games}", f"error {games}", "{:.2f}") for games in ERROR_GAMES),
-    ),
-    leading=2,
+    shown=dict([
+        mean_column(REWARD, "reward", ".1f"),
+        mean_column("true_reward", "true reward", ".1f"),
+        mean_column("match_quality", "q"),
+        mean_column("true_match_quality", "true q"),
+        mean_column("wait", "wait", ".2f"),
+        ("left", Column("left", lambda row: f"{row.left.mean:.2%}".replace("%", " %"))),
+        *(mean_column(f"error_{games}", f"error {games}", ".2f") for games in ERROR_GAMES),
+    ]),
     swept={"load": tuple(LOADS)},
-    cells=_loads,
+    cells=lambda swept, _: tuple(map(load_of, map(str, swept["load"]))),
     fixed=("arrival_rate", "reward"),
     block=50,
     key=(QUEUE_RUNS,),
-    further="matchenv.benchmarks.compare.queue",
 )  # fmt: skip

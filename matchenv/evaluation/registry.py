@@ -1,4 +1,4 @@
-"""Policies by name: one registry for all environments, whose entries are imported when used."""
+"""Policies by name: one registry for all environments, whose entries are imported on first use."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -29,7 +30,7 @@ from matchenv.runtime.provenance import digest_of, module_files
 
 ONE_PLAYER, QUEUE, RANKING = "Matchmaking-v0", "MatchmakingQueue-v0", "Ranking-v0"
 
-# The policies of each environment by name, as ``module:attribute``.
+# Policies by environment and name, as ``module:attribute``.
 POLICIES: dict[str, dict[str, str]] = {
     ONE_PLAYER: {
         "pe": "matchenv.baselines.simple:PointEstimate",
@@ -60,33 +61,32 @@ POLICIES: dict[str, dict[str, str]] = {
     ),
 }  # fmt: skip
 
-# Learned policies by name, folder or file; no torch is imported before one is asked for.
+# Module of learned policies, which imports torch only when one is loaded.
 LEARNED = "matchenv.agents.learned_names"
 
-# A policy for one player that a queue asks with a reservation.
+# The queue's wrapper of a policy for one player.
 RESERVATION = "reservation"
 
-# Settings of the environment that a policy is made with, if its constructor takes them.
+# Settings of the environment that are passed to constructors with these parameters.
 GIVEN = ("num_opponents", "capacity", "horizon", "beta", "draw_margin", "tau", "belief")
 
 BRACES = re.compile(r"\{([^{}]*)\}")
 
 
 def register_policy(name: str, entry: str, env_id: str = ONE_PLAYER) -> None:
-    """Make a policy known by name, in this process.
+    """Register a policy by name in this process.
 
     Args:
-        name: new in its environment.
-        entry: ``module:attribute`` of its class, imported when the policy is first used.
-        env_id: name of the environment that it plays.
+        name: new name in its environment.
+        entry: its class as ``module:attribute``, imported on first use.
+        env_id: environment that it plays.
 
     Raises:
-        ValueError: for a name that another policy has.
+        ValueError: if another policy has this name.
     """
-    table = POLICIES.setdefault(env_id, {})
-    if table.get(name, entry) != entry:
-        raise ValueError(f"name must be new, got {name!r}, the name of {table[name]}")
-    table[name] = entry
+    known = POLICIES.setdefault(env_id, {}).setdefault(name, entry)
+    if known != entry:
+        raise ValueError(f"name must be new, got {name!r}, the name of {known}")
 
 
 def policy_class(name: str, env_id: str = ONE_PLAYER) -> Any:
@@ -95,7 +95,7 @@ def policy_class(name: str, env_id: str = ONE_PLAYER) -> Any:
 
 
 def known_policies(env_id: str = ONE_PLAYER) -> tuple[str, ...]:
-    """Return the names of all policies of an environment, the baselines first."""
+    """Return the names of all policies of an environment, baselines first."""
     shipped = resolve_name(f"{LEARNED}:SHIPPED")
     return (*POLICIES[env_id], *(shipped if env_id == ONE_PLAYER else ()))
 
@@ -103,23 +103,23 @@ def known_policies(env_id: str = ONE_PLAYER) -> tuple[str, ...]:
 def policy_named(
     text: str, settings: Options, true_skill: Callable[[], ArrayLike] | None = None
 ) -> Any:
-    """Make the policy that a text names, for an environment.
+    """Build the policy that a text names, for an environment.
 
     Args:
         text: one of
 
             * a baseline with or without options: ``"kg"``, ``"kg:multiplier=20,belief=full"``; of
               the queue ``"window:width=2,growth=0.5"``, ``"reservation:policy=thompson"`` (further
-              options are that policy's own);
-            * a learned policy that comes with the package: ``"ppo-gittins"``;
+              options are passed to the inner policy);
+            * a learned policy that is part of the package: ``"ppo-gittins"``;
             * a training run (its folder, or its name in ``runs/``), a ``.safetensors`` file, a zip
-              file of stable-baselines3, or the folder of a checkpoint of RLlib with our network;
+              file of stable-baselines3, or the folder of an RLlib checkpoint with our network;
               nothing is unpickled;
-            * a user's class: ``"module:Class"``, ``"module:Class:key=value"``. The module is
-              looked for where Python looks, and in the working folder.
-        settings: of the environment. A class is given those of ``GIVEN`` that its constructor
-            takes (a baseline the belief that it prefers); options of the text override them. A
-            policy with a method ``for_settings(settings)`` is replaced by its result.
+            * a third-party class: ``"module:Class"``, ``"module:Class:key=value"``. The module is
+              looked up where Python looks, and in the working folder.
+        settings: of the environment. Constructors get the settings of ``GIVEN`` that they have
+            parameters for (a baseline the belief that it prefers); options of the text override
+            them. A policy with a method ``for_settings(settings)`` is replaced by its result.
         true_skill: returns the current true skills, for the oracle.
 
     Returns:
@@ -127,8 +127,8 @@ def policy_named(
         ``belief`` names the belief that it reads.
 
     Raises:
-        ValueError: for an unknown name (the known ones are listed), a bad option, or a policy that
-            cannot play with these settings.
+        ValueError: for an unknown name (the message lists the known ones), a bad option, or a
+            policy that cannot play with these settings.
     """
     env_id = env_id_of(settings)
     name, _, options = text.partition(":")
@@ -140,7 +140,7 @@ def policy_named(
         kind = policy_class(name, env_id)
         if hasattr(kind, "preferred_belief"):
             given["belief"] = kind.preferred_belief(settings)
-        # A class of several rules is told which one; no option changes it.
+        # A class of several rules gets the name of the rule, which no option can change.
         several = next(iter(inspect.signature(kind).parameters), "") == "name"
         factory = partial(kind, name) if several else kind
         return adapted(build_object("policy", text, factory, options, given), settings)
@@ -157,7 +157,7 @@ def policy_named(
 
 
 def _reserved(text: str, options: str, settings: Any) -> Any:
-    """Make a policy of one player with a reservation; its options stand among those of both."""
+    """Build a policy for one player with a reservation; the text has the options of both."""
     kind = policy_class(RESERVATION, QUEUE)
     given = parsed_options("policy", text, options)
     name = str(given.pop("policy", ""))
@@ -175,25 +175,20 @@ def _reserved(text: str, options: str, settings: Any) -> Any:
 
 
 def adapted(policy: Any, settings: Options) -> Any:
-    """Return a policy for an environment: what its ``for_settings`` returns, or itself.
-
-    Raises:
-        ValueError: if the policy refuses to play with these settings.
-    """
-    adapt = getattr(policy, "for_settings", None)
-    return policy if adapt is None else adapt(settings)
+    """Return ``policy.for_settings(settings)``, or the policy if it has no such method."""
+    return policy.for_settings(settings) if hasattr(policy, "for_settings") else policy
 
 
 def files_of(text: str, env_id: str = ONE_PLAYER) -> list[Path]:
-    """Return the files that a policy is read from: by their content, results are told apart.
+    """Return the files that define a policy; their content is part of its identity.
 
     Args:
-        text: as ``policy_named`` takes it; a user's class must have been made once.
-        env_id: name of the environment that it plays.
+        text: see ``policy_named``; the module of a third-party class has been imported.
+        env_id: environment that it plays.
 
     Returns:
         The weights of a learned policy; the module of a class, and what it imports from its
-        folder; none for a baseline, which is part of the package.
+        folder; none for a baseline.
     """
     name, _, options = text.partition(":")
     if env_id == QUEUE and name == RESERVATION:
@@ -205,32 +200,26 @@ def files_of(text: str, env_id: str = ONE_PLAYER) -> list[Path]:
 
 
 def expanded(texts: Iterable[str]) -> list[str]:
-    """Return the texts with braces expanded, as bash does it: one text for each word in them.
-
-    ``"kg:multiplier={3,5}"`` gives ``"kg:multiplier=3"`` and ``"kg:multiplier=5"``.
+    """Expand braces as bash does: ``"kg:multiplier={3,5}"`` into two texts.
 
     Raises:
-        ValueError: for a brace without its partner.
+        ValueError: for unbalanced or nested braces.
     """
-    found: list[str] = []
+    result: list[str] = []
     for text in texts:
-        listed = BRACES.search(text)
-        if listed is None:
-            if "{" in text or "}" in text:
-                raise ValueError(f"braces must come in pairs, as in kg:multiplier={{3,5}}: {text}")
-            found.append(text)
-            continue
-        before, after = text[: listed.start()], text[listed.end() :]
-        found += expanded(f"{before}{word}{after}" for word in listed[1].split(","))
-    return found
+        parts = BRACES.split(text)  # texts and lists in turn
+        if any("{" in part or "}" in part for part in parts[::2]):
+            raise ValueError(f"braces must come in pairs, as in kg:multiplier={{3,5}}: {text}")
+        choices = [part.split(",") if k % 2 else [part] for k, part in enumerate(parts)]
+        result += map("".join, product(*choices))
+    return result
 
 
 def family_of(label: str) -> str:
-    """Return a label without its numbers: ``kg both=true`` for all such KGs."""
+    """Return a label without numeric options: ``kg both=true`` for all KGs with ``both=true``."""
     name, _, options = label.partition(":")
     values = {each: parsed_value(each.partition("=")[2]) for each in options.split(",") if each}
-    return " ".join([name, *(each for each, value in values.items()
-                             if isinstance(value, str | bool))])  # fmt: skip
+    return " ".join([name, *(each for each in values if isinstance(values[each], str | bool))])
 
 
 @dataclass(frozen=True)
@@ -239,10 +228,9 @@ class Candidate:
 
     Attributes:
         label: its name in tables and files.
-        make: makes it from settings and true skills, fresh for the episodes that it is to play;
-            can be pickled.
-        identity: tells its results from those of another policy of that label; None where
-            nothing can, so that no results of it are kept for another time.
+        make: builds it from settings and true skills, anew for each batch of episodes; picklable.
+        identity: equal for policies of equal results; None if nothing identifies the policy, whose
+            results are then not kept for later runs.
     """
 
     label: str
@@ -251,10 +239,9 @@ class Candidate:
 
 
 def candidate_of(given: Any, env_id: str = ONE_PLAYER) -> Candidate:
-    """Return the policy that was given: itself, a name, a path, or an object with a ``name``.
+    """Return the candidate for a name, a path, or an object with a ``name``; candidates as is.
 
-    Each batch of episodes gets a copy of an object: one with a memory must not carry it from one
-    batch into another.
+    Each batch of episodes is played by a copy of an object, so that no memory is carried over.
 
     Raises:
         ValueError: for anything else.
@@ -265,7 +252,7 @@ def candidate_of(given: Any, env_id: str = ONE_PLAYER) -> Candidate:
         text, files = str(given), files_of(str(given), env_id)
         digest = digest_of(files)
         identity = f"{text} {digest}" if files else text
-        return Candidate(text.rstrip("/\\") or text, partial(_made, text, files, digest), identity)
+        return Candidate(text.rstrip("/\\") or text, partial(_built, text, files, digest), identity)
     label = getattr(given, "name", None)
     if not isinstance(label, str):
         raise ValueError(
@@ -274,47 +261,48 @@ def candidate_of(given: Any, env_id: str = ONE_PLAYER) -> Candidate:
     method_of(given)
     if getattr(given, "needs_truth", False):
         raise ValueError(f"the {label} must be given by its name {label!r}, not as an object")
-    return Candidate(label, partial(_made, given, [], digest_of([])), None)
+    return Candidate(label, partial(_built, given, (), ""), None)
 
 
-def _made(
+def _built(
     given: Any, files: Sequence[Path], digest: str, settings: Options, skills: TrueSkills | None
 ) -> Any:
-    named = isinstance(given, str)
-    policy = policy_named(given, settings, skills) if named else copy.deepcopy(given)
+    if not isinstance(given, str):
+        return adapted(copy.deepcopy(given), settings)
+    policy = policy_named(given, settings, skills)
     if digest_of(files) != digest:
         raise ValueError(
             f"the files of policy {given!r} must stay as they are while it plays, and one of "
             f"{', '.join(map(str, files))} was changed"
         )
-    return policy if named else adapted(policy, settings)
+    return policy
 
 
 def candidates_of(
     policies: Sequence[Any], settings: Options, references: Sequence[Any] = ()
 ) -> tuple[Candidate, ...]:
-    """Return the policies that were asked for, each of which can play.
+    """Return the candidates for some policies, after checking that each can play.
 
     Args:
         policies: names, folders of runs, objects with ``predict`` and a ``name``, or candidates.
-        settings: of the environment that they must be able to play.
-        references: those that play even if they were not asked for, behind the others.
+        settings: of the environment.
+        references: policies that are appended unless they are among the others.
 
     Raises:
-        ValueError: for none, an unknown name, a folder that holds no good run, a policy named
-            twice, or one that cannot play an environment of this size.
+        ValueError: if there is no policy; for an unknown name, a bad folder, a policy named twice,
+            or one that cannot play an environment of this size.
     """
     if isinstance(policies, str) or not policies:
         raise ValueError(f"policies must be a list of at least one, got {policies!r}")
     env_id = env_id_of(settings)
-    found: dict[str, Candidate] = {}
+    result: dict[str, Candidate] = {}
     for place, given in enumerate((*policies, *references)):
         candidate = candidate_of(given, env_id)
-        if candidate.label in found:
+        if candidate.label in result:
             if place >= len(policies):
                 continue
             raise ValueError(f"policies must name each policy once, got {candidate.label!r} twice")
         check_can_play(candidate.label, candidate.make, settings)
-        # Only now is the module of a class of the user's own sure to be there.
-        found[candidate.label] = candidate_of(given, env_id)
-    return tuple(found.values())
+        # The files of a third-party class are known only now, after its import.
+        result[candidate.label] = candidate_of(given, env_id)
+    return tuple(result.values())

@@ -1,11 +1,11 @@
-"""The loop that plays a policy through episodes of any simulator, side by side."""
+"""The rollout: a policy plays a batch of episodes of any simulator."""
 
 from __future__ import annotations
 
 import inspect
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -26,11 +26,14 @@ from matchenv.runtime.random import drawn_key
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-# True skills of all players at the time of a choice, shape (B, players).
+# Returns the current true skills of all players, shape (B, players).
 TrueSkills = Callable[[], Floats]
 
-# Makes a policy for episodes with these settings; an oracle asks the function for the truth.
+# Builds a policy for episodes with these settings; an oracle calls the function.
 PolicyMaker = Callable[[Any, TrueSkills], Any]
+
+# Result of each step of a batch, with the episodes that took it, shape (B,).
+Steps = Iterable[tuple[Step[Any], NDArray[np.bool_]]]
 
 # The measure that every environment has.
 REWARD = "reward"
@@ -38,21 +41,21 @@ REWARD = "reward"
 # The window of all steps.
 ALL = "all"
 
-# Names of sums over episodes begin so, among arrays with a row for each episode.
+# Prefix of arrays that are sums over episodes; all others have a row for each episode.
 TOTAL = "total/"
 
-# By which a policy chooses, the preferred first.
+# Methods by which a policy chooses, the preferred one first.
 METHODS = ("act", "choose", "predict")
 
-# Deviation of an initial belief that knows player 0's skill.
+# Standard deviation of the initial belief of a policy that is given player 0's skill.
 KNOWN_SIGMA = 1e-3
 
 
 def method_of(policy: Any) -> str:
-    """Return the method by which a policy chooses.
+    """Return the name of the method by which a policy chooses.
 
     Raises:
-        ValueError: for a policy without one of ``METHODS``.
+        ValueError: if it has none of ``METHODS``.
     """
     for name in METHODS:
         if callable(getattr(policy, name, None)):
@@ -61,22 +64,22 @@ def method_of(policy: Any) -> str:
 
 
 def belief_of(policy: Any) -> str:
-    """Return the belief that a policy reads; third-party policies default to the factorised."""
+    """Return the belief that a policy reads; third-party policies default to the factorised one."""
     return str(getattr(policy, "belief", DEFAULT_BELIEF))
 
 
 class Batch:
-    """Episodes that are played side by side, each from a seed of its own.
+    """A batch of B episodes.
 
     Args:
-        simulator: of the episodes, or the settings of an environment.
-        seeds: one for each episode: that of ``reset(seed=...)`` of the scalar environment.
-        given: as ``options`` of a reset, arrays with one row for each episode.
+        simulator: simulator of the episodes, or the settings of one.
+        seeds: one for each episode, equal to ``reset(seed=...)`` of the scalar environment.
+        given: ``options`` of a reset, arrays with one row for each episode.
 
     Attributes:
-        simulator: of the episodes.
-        state: of the episodes.
-        running: shape (B,), episodes that are not over.
+        simulator: simulator of the episodes.
+        state: current state.
+        running: shape (B,), False for episodes that have ended.
     """
 
     def __init__(
@@ -97,11 +100,11 @@ class Batch:
         return self.running.size
 
     def step(self, actions: Any, *, strict: bool = True) -> Step[Any]:
-        """Carry out one action in each running episode.
+        """Take one action in each running episode.
 
         Args:
             actions: shape (B,), integers in [0, A).
-            strict: refuse actions that the masks forbid; else they are replaced.
+            strict: refuse masked actions instead of replacing them.
 
         Raises:
             ValueError: for actions of a wrong shape or type, out of range or refused.
@@ -115,23 +118,22 @@ class Batch:
 
 
 class Decisions:
-    """A policy that is asked before each step, with a clock.
+    """The choices of a policy in a batch of episodes.
 
-    A policy with ``act`` reads what the simulator's ``view`` gives, in float64; one with
-    ``choose`` alone is asked about each queue (``waiting_players``); any other reads observations,
-    through the ``predict`` of stable-baselines3.
+    A policy with ``act`` gets the simulator's ``view`` in float64; one with ``choose`` gets each
+    queue by itself (``waiting_players``); any other gets observations, through the ``predict`` of
+    stable-baselines3.
 
     Args:
-        policy: chooses.
+        policy: the policy.
         rng: for a stochastic policy with ``act`` or ``choose``.
 
     Raises:
-        ValueError: for a policy without such a method.
+        ValueError: if the policy has none of ``METHODS``.
 
     Attributes:
-        times: seconds of each choice, and the episodes that it was for.
-        knows_masks: whether it sees the allowed actions apart from observations. The actions of
-            one that does not are replaced where the masks forbid them.
+        times: seconds of each choice, and the number of episodes that it was for.
+        knows_masks: whether the policy gets masks. Otherwise its forbidden actions are replaced.
     """
 
     def __init__(self, policy: Any, rng: np.random.Generator | None = None) -> None:
@@ -147,13 +149,13 @@ class Decisions:
         self._first = True
 
     def of(self, batch: Batch) -> Any:
-        """Return actions for the episodes of a batch, always the same one."""
+        """Return the actions in a batch, which is the same in all calls."""
         simulator: Any = batch.simulator
         state = batch.state
         masks = simulator.masks(state) if self._takes_masks else None
-        among = {} if masks is None else {"action_masks": masks}
+        masked = {} if masks is None else {"action_masks": masks}
         if self._method == "act":
-            return self._policy.act(*simulator.view(state), rng=self._rng, **among)
+            return self._policy.act(*simulator.view(state), rng=self._rng, **masked)
         if self._method == "choose":
             actions = np.zeros(len(batch), dtype=np.int64)
             for row in np.flatnonzero(batch.running).tolist():
@@ -162,98 +164,77 @@ class Decisions:
             return actions
         begins, self._first = np.full(len(batch), self._first), False
         actions, self._memory = self._policy.predict(
-            simulator.observe(state), self._memory, begins, deterministic=True, **among
+            simulator.observe(state), self._memory, begins, deterministic=True, **masked
         )
         return actions
 
+    def steps(self, batch: Batch) -> Iterator[tuple[Step[Any], NDArray[np.bool_]]]:
+        """Play the episodes to their ends, and yield ``Steps``."""
+        with one_thread():
+            while batch.running.any():
+                start, running = time.perf_counter(), batch.running
+                actions = self.of(batch)
+                taken = time.perf_counter() - start
+                self.times.append((taken, int(np.count_nonzero(running))))
+                yield batch.step(actions, strict=self.knows_masks), running
 
-def steps(decisions: Decisions, batch: Batch) -> Iterator[Step[Any]]:
-    """Play episodes that have just begun to their ends, and yield the result of each step."""
-    with one_thread():
-        while batch.running.any():
-            start = time.perf_counter()
-            actions = decisions.of(batch)
-            running = int(np.count_nonzero(batch.running))
-            decisions.times.append((time.perf_counter() - start, running))
-            yield batch.step(actions, strict=decisions.knows_masks)
 
-
-class Sums:
-    """Sums, means and last values of the measures of the steps of a batch of episodes.
+def sums(
+    batch: Batch,
+    steps: Steps,
+    measures: Sequence[str] | None = None,
+    windows: Mapping[str, slice] | None = None,
+    curves: int = 0,
+    fields: Sequence[str] = (),
+) -> Arrays:
+    """Return sums, means and last values of the measures of a batch.
 
     Args:
-        measures: out of the simulator's ``measures`` and ``REWARD``; None for all.
-        windows: steps to sum over, by name: a column ends in the name of its window, but for
-            ``ALL``. None for all steps.
-        curves: number of steps at which to keep sums over the episodes, of the values and of
-            their squares: ``total/curves``, shape (K, N, 2), without those of ``LAST``.
-        fields: fields of the state after the last step to keep too.
+        batch: episodes that have just begun.
+        steps: their steps.
+        measures: among the simulator's ``measures`` and ``REWARD``; None for all.
+        windows: steps to sum over, by name; None for all steps.
+        curves: number of steps at which to sum over the episodes.
+        fields: fields of the final state to return.
+
+    Returns:
+        Arrays with a row for each episode: each measure over each window (``column_of``), last
+        values and fields. With ``curves``, also ``total/curves``, shape (measures, curves, 2): sums
+        over the episodes of the values and of their squares, without measures of kind ``LAST``.
     """
-
-    def __init__(
-        self,
-        measures: Sequence[str] | None = None,
-        windows: Mapping[str, slice] | None = None,
-        curves: int = 0,
-        fields: Sequence[str] = (),
-    ) -> None:
-        self._asked, self._fields, self._steps = measures, tuple(fields), 0
-        self._windows = {ALL: slice(0, sys.maxsize)} if windows is None else dict(windows)
-        self._num_curves = curves
-
-    def simulator(self, settings: Options) -> Simulator[Any]:
-        """Return the simulator of the episodes."""
-        return simulator_of(settings)
-
-    def begin(self, batch: Batch) -> None:
-        """Begin the sums over episodes that have just begun."""
-        known = {REWARD: SUM, **batch.simulator.measures}
-        names = known if self._asked is None else self._asked
-        self._ways = {name: known[name] for name in names if known[name] != LAST}
-        self._last = {name: np.full(len(batch), np.nan) for name in names if known[name] == LAST}
-        self._sums = np.zeros((len(self._windows), len(self._ways), len(batch)))
-        self._counts = np.zeros((len(self._windows), len(batch)))
-        self._values = np.empty(self._sums.shape[1:])
-        self._curves = np.zeros((len(self._ways), self._num_curves, 2))
-
-    def add(self, batch: Batch, step: Step[Any], running: NDArray[np.bool_]) -> None:
-        """Add a step to the windows that it lies in.
-
-        Args:
-            batch: the episodes after the step.
-            step: its result.
-            running: shape (B,), the episodes that took it.
-        """
-        found = batch.simulator.measured(batch.state)
-        values = self._values
-        for row, name in enumerate(self._ways):
-            values[row] = step.reward if name == REWARD else found[name]
+    known = {REWARD: SUM, **batch.simulator.measures}
+    kinds = known if measures is None else {name: known[name] for name in measures}
+    summed = {name: kind for name, kind in kinds.items() if kind != LAST}
+    last = {name: np.full(len(batch), np.nan) for name in kinds if name not in summed}
+    spans = {ALL: slice(0, sys.maxsize)} if windows is None else windows
+    totals = np.zeros((len(spans), len(summed), len(batch)))
+    counts = np.zeros((len(spans), len(batch)))
+    values, moments = np.empty(totals.shape[1:]), np.zeros((len(summed), curves, 2))
+    for n, (step, running) in enumerate(steps):
+        measured = batch.simulator.measured(batch.state)
+        for row, name in enumerate(summed):
+            values[row] = step.reward if name == REWARD else measured[name]
         values[:, ~running] = 0.0
-        for place, span in enumerate(self._windows.values()):
-            if span.start <= self._steps < span.stop:
-                self._sums[place] += values
-                self._counts[place] += running
-        if self._num_curves:
-            self._curves[:, self._steps, 0] = values.sum(axis=1)
-            self._curves[:, self._steps, 1] = np.square(values).sum(axis=1)
-        for name, last in self._last.items():
-            np.copyto(last, found[name], where=running)
-        self._steps += 1
+        for place, span in enumerate(spans.values()):
+            if span.start <= n < span.stop:
+                totals[place] += values
+                counts[place] += running
+        if curves:
+            moments[:, n, 0] = values.sum(axis=1)
+            moments[:, n, 1] = np.square(values).sum(axis=1)
+        for name, array in last.items():
+            np.copyto(array, measured[name], where=running)
+    columns: Arrays = {}
+    for place, window in enumerate(spans):
+        for row, (name, kind) in enumerate(summed.items()):
+            share = np.maximum(counts[place], 1.0) if kind == MEAN else 1.0
+            columns[column_of(name, window)] = totals[place, row] / share
+    kept = {name: getattr(batch.state, name).copy() for name in fields}
+    return {**columns, **last, **kept, **({f"{TOTAL}curves": moments} if curves else {})}
 
-    def arrays(self, batch: Batch) -> Arrays:
-        """Return what was kept of a batch that is over.
 
-        A row for each episode: a column for each measure and window, the last values and the
-        fields. Names of sums over the episodes begin with ``TOTAL``.
-        """
-        found: Arrays = {}
-        for window, sums, counts in zip(self._windows, self._sums, self._counts, strict=True):
-            for (name, way), values in zip(self._ways.items(), sums, strict=True):
-                share = np.maximum(counts, 1.0) if way == MEAN else 1.0
-                found[column_of(name, window)] = values / share
-        fields = {name: getattr(batch.state, name).copy() for name in self._fields}
-        totals = {f"{TOTAL}curves": self._curves} if self._num_curves else {}
-        return {**found, **self._last, **fields, **totals}
+# Turns the steps of a batch that has just begun into arrays; see ``sums``.
+Summary = Callable[[Batch, Steps], Arrays]
 
 
 def column_of(measure: str, window: str = ALL) -> str:
@@ -268,9 +249,9 @@ def begin_for(
     simulator: Callable[[Any], Simulator[Any]] = simulator_of,
     given: dict[str, Any] | None = None,
 ) -> tuple[Any, Batch]:
-    """Make a policy, and begin episodes under the belief that it reads.
+    """Build a policy, and begin episodes under the belief that it reads.
 
-    A policy whose ``told_skill`` is true starts from a belief that knows player 0's skill.
+    If the policy's ``told_skill`` is true, the initial belief knows player 0's skill.
     """
     policy = make(settings, lambda: batch.simulator.true_skill(batch.state))
     if hasattr(settings, "belief"):
@@ -288,54 +269,50 @@ def rollout(
     settings: Options,
     seeds: Sequence[int],
     rng: np.random.Generator | None = None,
-    summary: Callable[[], Sums] | None = None,
+    summary: Summary | None = None,
     given: dict[str, Any] | None = None,
 ) -> Arrays:
-    """Play a policy through a batch of episodes.
+    """Play a batch of episodes with a policy.
 
-    Every policy meets the same instances and the same luck: they follow from the seeds of the
-    episodes.
+    Instances and luck depend on the seeds alone, and are the same for all policies.
 
     Args:
-        make: makes the policy.
-        settings: of the episodes, of any environment; a policy that reads another belief gets it.
+        make: builds the policy.
+        settings: of any environment; the belief is that of the policy.
         seeds: one for each episode.
         rng: for a stochastic policy.
-        summary: makes what keeps the results; None for that of the environment.
-        given: as ``Batch``.
+        summary: returns the results; None for the summary of the environment's protocol.
+        given: see ``Batch``.
 
     Returns:
-        The summary's ``arrays``, and ``CLOCK``: seconds of all choices but the first, which may
-        compile or load, and their number.
+        The arrays of the summary, and ``CLOCK``: seconds and number of all choices but the first,
+        which may compile or load.
 
     Raises:
-        ValueError: for a choice that is not allowed.
+        ValueError: for a forbidden action.
     """
-    kept = (summary or part_of(env_id_of(settings), "protocol").summary)()
-    policy, batch = begin_for(make, settings, seeds, kept.simulator, given)
-    kept.begin(batch)
+    protocol = part_of(env_id_of(settings), "protocol")
+    simulator = protocol.simulator if summary is None else simulator_of
+    policy, batch = begin_for(make, settings, seeds, simulator, given)
     decisions = Decisions(policy, np.random.default_rng() if rng is None else rng)
-    running = batch.running
-    for step in steps(decisions, batch):
-        kept.add(batch, step, running)
-        running = batch.running
+    arrays = (summary or protocol.summary)(batch, decisions.steps(batch))
     clock = np.reshape(decisions.times[1:], (-1, 2)).sum(axis=0)
-    return {**kept.arrays(batch), CLOCK: clock}
+    return {**arrays, CLOCK: clock}
 
 
 def check_can_play(label: str, make: PolicyMaker, settings: Options) -> None:
-    """Let a policy take one step, so that one that cannot is found before the work begins.
+    """Take one step with a policy, so that errors are raised before the work begins.
 
-    Baselines play any size and are only made: some are slow at large ones.
+    Baselines are only built: they play any size, and some are slow at large ones.
 
     Raises:
-        ValueError: if it cannot play; names the policy.
+        ValueError: if it cannot play; the message names the policy.
     """
-    # Whatever a third-party model raises, the user must learn whose it is and of what size.
+    # Third-party code can raise anything; the message must name the policy and the size.
     try:
         policy, batch = begin_for(make, settings, [0])
         if not type(policy).__module__.startswith("matchenv.baselines."):
-            next(steps(Decisions(policy, np.random.default_rng(0)), batch))
+            next(Decisions(policy, np.random.default_rng(0)).steps(batch))
     except Exception as error:
         size = next(iter(settings.sizes), "seed")
         value = getattr(settings, size, 0)
@@ -344,9 +321,9 @@ def check_can_play(label: str, make: PolicyMaker, settings: Options) -> None:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Keep a network to one thread: with more, its last digits depend on their number.
+    """Run torch on one thread, so that results do not depend on the number of threads.
 
-    Only where a policy has loaded torch; nothing here imports it.
+    It does nothing if no policy has imported torch.
     """
     torch = sys.modules.get("torch")
     if torch is None:

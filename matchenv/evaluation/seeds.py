@@ -1,47 +1,48 @@
-"""Random streams: the seed of every instance, game and policy.
+"""Random streams: the seed of every instance, luck and policy.
 
-A seed is a function of what it is for, never of who computes it or of what is played beside it.
-The streams of different purposes never meet:
+A seed depends on its purpose, never on the worker or on the other policies. Streams of different
+purposes never overlap:
 
-- Seeds below 2^64 are those that people type, and those of the episodes of comparisons and
-  studies: 64 random bits each, spawned from the seed that was typed.
-- From 2^64 on are the seeds of training environments.
-- From 2^65 on are those of evaluations during a training.
+- Seeds below 2^64 are those that users type, and those of the episodes of comparisons and studies,
+  64 random bits spawned from the typed seed.
+- Seeds from 2^64 are those of training environments.
+- Seeds from 2^65 are those of evaluations during a training.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-# First number of a spawn key in a comparison, in a bound and in an optimum.
+# First number of a spawn key in a comparison, a bound and an optimum.
 INSTANCES, POLICIES, OUTCOMES, TRUTHS = range(4)
 # First number of a spawn key of the queue (then REPORT or TUNING, then INSTANCES or POLICIES), of
 # the benchmark (then INSTANCES or POLICIES, then the family), and of environments without a number
-# of their own (then as of the queue).
+# of their own (then as for the queue).
 QUEUE, BENCH, OTHERS = 4, 5, 6
-# First number of a spawn key in a study: what it is for. Second: number of the prior. Third:
+# First number of a spawn key in a study, its purpose. The second is the index of the prior, the
+# third one of:
 REPORT, TUNING = range(2)
 STUDY_PRIOR, STUDY_EPISODES, STUDY_POLICIES = range(3)
 
 TRAINING, EVALUATION = 2**64, 2**65
-# Room for this many environments behind the first of a training.
+# Maximum number of environments of a training.
 ENVIRONMENTS = 2**20
 
 
 def stream_of(seed: int, *key: int) -> np.random.Generator:
-    """Return the generator of one random stream.
+    """Return the generator of a random stream.
 
     Args:
-        seed: as the user typed it, >= 0.
-        key: purpose of the stream, as numbers.
+        seed: the user's seed, >= 0.
+        key: purpose of the stream.
     """
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
 def policy_key(label: str) -> tuple[int, ...]:
-    """Return what a policy adds to the key of its stream: its label, and not its place in a list.
+    """Return what a policy adds to the key of its stream: its label, not its place in a list.
 
-    So its results do not depend on the other policies.
+    Its results therefore do not depend on the other policies.
     """
     return tuple(label.encode())
 
@@ -49,13 +50,13 @@ def policy_key(label: str) -> tuple[int, ...]:
 def episode_seeds(
     seed: int, first: int, count: int, key: tuple[int, ...] = (INSTANCES,)
 ) -> list[int]:
-    """Return the seeds of the environments of episodes ``first`` to ``first + count - 1``.
+    """Return the seeds of ``count`` episodes.
 
     Args:
-        seed: as the user typed it.
-        first: number of the first episode.
-        count: how many.
-        key: purpose of the episodes; the default is a comparison's.
+        seed: the user's seed.
+        first: index of the first episode.
+        count: number of episodes.
+        key: purpose of the episodes; by default a comparison.
     """
     return [
         int(np.random.SeedSequence(seed, spawn_key=(*key, episode)).generate_state(1, np.uint64)[0])
@@ -64,17 +65,17 @@ def episode_seeds(
 
 
 def spans_of(episodes: int, size: int) -> list[tuple[int, int]]:
-    """Return first episode and number of episodes of each block; the last may be smaller."""
+    """Return index of the first episode and number of episodes of each block."""
     return [(first, min(size, episodes - first)) for first in range(0, episodes, size)]
 
 
 def training_seed(seed: int) -> int:
-    """Return the seed of a run's first training environment; environment i has it plus i."""
+    """Return the seed of a run's first training environment; add i for environment i."""
     return TRAINING + _environments_of(seed)
 
 
 def evaluation_seed(seed: int) -> int:
-    """Return the seed of a run's first held-out environment, the same for all evaluations."""
+    """Return the seed of a run's first held-out episode, the same in all evaluations."""
     return EVALUATION + _environments_of(seed)
 
 

@@ -1,4 +1,4 @@
-"""Tables for people: a list of columns, written as aligned text or as Markdown."""
+"""Tables for people, as aligned text or as Markdown."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-# Characters of a line of a table at most: in files always, so that they have the same bytes
-# everywhere, and on terminals that are not narrower.
+# Maximum width of a table in characters. Files always have this width, so that their bytes do not
+# depend on the terminal.
 WIDTH = 100
-_room: ContextVar[int] = ContextVar("_room", default=WIDTH)
+_width: ContextVar[int] = ContextVar("_width", default=WIDTH)
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table.
+    """Column of a table.
 
     Attributes:
-        heading: its first line.
-        cell: the text of a row: a function, or for rows that are mappings a format, for example
-            ``"{total.mean:.2f}"``.
-        width: characters, at the least, so that tables below each other are aligned.
+        heading: its heading.
+        cell: a function that returns the text of a row, or a format of rows that are mappings,
+            for example ``"{total.mean:.2f}"``.
+        width: minimum width, which aligns tables below each other.
     """
 
     heading: str
@@ -40,19 +40,19 @@ TableWriter = Callable[[Sequence[Column], Sequence[Any]], list[str]]
 
 @contextmanager
 def as_wide_as_the_terminal() -> Iterator[None]:
-    """Fold the tables that are written in a block to the terminal where it is narrow."""
-    token = _room.set(min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns))
+    """Fit tables to the width of a narrow terminal within a block."""
+    token = _width.set(min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns))
     try:
         yield
     finally:
-        _room.reset(token)
+        _width.reset(token)
 
 
 def text_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:
-    """Return a heading and a line for each row.
+    """Return the lines of a table: a heading, and a line for each row.
 
-    A table wider than ``WIDTH`` continues below itself, with its leading columns again: the first,
-    or the first two where only both tell the rows apart. They are aligned to the left.
+    A table that is too wide continues below itself and repeats its leading columns, which are
+    aligned to the left: the first, or the first two if only both identify the rows.
     """
     lines = table_cells(columns, rows)
     firsts, pairs = ({tuple(line[:count]) for line in lines} for count in (1, 2))
@@ -63,22 +63,22 @@ def text_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:
         align = str.ljust if place < leading else str.rjust
         padded.append([align(cell, width) for cell in cells])
     parts = [padded[:leading]]
-    for texts in padded[leading:]:
-        wide = sum(len(each[0]) + 2 for each in (*parts[-1], texts)) - 2
-        if wide > _room.get() and len(parts[-1]) > leading:
+    for column_texts in padded[leading:]:
+        wide = sum(len(each[0]) + 2 for each in (*parts[-1], column_texts)) - 2
+        if wide > _width.get() and len(parts[-1]) > leading:
             parts.append(padded[:leading])
-        parts[-1].append(texts)
-    found = ["\n".join(map("  ".join, zip(*part, strict=True))) for part in parts]
-    return "\n\n".join(found).split("\n")
+        parts[-1].append(column_texts)
+    texts = ["\n".join(map("  ".join, zip(*part, strict=True))) for part in parts]
+    return "\n\n".join(texts).split("\n")
 
 
 def markdown_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:
-    """Return the same as Markdown."""
+    """Return the lines of a Markdown table."""
     heading, *lines = (f"| {' | '.join(line)} |" for line in table_cells(columns, rows))
     return [heading, f"|{'---|' * len(columns)}", *lines]
 
 
 def table_cells(columns: Sequence[Column], rows: Sequence[Any]) -> list[list[str]]:
-    """Return the headings, then the cells of each row."""
+    """Return the headings, followed by the cells of each row."""
     headings = [column.heading for column in columns]
     return [headings, *([column.text(row) for column in columns] for row in rows)]

@@ -1,8 +1,9 @@
-"""Summary of queue runs: visits, summed by group of players."""
+"""Summary of runs of the queue: sums over visits, by group of players."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,9 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from matchenv.envs.core.settings import Options
-from matchenv.envs.core.simulator import Simulator, Step
 from matchenv.envs.queue.settings import CENTRE, DEVIATION, SPREAD, Population, QueueSettings
 from matchenv.envs.queue.simulator import QueueSimulator
-from matchenv.evaluation.rollout import REWARD, TOTAL, Batch, Sums
+from matchenv.evaluation.rollout import REWARD, TOTAL, Batch, Steps, sums
 from matchenv.runtime.files import Arrays
 
 if TYPE_CHECKING:
@@ -23,97 +22,99 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
-# Groups of players whose visits are summed: everyone, those who logged on as newcomers and as
-# regulars, and the tenths of the population by true skill, the weakest first.
+# Groups of players: everyone, those who logged on as newcomers and as regulars, and the deciles of
+# the population by true skill, weakest first.
 DECILES = 10
 GROUPS = ("all", "newcomers", "regulars", *(f"decile_{k}" for k in range(1, DECILES + 1)))
 
-# What is summed over the visits to the queue that have ended.
+# Sums over the visits that have ended.
 SUMS = ("visits", "served", "waited", "match_quality", "true_match_quality")
 
 QUALITIES = SUMS[-2:]
 
-# Means over visits and over games, of each group.
+# Means over the visits, and over the games, of each group.
 MEANS = ("match_quality", "true_match_quality", "wait", "left")
 
-# Games after which newcomers' beliefs are looked at.
+# Numbers of games after which the errors of newcomers' beliefs are measured.
 ERROR_GAMES = (5, 10, 20)
 
-# Waits of so many ticks and more are counted as one.
+# Longer waits, in ticks, count as this one.
 LONGEST_WAIT = 1000
 
+# Steps after which the visits that have ended are summed, which limits their memory.
+STEPS_AT_ONCE = 1000
 
-class Visits(Sums):
-    """Sums over the visits of B runs of the queue.
 
-    Its columns are ``reward`` and ``true_reward`` (by the believed and by the true match
-    qualities, minus the costs), the ``MEANS``, the squared errors of newcomers' means after
-    ``ERROR_GAMES``, ``queued`` and ``abandoned`` (numbers of players); NaN where there was
-    nothing to measure. Further arrays are ``sums``, shape (B, groups, ``SUMS``), and
-    ``total/waits``, shape (groups, LONGEST_WAIT + 1): visits by ticks waited.
+def recording_simulator(settings: QueueSettings) -> QueueSimulator:
+    """Return a simulator that records visits, and whose reward is the believed one."""
+    return QueueSimulator(replace(settings, reward=QUALITIES[0]), keep_visits=True)
+
+
+def visit_sums(batch: Batch, steps: Steps) -> Arrays:
+    """Return the measures of a batch of runs, and sums over their visits.
+
+    Args:
+        batch: B runs of a ``recording_simulator`` that have just begun.
+        steps: their steps.
+
+    Returns:
+        Columns ``reward`` and ``true_reward`` (believed and true match qualities minus the costs),
+        the ``MEANS``, the mean squared errors of newcomers' beliefs after ``ERROR_GAMES``, and the
+        numbers of players ``queued`` and ``abandoned``; NaN if undefined. Further arrays are
+        ``sums``, shape (B, groups, ``SUMS``), and ``total/waits``, shape (groups,
+        LONGEST_WAIT + 1): the number of visits by ticks waited.
     """
+    simulator, runs = batch.simulator, len(batch)
+    assert isinstance(simulator, QueueSimulator)
+    limits = skill_quantiles(simulator.settings.population, np.arange(1, DECILES) / DECILES)
+    visited = np.zeros((runs, len(GROUPS), len(SUMS)))
+    waits = np.zeros((len(GROUPS), LONGEST_WAIT + 1))
+    errors = np.zeros((runs, len(ERROR_GAMES), 2))
 
-    def simulator(self, settings: Options) -> Simulator[Any]:
-        """Return a simulator that writes down the visits."""
-        assert isinstance(settings, QueueSettings)
-        return QueueSimulator(replace(settings, reward=QUALITIES[0]), keep_visits=True)
-
-    def begin(self, batch: Batch) -> None:
-        """Begin the sums over runs that have just begun."""
-        super().begin(batch)
-        assert isinstance(batch.simulator, QueueSimulator)
-        self._simulator = batch.simulator
-        self.sums = np.zeros((len(batch), len(GROUPS), len(SUMS)))
-        self.waits = np.zeros((len(GROUPS), LONGEST_WAIT + 1))
-        self.errors = np.zeros((len(batch), len(ERROR_GAMES), 2))
-        population = self._simulator.settings.population
-        self._limits = skill_quantiles(population, np.arange(1, DECILES) / DECILES)
-
-    def add(self, batch: Batch, step: Step[Any], running: NDArray[np.bool_]) -> None:
-        """Add a step as ``Sums``, and now and then the visits."""
-        super().add(batch, step, running)
-        if self._steps % 1000 == 0:  # so that they do not fill the memory
-            self.add_visits(self._simulator.taken_visits(batch.state))
-
-    def add_visits(self, visits: dict[str, Floats]) -> None:
-        """Add visits that have ended, as ``QueueSimulator.taken_visits`` returns them."""
-        run, count = visits["environment"].astype(np.int64), len(self.sums)
+    def add_visits() -> None:
+        visits = simulator.taken_visits(batch.state)
+        run = visits["environment"].astype(np.int64)
         newcomer = visits["newcomer"] > 0.0
-        decile = np.searchsorted(self._limits, visits["true_skill"])
+        decile = np.searchsorted(limits, visits["true_skill"])
         waited = np.minimum(visits["waited"], LONGEST_WAIT).astype(np.int64)
         values = (np.ones(run.size), *(visits[name] for name in SUMS[1:]))
         for group in (np.zeros_like(run), np.where(newcomer, 1, 2), 3 + decile):
             place = run * len(GROUPS) + group
             for column, value in enumerate(values):
-                found = np.bincount(place, value, count * len(GROUPS))
-                self.sums[:, :, column] += found.reshape(count, len(GROUPS))
-            np.add.at(self.waits, (group, waited), 1.0)
+                added = np.bincount(place, value, runs * len(GROUPS))
+                visited[:, :, column] += added.reshape(runs, len(GROUPS))
+            np.add.at(waits, (group, waited), 1.0)
         squared = (visits["mu"] - visits["true_skill"]) ** 2
         for k, games in enumerate(ERROR_GAMES):
             chosen = newcomer & (visits["games_played"] == games)
             for column, value in enumerate((np.ones(run.size), squared)):
-                self.errors[:, k, column] += np.bincount(run[chosen], value[chosen], count)
+                errors[:, k, column] += np.bincount(run[chosen], value[chosen], runs)
 
-    def arrays(self, batch: Batch) -> Arrays:
-        """Return the columns and the sums."""
-        self.add_visits(self._simulator.taken_visits(batch.state))
-        found, everyone = super().arrays(batch), self.sums[:, 0]
-        believed, true = (everyone[:, SUMS.index(name)] for name in QUALITIES)
-        costs = found.pop(REWARD) - believed
-        return {
-            REWARD: costs + believed,
-            "true_reward": costs + true,
-            **{name: mean_of(name, everyone) for name in MEANS},
-            **{f"error_{games}": share(self.errors[:, k, 1], self.errors[:, k, 0])
-               for k, games in enumerate(ERROR_GAMES)},
-            **found,
-            "sums": self.sums,
-            f"{TOTAL}waits": self.waits,
-        }  # fmt: skip
+    def watched() -> Iterator[Any]:
+        for n, step in enumerate(steps, 1):
+            yield step
+            if n % STEPS_AT_ONCE == 0:
+                add_visits()
+
+    columns = sums(batch, watched())
+    add_visits()
+    everyone = visited[:, 0]
+    believed, true = (everyone[:, SUMS.index(name)] for name in QUALITIES)
+    costs = columns.pop(REWARD) - believed
+    return {
+        REWARD: costs + believed,
+        "true_reward": costs + true,
+        **{name: mean_of(name, everyone) for name in MEANS},
+        **{f"error_{games}": share(errors[:, k, 1], errors[:, k, 0])
+           for k, games in enumerate(ERROR_GAMES)},
+        **columns,
+        "sums": visited,
+        f"{TOTAL}waits": waits,
+    }  # fmt: skip
 
 
 def mean_of(measure: str, sums: Floats) -> Floats:
-    """Return a measure of ``MEANS`` from sums over visits, shape (..., ``SUMS``) to (...)."""
+    """Return one of the ``MEANS``, shape (...), from sums of shape (..., ``SUMS``)."""
     visits, served, waited = (sums[..., SUMS.index(name)] for name in SUMS[:3])
     if measure == "left":
         return share(visits - served, visits)
@@ -123,36 +124,36 @@ def mean_of(measure: str, sums: Floats) -> Floats:
 
 
 def share(part: Floats, whole: Floats) -> Floats:
-    """Return part / whole, NaN where the whole is 0."""
+    """Return part / whole; NaN where the whole is 0."""
     return np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0.0)
 
 
 def group_values(rows: EpisodeTable, measure: str, cell: int, policy: str, group: str) -> Floats:
-    """Return a measure of ``MEANS`` of one group in every run of a table, shape (E,)."""
+    """Return one of the ``MEANS`` of a group in each run, shape (E,)."""
     sums = rows.values("sums", cell, policy)[0]
     return mean_of(measure, sums[:, GROUPS.index(group)])
 
 
 def long_wait(rows: EpisodeTable, cell: int, policy: str, group: str = GROUPS[0]) -> float:
-    """Return the ticks that 95 % of all visits of all runs did not exceed; NaN without visits."""
+    """Return the 95th percentile of the wait in all runs, in ticks; NaN without visits."""
     waits = rows.totals["waits"][cell, rows.policies.index(policy), 0, GROUPS.index(group)]
     visits = np.cumsum(waits)
     return float(np.searchsorted(visits, 0.95 * visits[-1])) if visits[-1] > 0.0 else math.nan
 
 
 def skill_quantiles(population: Population, shares: Floats) -> Floats:
-    """Return quantiles of the true skills of those who log on.
+    """Return quantiles of the true skills of players who log on.
 
     Args:
-        population: who logs on: a mixture of normals, one for each row.
-        shares: in (0, 1), shape (K,).
+        population: a mixture of normals, one for each row.
+        shares: probabilities in (0, 1), shape (K,).
     """
     rows = population.rows
     deviation = np.hypot(rows[:, SPREAD], rows[:, DEVIATION])
     reach = 40.0 * deviation.max()
     ends = rows[:, CENTRE].min() - reach, rows[:, CENTRE].max() + reach
 
-    def more(skill: float, share: float) -> float:
+    def excess(skill: float, share: float) -> float:
         return float(ndtr((skill - rows[:, CENTRE]) / deviation).mean()) - share
 
-    return np.array([brentq(more, *ends, args=(each,), xtol=1e-14) for each in shares.tolist()])
+    return np.array([brentq(excess, *ends, args=(each,), xtol=1e-14) for each in shares.tolist()])

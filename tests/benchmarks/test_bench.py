@@ -1,4 +1,4 @@
-"""The benchmark: its scores against plain arithmetic, and files that cannot be made up."""
+"""The benchmark: its protocol, scores against plain arithmetic, files and leaderboard."""
 
 import json
 import re
@@ -14,20 +14,21 @@ from numpy.random import default_rng
 from matchenv.belief import MU, TRUE_SKILL
 from matchenv.benchmarks.bench import benchmark
 from matchenv.benchmarks.bench.benchmark import (
+    MARKS,
     TOLD,
-    Mark,
+    Family,
     Result,
     family_scores,
     overall,
     play_families,
-    read_marks,
 )
 from matchenv.envs.one_player.settings import Settings
+from matchenv.evaluation.estimates import Record
 from matchenv.evaluation.rollout import begin_for
 from matchenv.runtime.files import read_json
 from matchenv.runtime.jobs import RunOptions
 
-COUNTED = [each.name for each in benchmark.FAMILIES if each.mark and each.mark.counts]
+COUNTED = [each.name for each in benchmark.FAMILIES if each.counts]
 FIRST = COUNTED[0]
 PAGE = Path(__file__).parents[2] / "docs" / "bench.md"
 
@@ -37,33 +38,32 @@ def few_episodes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benchmark, "EPISODES", 20)
 
 
-def test_the_protocol_has_all_families_once_and_every_main_one_its_mark() -> None:
-    families, marks = benchmark.FAMILIES, read_marks()
+def test_the_protocol_has_all_families_and_the_marks_of_the_main_ones() -> None:
+    families = benchmark.FAMILIES
     assert [family.number for family in families] == list(range(32))
     kinds = product(("top", "middle"), ("informative", "equal"), (9, 49, 199), (50, 500))
     main = ["_".join(map(str, each)) for each in kinds]
     more = product(("matching", "draws", "drift", "pool"), ("top", "middle"))
     variants = [f"{rank}_{variant}" for variant, rank in more]
     assert [family.name for family in families] == [*main, *variants]
-    assert [family.mark for family in families] == [*(marks[name] for name in main), *[None] * 8]
-    for mark in marks.values():
-        # The error is small beside what it is to measure.
+    assert [family.mark for family in families] == [*(MARKS[name] for name in main), *[None] * 8]
+    for mark in MARKS.values():
         assert 0.0 < mark.standard_error < mark.difference / 8.0
-        assert mark.paths >= 20
         assert mark.bound > mark.drawchance
-    for name, has in [(family.name, family.settings) for family in families[:24]]:
-        assert name == "_".join(map(str, (has.rank, has.prior, has.num_opponents, has.horizon)))
-    settings = [family.settings for family in families[24:]]
-    assert [each.rank for each in settings] == ["top", "middle"] * 4
-    assert {each.equal_variance for each in settings[:2]} == {"matching"}
-    assert min(each.draw_margin for each in settings[2:4]) > 0.0
-    assert min(each.tau for each in settings[4:6]) > 0.0
-    assert all(each.pool_changes for each in settings[6:])
+    settings = [family.settings for family in families]
+    for name, its in zip(main, settings, strict=False):
+        assert name == f"{its.rank}_{its.prior}_{its.num_opponents}_{its.horizon}"
+    assert [each.rank for each in settings[24:]] == ["top", "middle"] * 4
+    assert [each.equal_variance for each in settings[24:26]] == ["matching"] * 2
+    assert [each.draw_margin for each in settings[26:28]] == [0.5] * 2
+    assert [each.tau for each in settings[28:30]] == [0.1] * 2
+    assert all(each.pool_changes for each in settings[30:])
 
 
 @pytest.mark.parametrize(("error", "counts"), [(0.19, True), (0.21, False)])
-def test_a_mark_counts_that_is_five_errors_above_drawchance(error: float, counts: bool) -> None:
-    assert Mark(77.0, 76.0, 1.0, error, 100).counts is counts
+def test_a_mark_counts_from_five_standard_errors(error: float, counts: bool) -> None:
+    mark = Record(difference=1.0, standard_error=error)
+    assert Family(0, "top", Settings(), mark).counts is counts
 
 
 def test_marks_score_0_and_1_and_the_interval_covers() -> None:
@@ -71,8 +71,8 @@ def test_marks_score_0_and_1_and_the_interval_covers() -> None:
     low = rng.normal(70.0, 5.0, (6, 200))
     high = low + rng.normal(8.0, 3.0, low.shape)
     span = high - low
-    above = np.stack([np.zeros_like(low), span])
-    np.testing.assert_allclose(family_scores(above, span), [[0.0] * 6, [1.0] * 6])
+    scores = family_scores(np.stack([0.0 * span, span]), span)
+    np.testing.assert_allclose(scores, [[0.0] * 6, [1.0] * 6])
     values = np.array([-9.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 90.0])
     constant = np.repeat(values[None, :, None], 2, axis=2)
     assert overall(constant, np.ones((8, 2))).mean == 3.5
@@ -84,8 +84,8 @@ def test_marks_score_0_and_1_and_the_interval_covers() -> None:
     assert overall(0.0 * half[None], span).high == 0.0
 
 
-def test_a_score_is_the_share_of_the_way_to_the_mark() -> None:
-    """By plain arithmetic: the bound in main families, the oracle's own total in variants."""
+def test_a_score_is_the_share_of_the_gap_to_the_mark() -> None:
+    """The mark is the bound in main families, and the oracle's total in variants."""
     names = (*COUNTED[:2], "middle_draws")
     families = tuple(each for each in benchmark.FAMILIES if each.name in names)
     rng = default_rng(3)
@@ -93,9 +93,9 @@ def test_a_score_is_the_share_of_the_way_to_the_mark() -> None:
     totals = {label: rng.normal(70.0 + 2.0 * k, 3.0, (3, 40)) for k, label in enumerate(labels)}
     result = Result("mine", {"mine": "mine"}, families, totals, {})
     above = (totals["mine"] - totals["drawchance"]).mean(axis=1)
-    spans = [read_marks()[name].difference for name in names[:2]]
+    spans = [MARKS[name].difference for name in names[:2]]
     spans.append((totals["oracle"] - totals["drawchance"])[2].mean())
-    by_name = [row.score.mean for row in result.family_scores()]
+    by_name = [row.score.mean for row in result.rows()]
     np.testing.assert_allclose(by_name, above / spans)
     found = result.scores
     assert found["variants"].mean == pytest.approx(by_name[2])
@@ -103,7 +103,7 @@ def test_a_score_is_the_share_of_the_way_to_the_mark() -> None:
     assert Result("mine", {"mine": ""}, families[:2], totals, {}).scores["variants"] is None
 
 
-def test_told_skill_changes_the_belief_alone() -> None:
+def test_told_skill_changes_only_the_belief() -> None:
     settings = Settings.checked(num_opponents=5, horizon=9, noise="opponent", belief="full")
 
     def begun(told: bool) -> Any:
@@ -122,7 +122,7 @@ def test_told_skill_changes_the_belief_alone() -> None:
     assert np.abs(known[:, 0, MU] - known[:, 0, TRUE_SKILL]).max() < 1e-3
 
 
-def test_who_refuses_a_family_scores_0_there() -> None:
+def test_a_refused_family_has_drawchances_totals() -> None:
     drifting = benchmark.Family(0, "drift", Settings.checked(
         num_opponents=3, horizon=3, tau=0.1, rank="top", noise="opponent"
     ))  # fmt: skip
@@ -133,12 +133,12 @@ def test_who_refuses_a_family_scores_0_there() -> None:
     assert set(totals) == {"kg:belief=full", "drawchance", "oracle", TOLD}
 
 
-def test_a_result_is_what_follows_from_its_totals(typed: Any, monkeypatch: Any) -> None:
+def test_scores_in_files_follow_from_the_totals(typed: Any, monkeypatch: Any) -> None:
     some = tuple(each for each in benchmark.FAMILIES if each.name in (FIRST, "top_draws"))
     monkeypatch.setattr(benchmark, "FAMILIES", some)
     words, out = "bench --policy kg --workers 1 --out", Path("out")
     printed = typed(f"{words} out").out
-    # What is missing is played again, and gives the same.
+    # Missing blocks are played again with equal results.
     whole = (out / "bench.json").read_bytes()
     for block in [*(out / "blocks").iterdir()][::2]:
         block.unlink()
@@ -149,7 +149,7 @@ def test_a_result_is_what_follows_from_its_totals(typed: Any, monkeypatch: Any) 
     ]  # fmt: skip
     found = read_json(out / "bench.json")
     above = np.subtract(found["totals"]["kg"], found["totals"]["drawchance"]).mean(axis=1)
-    assert found["score"]["value"] == pytest.approx(above[0] / read_marks()[FIRST].difference)
+    assert found["score"]["value"] == pytest.approx(above[0] / MARKS[FIRST].difference)
     assert f"{found['score']['value']:.3f} [{found['score']['low']:.3f}, " in printed
     entry = json.loads((out / "entry.json").read_text())
     assert entry["score"] == found["score"]
@@ -162,11 +162,10 @@ def test_a_result_is_what_follows_from_its_totals(typed: Any, monkeypatch: Any) 
     assert f"only must be one of '{FIRST}'" in ended.error
 
 
-def test_the_page_has_the_leaderboard_as_it_is_in_its_file() -> None:
+def test_the_leaderboard_of_the_page_equals_its_file() -> None:
     entries = json.loads(Path(benchmark.__file__).with_name("leaderboard.json").read_text())
     entries.sort(key=lambda entry: -entry["score"]["value"])
     rows = re.findall(r"^\| (\S+) \|(.*)\| (\d+) \| (\d+) \|$", PAGE.read_text(), re.M)
-    # An entry of an older protocol would be compared with what it never played.
     assert {entry["protocol"] for entry in entries} == {"matchenv-bench-v1"}
     for entry, (method, scores, *others) in zip(entries, rows, strict=True):
         assert method == entry["method"]

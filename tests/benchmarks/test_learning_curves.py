@@ -1,4 +1,4 @@
-"""Learning curves: which runs share one, what lies in the middle, and where rivals lie."""
+"""Learning curves: runs that share a curve, interquartile means, and levels of rivals."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ EPISODES = 5
 def write_run(
     path: Path, seed: int, numbers: list[float], timesteps: list[int] | None = None, **kwargs: Any
 ) -> RunConfig:
-    """A folder of a run whose evaluations are made up."""
+    """Write the folder of a run with given evaluations."""
     given = {"env_kwargs": GAMES, "evaluation_episodes": EPISODES, **kwargs}
     config = configured("ppo", seed=seed, **given)
     steps = timesteps or [100 * n for n in range(len(numbers))]
@@ -35,7 +35,7 @@ def write_run(
     return config
 
 
-def test_runs_that_differ_in_their_seed_alone_share_a_curve(tmp_path):
+def test_runs_that_differ_only_in_their_seed_share_a_curve(tmp_path):
     for seed in range(5):
         write_run(tmp_path / f"seed{seed}", seed, [0.0, float(seed), 10.0 * seed])
     runs = read_runs([*runs_in(tmp_path), tmp_path / "seed0"])
@@ -48,7 +48,7 @@ def test_runs_that_differ_in_their_seed_alone_share_a_curve(tmp_path):
     ):
         found = middle_of(curves.iloc[:, :seeds])
         assert tuple(each.tolist() for each in found) == expected
-    # Another training has a curve of its own.
+    # A run with other settings has a curve of its own.
     config = runs[4].config
     other = replace(config, hyperparameters={**config.hyperparameters, "gamma": 0.5})
     (tmp_path / "seed4" / "config.yml").write_text(other.to_text())
@@ -56,7 +56,7 @@ def test_runs_that_differ_in_their_seed_alone_share_a_curve(tmp_path):
     assert list(labels) == [f"ppo ({tmp_path / name})" for name in ("seed0", "seed4")]
 
 
-def test_runs_evaluated_at_other_times_are_read_in_between(tmp_path):
+def test_evaluations_at_different_times_are_interpolated(tmp_path):
     write_run(tmp_path / "a", 0, [0.0, 4.0], [0, 400])
     write_run(tmp_path / "b", 1, [0.0, 1.0, 9.0], [0, 100, 900])
     (curves,) = curves_of(read_runs(runs_in(tmp_path)), "true_draw_density").values()
@@ -67,7 +67,7 @@ def test_runs_evaluated_at_other_times_are_read_in_between(tmp_path):
 @pytest.mark.parametrize(
     ("rival", "policy"), [("kg", KnowledgeGradient()), ("drawchance", DrawChance())]
 )
-def test_a_run_that_plays_like_a_baseline_lies_on_its_line(tmp_path, rival, policy):
+def test_a_run_that_plays_a_baseline_is_at_its_level(tmp_path, rival, policy):
     write_run(tmp_path, 7, [0.0])
     result = HeldOutGames(ONE_PLAYER, GAMES, EPISODES, 7).evaluate(policy)
     RunFolder(tmp_path).write_evaluations(7, [{"timesteps": 0, **result}])
@@ -76,7 +76,7 @@ def test_a_run_that_plays_like_a_baseline_lies_on_its_line(tmp_path, rival, poli
     assert levels_of(runs, "true_q_less_kg")[rival] == pytest.approx(curves.iloc[0, 0], abs=1e-12)
 
 
-def test_the_page_shows_what_counts_and_the_return(tmp_path):
+def test_the_page_shows_the_difference_and_the_return(tmp_path):
     for seed in range(2):
         write_run(tmp_path / f"seed{seed}", seed, [0.0, 5.0 + seed])
     (section,) = sections_of([tmp_path])
@@ -91,10 +91,10 @@ def test_the_page_shows_what_counts_and_the_return(tmp_path):
         assert band.y.tolist() == [0.0 - shift, 6.0 - shift, 5.0 - shift, 0.0 - shift]
         named = {each.name: each.y.tolist() for each in levels}
         assert named == ({"kg": [0.0, 0.0], "drawchance": [-3.0, -3.0]} if shift else {})
-    assert less.content.layout.yaxis.range[0] == -13.0  # what lies far below is not shown at first
+    assert less.content.layout.yaxis.range[0] == -13.0  # far lower values are cut off
 
 
-def test_another_environment_is_shown_by_what_it_is_judged_by(tmp_path):
+def test_other_environments_show_their_own_measure(tmp_path):
     config = configured("ppo", environment="Ranking-v0", evaluation_episodes=EPISODES)
     numbers = {"mean_return": 80.0, "less_kg": -1.5, "less_information": 0.5}
     RunFolder.create(tmp_path / "ranker", config).write_evaluations(
@@ -109,7 +109,7 @@ def test_another_environment_is_shown_by_what_it_is_judged_by(tmp_path):
     assert [each.name for each in charts[0].content.data][1:] == ["ppo", "kg", "information"]
 
 
-def test_code_of_a_run_is_imported_with_permission_alone(tmp_path, typed):
+def test_code_of_a_run_is_imported_only_with_permission(tmp_path, typed):
     (tmp_path / "prior_of_a_run.py").write_text(
         "from matchenv import NormalPrior\nclass Own(NormalPrior):\n    pass\n"
     )

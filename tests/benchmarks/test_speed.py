@@ -1,4 +1,4 @@
-"""Ratios of speed: how they are counted, and that sections run; never how fast anything is."""
+"""The speed benchmark: how ratios are computed, and that its sections run."""
 
 import pytest
 
@@ -6,7 +6,7 @@ pytest.importorskip("trueskillthroughtime")
 from matchenv.benchmarks import speed
 
 
-def test_a_ratio_is_of_alternating_turns_without_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sides_alternate_and_the_first_turn_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     order: list[str] = []
     seconds = iter([9.0, 9.0, 1.0, 3.0, 1.0, 1.0, 1.0, 2.0])
     monkeypatch.setattr(speed, "processor_seconds", lambda work: (work(), next(seconds))[1])
@@ -32,13 +32,13 @@ def test_every_section_runs(
     assert all("times as fast" in line for line in lines)
 
 
-def test_random_logs_hold_games_of_one_size() -> None:
+def test_random_logs_have_games_of_one_size() -> None:
     log = speed.random_log(3, 20)
     rows = speed.rows_of(log)
     assert len(rows) == 20
     assert all(len(set(players)) == len(ranks) == 3 for players, ranks in rows)
 
 
-def test_no_turns_are_refused() -> None:
+def test_the_number_of_turns_must_be_positive() -> None:
     with pytest.raises(ValueError, match="turns"):
         speed.main(["--turns", "0"])

@@ -26,7 +26,7 @@ from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.registry import policy_named
-from matchenv.evaluation.rollout import Sums, rollout
+from matchenv.evaluation.rollout import rollout, sums
 from matchenv.evaluation.seeds import INSTANCES, OTHERS, QUEUE, REPORT, episode_seeds
 
 SETTINGS = Settings.checked(num_opponents=5, horizon=12)
@@ -65,7 +65,7 @@ def test_a_policy_plays_the_episode_of_its_seed(
         assert shown.performers[0].renderer.clock(state_of(shown), 0) >= unit
         assert shown.totals()[1][0].shape == (unit,)
     played = rollout(
-        partial(policy_named, policy), settings, episode_seeds(4, 2, 1, key), None, Sums
+        partial(policy_named, policy), settings, episode_seeds(4, 2, 1, key), None, sums
     )
     assert shown.totals()[1][0][-1] == pytest.approx(played[measure][0])
 

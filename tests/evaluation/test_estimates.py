@@ -1,4 +1,4 @@
-"""Estimates and verdicts against SciPy, Holm's rule by hand, and against what they promise."""
+"""Estimates against SciPy, verdicts against Holm's rule, intervals against their coverage."""
 
 import math
 
@@ -28,7 +28,7 @@ from matchenv.evaluation.estimates import (
 from matchenv.runtime.files import json_bytes, parsed_json
 
 
-def test_interval_is_that_of_scipy() -> None:
+def test_the_interval_equals_scipys() -> None:
     ours, theirs = np.random.default_rng(0).normal(size=(2, 40))
     found = paired_difference(ours, theirs)
     expected = stats.ttest_rel(ours, theirs).confidence_interval(0.95)
@@ -39,8 +39,8 @@ def test_interval_is_that_of_scipy() -> None:
     assert not estimate(np.array([1.0, np.nan])).known
 
 
-def test_the_interval_of_a_ratio_covers_as_often_as_it_says() -> None:
-    """Within 1 % for the method's approximation, and 4.5 standard errors."""
+def test_the_interval_of_a_ratio_has_its_nominal_coverage() -> None:
+    """Up to 1 % for the approximation, and 4.5 standard errors."""
     rng, tries, hits = np.random.default_rng(11), 1000, 0
     for _ in range(tries):
         below = rng.normal(4.0, 1.0, 100)
@@ -50,21 +50,21 @@ def test_the_interval_of_a_ratio_covers_as_often_as_it_says() -> None:
     assert not ratio_of_means(np.ones(3), np.zeros(3)).known
 
 
-def test_a_multiple_has_a_multiple_of_everything() -> None:
+def test_times_equals_the_estimate_of_scaled_values() -> None:
     values = np.random.default_rng(3).normal(1.0, 2.0, 9)
     for factor in (3.0, -0.5, 0.0):
         found, expected = estimate(values).times(factor), estimate(factor * values)
         assert list(vars(found).values()) == pytest.approx(list(vars(expected).values()))
 
 
-def test_texts_of_intervals_have_no_minus_zero() -> None:
+def test_formatted_zeros_have_no_minus_sign() -> None:
     found = estimate(np.array([-1e-9, 1e-9, -1e-9]))
     assert f"{found:+.2f}" == "+0.00 [+0.00, +0.00]"
     assert f"{found:.1f}" == "0.0 [0.0, 0.0]"
 
 
 @pytest.mark.parametrize("priors", [1, 4])
-def test_several_priors_count_as_so_many_values(priors: int) -> None:
+def test_several_priors_are_the_independent_values(priors: int) -> None:
     values = np.random.default_rng(2).normal(2.0, 1.0, size=(priors, 30, 7))
     units = values[0] if priors == 1 else values.mean(axis=1)
     found = estimate_over_priors(values[:, :, 0])
@@ -78,19 +78,19 @@ def test_several_priors_count_as_so_many_values(priors: int) -> None:
 
 
 @pytest.mark.parametrize("means", [(0.6, 0.7), (0.3, 0.45), (0.42, 0.55), (0.58, 0.45)])
-def test_nearer_by_is_how_much_nearer_our_mean_is(means: tuple[float, float]) -> None:
+def test_nearer_by_is_the_difference_of_two_distances(means: tuple[float, float]) -> None:
     rng = np.random.default_rng(2)
     ours, theirs = (mean + 0.1 * rng.normal(size=4000) for mean in means)
     found = nearer_by(ours, theirs, 0.5).mean()
     assert found == pytest.approx(abs(theirs.mean() - 0.5) - abs(ours.mean() - 0.5))
 
 
-def test_share_of_no_distance_is_no_number() -> None:
+def test_the_share_of_no_gap_is_nan() -> None:
     assert np.isnan(share_closed(np.ones(3), np.ones(3), np.ones(3)))
     assert share_closed(np.full(4, 1.5), np.ones(4), np.full(4, 2.0)) == 0.5
 
 
-def test_records_come_back_from_json_and_become_columns() -> None:
+def test_records_survive_json_and_become_columns() -> None:
     record = Record(name="kg", total=Estimate(1.0, 0.5, 0.0, 2.0), share=0.25, more=UNKNOWN)
     again = recorded(parsed_json(json_bytes(record)))
     assert (again.total, again.share, again.more.known) == (record.total, 0.25, False)
@@ -104,7 +104,7 @@ def test_records_come_back_from_json_and_become_columns() -> None:
     assert "inner" not in columns
 
 
-def test_luck_of_known_mean_is_taken_off() -> None:
+def test_a_control_variate_gives_the_intercept_of_a_regression() -> None:
     luck, rest = np.random.default_rng(0).standard_normal((2, 9))
     values = 7.0 + 3.0 * luck + 0.1 * rest
     found, line = estimate(without_luck(values, luck)), stats.linregress(luck, values)
@@ -114,10 +114,10 @@ def test_luck_of_known_mean_is_taken_off() -> None:
 
 
 @given(st.integers(0, 10**6))
-def test_verdicts_are_holms_on_students_p_values(seed: int) -> None:
-    """From the least on, each against the level over those left, until one stands.
+def test_verdicts_follow_holms_rule_on_students_p_values(seed: int) -> None:
+    """P-values in ascending order, each times the number of those left, up to the first above 5 %.
 
-    What was not measured is no question, and one question is judged by its interval.
+    Unknown estimates do not count, and a single verdict is that of the interval.
     """
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(rng.integers(0, 8), 20)) + rng.normal(0.0, 0.7, size=(1, 1))
@@ -136,8 +136,8 @@ def test_verdicts_are_holms_on_students_p_values(seed: int) -> None:
 
 
 @pytest.mark.parametrize("count", [20, 200])
-def test_a_detectable_effect_is_found_in_four_of_five_tries(count: int) -> None:
-    """By the noncentral distribution of Student's statistic."""
+def test_a_detectable_effect_is_detected_with_a_probability_of_80_percent(count: int) -> None:
+    """Computed from the noncentral t distribution."""
     found = estimate(np.random.default_rng(3).standard_normal(count))
     shift = detectable_effect(found, count) / found.standard_error
     limit = stats.t.ppf(0.975, count - 1)

@@ -1,4 +1,4 @@
-"""The queue's loop against single queues played by hand, and its sums against the visits."""
+"""Rollouts of the queue against single queues played by hand, and sums against their visits."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -12,16 +12,16 @@ from scipy.stats import norm
 from matchenv.envs.queue.dynamics import OVER
 from matchenv.envs.queue.settings import NormalPopulation, QueueSettings, RatedPopulation
 from matchenv.envs.queue.simulator import QueueSimulator
+from matchenv.evaluation import visits as summary
 from matchenv.evaluation.protocols import load_of
 from matchenv.evaluation.registry import policy_named
-from matchenv.evaluation.rollout import Batch, rollout
+from matchenv.evaluation.rollout import rollout
 from matchenv.evaluation.visits import (
     DECILES,
     ERROR_GAMES,
     GROUPS,
     MEANS,
     SUMS,
-    Visits,
     long_wait,
     mean_of,
     skill_quantiles,
@@ -35,14 +35,14 @@ SEEDS = [3, 2**40, 17, 5]
 
 
 class Second:
-    """A policy of the user's own: the second candidate, or the first, or nobody."""
+    """A third-party policy: the second candidate, or the first, or nobody."""
 
     def choose(self, waiting: Any, rng: np.random.Generator) -> int:
         return min(2, waiting.filled.size)
 
 
 class Lowest:
-    """A policy that reads observations and masks, as MaskablePPO does."""
+    """A policy that reads observations and masks, like MaskablePPO."""
 
     def predict(
         self, observation: Any, state: Any = None, episode_start: Any = None,
@@ -55,7 +55,7 @@ class Lowest:
 
 
 def by_hand(policy: Any, settings: QueueSettings, seed: int) -> tuple[float, dict[str, Any]]:
-    """One queue alone: its reward and the visits to it."""
+    """Return the reward of a single queue, and its visits."""
     simulator, running = QueueSimulator(settings, keep_visits=True), np.ones(1, dtype=np.bool_)
     key = np.array([drawn_key(np_random(seed)[0])])
     state = simulator.begin(simulator.new_state(1), np.arange(1), key)
@@ -77,7 +77,7 @@ def by_hand(policy: Any, settings: QueueSettings, seed: int) -> tuple[float, dic
         *((name, "true_match_quality") for name in ("window:width=0.5", "oracle", "observing")),
     ],
 )
-def test_each_run_is_that_of_a_queue_alone(name: str, reward: str) -> None:
+def test_each_run_equals_a_single_queue(name: str, reward: str) -> None:
     settings = replace(SETTINGS, reward=reward)
 
     def make(asked: QueueSettings, _: Any = None) -> Any:
@@ -106,18 +106,16 @@ def chosen(visits: dict[str, Any], rows: Any) -> dict[str, Any]:
 
 
 def waits_of(waits: Any) -> Any:
-    """A table of one cell and one policy."""
+    """Return a table of one cell and one policy."""
     return SimpleNamespace(totals={"waits": waits[None, None, None]}, policies=("own",))
 
 
-def test_visits_are_summed_by_group() -> None:
+def test_visits_are_summed_by_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summary, "STEPS_AT_ONCE", 7)
     settings = replace(SETTINGS, horizon=400)
     visits = by_hand(Second(), settings, 8)[1]
-    tally = Visits()
-    tally.begin(Batch(settings, [8]))
-    half = visits["served"].size // 2
-    tally.add_visits(chosen(visits, slice(0, half)))
-    tally.add_visits(chosen(visits, slice(half, None)))
+    found = rollout(lambda *_: Second(), settings, [8])
+    sums, waits = found["sums"][0], found["total/waits"]
     limits = norm.ppf(np.arange(1, DECILES) / DECILES, scale=np.sqrt(6.5))
     decile = (visits["true_skill"][:, None] > limits).sum(axis=1)
     newcomer = visits["newcomer"] == 1.0
@@ -126,18 +124,18 @@ def test_visits_are_summed_by_group() -> None:
     assert len(groups) == len(GROUPS)
     for place, rows in enumerate(groups):
         mine = chosen(visits, rows)
-        np.testing.assert_allclose(tally.sums[0, place], sums_of(mine), rtol=1e-12)
-        assert tally.waits[place].sum() == mine["waited"].size
+        np.testing.assert_allclose(sums[place], sums_of(mine), rtol=1e-12)
+        assert waits[place].sum() == mine["waited"].size
         if mine["waited"].size:
             expected = np.percentile(mine["waited"], 95, method="inverted_cdf")
-            assert long_wait(waits_of(tally.waits), 0, "own", GROUPS[place]) == expected
-    for k, games in enumerate(ERROR_GAMES):
+            assert long_wait(waits_of(waits), 0, "own", GROUPS[place]) == expected
+    for games in ERROR_GAMES:
         rows = newcomer & (visits["games_played"] == games)
-        error = ((visits["mu"] - visits["true_skill"])[rows] ** 2).sum()
-        np.testing.assert_allclose(tally.errors[0, k], [rows.sum(), error], rtol=1e-12)
+        error = ((visits["mu"] - visits["true_skill"])[rows] ** 2).mean() if rows.any() else np.nan
+        np.testing.assert_allclose(found[f"error_{games}"], [error], rtol=1e-12)
 
 
-def test_means_of_groups_and_of_nobody() -> None:
+def test_means_of_a_group_are_nan_without_visits() -> None:
     sums = np.array([[4.0, 3.0, 10.0, 1.5, 1.2], np.zeros(5)])
     found = {name: mean_of(name, sums) for name in MEANS}
     assert {name: values[0] for name, values in found.items()} == pytest.approx(
@@ -147,7 +145,7 @@ def test_means_of_groups_and_of_nobody() -> None:
     assert np.isnan(long_wait(waits_of(np.zeros((1, 5))), 0, "own"))
 
 
-def test_quantiles_of_populations() -> None:
+def test_skill_quantiles_of_populations() -> None:
     shares = np.array([0.01, 0.3, 0.5, 0.999])
     normal = NormalPopulation(mean=3.0, deviation=2.0)
     np.testing.assert_allclose(
@@ -160,14 +158,14 @@ def test_quantiles_of_populations() -> None:
 
 
 @pytest.mark.parametrize("action", [6, -1, 0.7, True])
-def test_a_choice_that_is_no_allowed_action_is_refused(action: Any) -> None:
+def test_forbidden_actions_and_policies_without_a_method_are_refused(action: Any) -> None:
     with pytest.raises(ValueError, match=r"actions? must be"):
         rollout(lambda *_: SimpleNamespace(choose=lambda *_: action), SETTINGS, [0])
     with pytest.raises(ValueError, match="choose or predict"):
         rollout(lambda *_: object(), SETTINGS, [0])
 
 
-def test_loads() -> None:
+def test_loads_by_name_and_rate() -> None:
     assert load_of("thin").options == {"arrival_rate": 0.2}
     for rate, name in (2.5, "2.5"), (3.0, "3"), (0.2000001, "0.2000001"):
         assert (load_of(f"{rate}0").name, load_of(name).options) == (name, {"arrival_rate": rate})

@@ -1,4 +1,4 @@
-"""The loop against the environments, game by game, and the table of its episodes."""
+"""Rollouts against the vector environment, game by game, and the table of episodes."""
 
 import csv
 import io
@@ -16,7 +16,7 @@ from matchenv.envs.one_player.simulator import OnePlayer
 from matchenv.evaluation.episode_table import Block, Plan, play
 from matchenv.evaluation.protocols import cells_of
 from matchenv.evaluation.registry import candidate_of, policy_named
-from matchenv.evaluation.rollout import ALL, Sums, rollout
+from matchenv.evaluation.rollout import ALL, rollout, sums
 from matchenv.evaluation.seeds import POLICIES
 from matchenv.runtime.jobs import CLOCK, RunOptions
 
@@ -27,12 +27,13 @@ MEASURES = tuple(name for name, way in OnePlayer.measures.items() if way != "las
 
 @pytest.mark.parametrize("belief", ["factorised", "full"])
 @pytest.mark.parametrize("name", ["kg", "drawchance", "oracle"])
-def test_each_game_is_the_environments(name: str, belief: str) -> None:
+def test_measures_equal_those_of_the_vector_environment(name: str, belief: str) -> None:
     def make(settings: Settings, true_skill: Any) -> Any:
         return policy_named(f"{name}:belief={belief}", settings, true_skill)
 
     windows = {"first": slice(0, 4), "rest": slice(4, 15)}
-    found = rollout(make, SETTINGS, SEEDS, summary=lambda: Sums(MEASURES, windows, curves=15))
+    summary = partial(sums, measures=MEASURES, windows=windows, curves=15)
+    found = rollout(make, SETTINGS, SEEDS, summary=summary)
     last = rollout(make, SETTINGS, SEEDS)["final_squared_error"]
     env = MatchmakingVectorEnv(
         3, num_opponents=6, horizon=15, draw_margin=0.4, rank="middle", belief=belief
@@ -58,14 +59,15 @@ def test_each_game_is_the_environments(name: str, belief: str) -> None:
     assert found[CLOCK][1] == 14 * 3
 
 
-def test_table_has_a_row_for_each_episode() -> None:
+def test_the_table_has_a_row_for_each_episode() -> None:
     cells = cells_of(["top", 2], ["informative", "equal"], 6)
     blocks = tuple(
         Block(0, first, tuple(range(first, min(first + 4, 9))), (POLICIES, first))
         for first in range(0, 9, 4)
     )
     candidates = tuple(candidate_of(text) for text in ("pe", "random", "thompson"))
-    summary = partial(Sums, None, {"first": slice(0, 5), ALL: slice(0, 15)}, 15)
+    windows = {"first": slice(0, 5), ALL: slice(0, 15)}
+    summary = partial(sums, windows=windows, curves=15)
     plan = Plan(candidates, cells, blocks, lambda cell, _: replace(SETTINGS, **cell.options), 7,
                 summary)  # fmt: skip
     with RunOptions(workers=1, quiet=True).store({}) as store:

@@ -1,4 +1,4 @@
-"""Tables for people, read back."""
+"""Tables as text and as Markdown."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def test_columns_are_aligned() -> None:
     assert text_table(COLUMNS, []) == ["policy      total  of a game"]
 
 
-def test_markdown_has_as_many_cells_in_each_line() -> None:
+def test_markdown_lines_have_equal_numbers_of_cells() -> None:
     heading, rule, *lines = markdown_table(COLUMNS, ROWS)
     assert (heading, rule) == ("| policy | total | of a game |", "|---|---|---|")
     assert [line.strip("| ").split(" | ") for line in lines] == CELLS
@@ -41,7 +41,7 @@ def test_a_table_wider_than_the_terminal_continues_below(
     assert first == ["policy", "kg", "kg:multiplier=20"] * parts
 
 
-def test_two_columns_lead_where_only_both_tell_rows_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_columns_lead_if_only_both_identify_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "40")
     rows = [{**row, "cell": cell} for cell in ("top", "middle") for row in ROWS]
     with as_wide_as_the_terminal():
