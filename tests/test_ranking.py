@@ -158,7 +158,7 @@ def test_other_files_are_refused_with_their_name(tmp_path: Path, change: dict[st
         (lambda ranker: ranker.is_settled(indifference=-1.0), "indifference"),
         (lambda ranker: ranker.unsettled(confidence=1.5), "confidence"),
         (lambda ranker: ranker.next_pairs(0), "count"),
-        (lambda ranker: ranker.next_pairs(1, [("model-0",)]), "pending must hold pairs"),
+        (lambda ranker: ranker.next_pairs(1, [("model-0",)]), "pending must hold"),
     ],
 )
 def test_bad_arguments_are_named_and_change_nothing(asked: Any, said: str) -> None:
