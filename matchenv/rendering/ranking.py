@@ -1,4 +1,4 @@
-"""Pictures and texts of ``Ranking-v0``: items along the skill axis, the last pair, the losses."""
+"""Pictures and texts of ``Ranking-v0``: items on the skill axis, the last pair, and the losses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from matchenv.rendering.scene import (
 
 
 class RankingRenderer(Renderer[State]):
-    """Pictures and texts of a batch of episodes; arguments as ``Renderer``."""
+    """Pictures and texts of a batch of episodes; see ``Renderer`` for the arguments."""
 
     simulator: RankingSimulator
 
@@ -30,7 +30,7 @@ class RankingRenderer(Renderer[State]):
         return state.mu[row].copy(), sigma, true_skill
 
     def total(self, row: int) -> tuple[str, Floats]:
-        """Return the decrease of the loss so far, of the true one where the truth is shown."""
+        """Return the decrease of the loss so far: of the true loss if true skills are shown."""
         name = "true" if self._shows_truth else "expected"
         losses = self.noted(row, f"{name}_loss")
         return f"decrease of the {name} loss", losses[0] - losses[1:]
@@ -38,8 +38,7 @@ class RankingRenderer(Renderer[State]):
     def scene(self, state: State, row: int, limits: Limits) -> Scene:
         """Return beliefs about the items, the last pair, and the losses."""
         actions, settings = self.history[row]["action"], self.simulator.settings
-        players = self.players(state, row)
-        facts = self.simulator.info(state, row)
+        players, facts = self.players(state, row), self.simulator.info(state, row)
         pair = settings.pairs[actions[-1]].tolist() if actions else []
         losses = {name: self.noted(row, f"{name}_loss") for name in ("expected", "true")}
         tiles = [("expected loss", f"{facts['expected_loss']:,.2f}")]
@@ -52,8 +51,7 @@ class RankingRenderer(Renderer[State]):
             ]
             titles.append(("true loss", "truth"))
             curves.insert(0, over_time(losses["true"][1:], "truth"))
-        top = max(1e-6, 1.05 * max(each.max() for each in losses.values()))
-        loss = self.over_episode(top, curves, titles)
+        top = max(1e-6, 1.05 * max(values.max() for values in losses.values()))
         deviations = Chart(
             x=(0.0, settings.num_items),
             y=(0.0, 1.05 * settings.sigma),
@@ -61,12 +59,16 @@ class RankingRenderer(Renderer[State]):
             titles=[("deviation of each item, the least known first", "muted")],
             unit="item",
         )
-        names, others = [f"item {k}" for k in pair], f"others ({settings.num_items - len(pair):,})"
-        beliefs = belief_chart(players, pair, limits)
-        return Scene(names, others, beliefs, tiles, (loss, deviations))
+        return Scene(
+            strong=[f"item {k}" for k in pair],
+            others=f"others ({settings.num_items - len(pair):,})",
+            beliefs=belief_chart(players, pair, limits),
+            tiles=tiles,
+            charts=(self.over_episode(top, curves, titles), deviations),
+        )
 
     def table(self, state: State, row: int) -> Columns:
-        """Return the items in their order, with means and deviations."""
+        """Return the ranking with means and deviations."""
         mu, sigma, _ = self.players(state, row)
         ranked = np.argsort(-mu, kind="stable")
         return {

@@ -28,7 +28,7 @@ def test_the_oracle_needs_fewer_games_and_a_second_call_reads_the_first_ones(
     rows = [line.split() for line in first.splitlines()[1:]]
     assert [row[0] for row in rows] == ["random", "oracle"]
     assert float(rows[1][1]) < 0.6 * float(rows[0][1])
-    monkeypatch.setattr(ranking_study, "rollout", lambda *_: 1 / 0)
+    monkeypatch.setattr(ranking_study, "traces", lambda *_: 1 / 0)
     ranking_study.main(words)
     assert capsys.readouterr().out == first
 
@@ -39,7 +39,7 @@ def test_a_settled_best_is_rarely_wrong() -> None:
     Of 200 runs 5 % may be wrong; 18 is beyond 99 % of the binomial distribution of such a rule.
     """
     settings = RankingSettings(num_items=6, horizon=150, goal="best", beta=0.7)
-    rows = ranking_study.stops(settings, 200, 0.95)
+    rows = ranking_study.stops(settings, 200)
     assert len(rows) == 5
     for row in rows:
         assert row.settled > 0.3

@@ -26,7 +26,7 @@ def test_the_table_the_figure_and_the_state(rank: Any) -> None:
     lines = ended.out.splitlines()
     assert ended.status == 0
     assert [line.split()[0] for line in lines[1:4]] == ["ada", "bo", "cy"]
-    assert len(lines) - lines.index("to play next:") == 3
+    assert len(lines) - lines.index("next pairs:") == 3
     with (OUT / "ranking.csv").open() as file:
         games = {row["item"]: int(row["games"]) for row in csv.DictReader(file)}
     assert list(games.items()) == [("ada", 12), ("bo", 18), ("cy", 18)]
@@ -46,8 +46,8 @@ def test_the_table_the_figure_and_the_state(rank: Any) -> None:
     ("options", "said"),
     [
         ("--confidence 0.5", "the order is settled at 50 %"),
-        ("--confidence 0.9999 --indifference 0.2", "games more settle all of it"),
-        ("--goal top --k 2", "expected wrong among the top 2: 0."),
+        ("--confidence 0.9999 --indifference 0.2", "more games to settle it"),
+        ("--goal top --k 2", "expected errors in the top 2: 0."),
     ],
 )
 def test_it_says_what_is_settled(options: str, said: str, rank: Any) -> None:
