@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchenv.belief.joint import difference_variance, game_precision
-from matchenv.envs.ranking import RankingSettings, RankingView, pair_counts, places_of
+from matchenv.envs.ranking import Game, RankingSettings, RankingView, pair_counts, places_of
 from matchenv.runtime.checks import as_action_masks, as_choice, as_float_array
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import total_variance
@@ -78,7 +78,10 @@ class RankingPolicy:
         Raises:
             ValueError: for masks of another shape or without a True.
         """
-        scores = RULES[self.name](view, self.settings, rng or self._rng)
+        truths = [None] * len(view.mu) if view.true_skill is None else view.true_skill
+        beliefs = map(RankingView, *view[:3], truths)
+        rule, generator = RULES[self.name], rng or self._rng
+        scores = np.stack([rule(belief, self.settings, generator) for belief in beliefs])
         if action_masks is not None:
             scores[~as_action_masks(action_masks, scores.shape)] = -math.inf
         return scores.argmax(axis=1)
@@ -121,17 +124,17 @@ class RankingPolicy:
         return actions.reshape(numbers.shape[:-1]), state
 
 
-def random(view: RankingView, settings: RankingSettings, rng: Generator) -> Floats:
+def random(belief: RankingView, settings: RankingSettings, rng: Generator) -> Floats:
     """Score pairs uniformly at random."""
-    return rng.random((len(view.mu), settings.num_pairs))
+    return rng.random(settings.num_pairs)
 
 
-def round_robin(view: RankingView, settings: RankingSettings, rng: Generator) -> Floats:
+def round_robin(belief: RankingView, settings: RankingSettings, rng: Generator) -> Floats:
     """Play every pair once, in rounds of disjoint pairs, then start again.
 
     The score is minus the number of games until the pair's turn.
     """
-    played = settings.horizon - view.games_left[:, np.newaxis]
+    played = settings.horizon - belief.games_left
     return -((turns(settings.num_items) - played) % settings.num_pairs).astype(np.float64)
 
 
@@ -144,58 +147,50 @@ def turns(items: int) -> Integers:
     return np.argsort(np.argsort(rounds, kind="stable"))
 
 
-def swiss(view: RankingView, settings: RankingSettings, rng: Generator) -> Floats:
+def swiss(belief: RankingView, settings: RankingSettings, rng: Generator) -> Floats:
     """Play neighbours in the current ranking, each place in turn.
 
     The score is minus the distance between the pair and the neighbours whose turn it is.
     """
-    places = np.stack([places_of(mu) for mu in view.mu])
-    i, j = settings.pairs.T
-    apart = np.abs(places[:, i] - places[:, j])
-    turn = (settings.horizon - view.games_left) % (settings.num_items - 1)
-    first = np.minimum(places[:, i], places[:, j]) - turn[:, np.newaxis]
-    return -(apart * settings.num_items + first % (settings.num_items - 1)).astype(np.float64)
+    items, places = settings.num_items, places_of(belief.mu)[settings.pairs]
+    turn = (settings.horizon - belief.games_left) % (items - 1)
+    away = (places.min(axis=1) - turn) % (items - 1)
+    return -(np.ptp(places, axis=1) * items + away).astype(np.float64)
 
 
-def thompson(view: RankingView, settings: RankingSettings, rng: Generator) -> Floats:
+def thompson(belief: RankingView, settings: RankingSettings, rng: Generator) -> Floats:
     """Draw skills from the posterior; score neighbours in their order by P(misordered).
 
     Only pairs that count for the goal are considered; pairs further apart follow by distance.
     """
-    unsure = by_formula(UNSURE, view, settings, rng)
-    (i, j), cut = settings.pairs.T, settings.cut
-    for row, (mu, covariance) in enumerate(zip(view.mu, view.covariance, strict=True)):
-        drawn = mu + np.linalg.cholesky(covariance) @ rng.standard_normal(mu.size)
-        places = places_of(drawn)
-        counts = (cut == 0) | ((places[i] < cut) != (places[j] < cut))
-        apart = np.abs(places[i] - places[j])
-        unsure[row] -= np.where(counts, apart - 1.0, settings.num_items)
-    return unsure
+    drawn = belief.mu + np.linalg.cholesky(belief.covariance) @ rng.standard_normal(belief.mu.size)
+    places, cut = places_of(drawn)[settings.pairs], settings.cut
+    counts = (cut == 0) | ((places[:, 0] < cut) != (places[:, 1] < cut))
+    penalty = np.where(counts, np.ptp(places, axis=1) - 1.0, settings.num_items)
+    return by_formula(UNSURE, belief, settings, rng) - penalty
 
 
-def oracle(view: RankingView, settings: RankingSettings, rng: Generator) -> Floats:
+def oracle(belief: RankingView, settings: RankingSettings, rng: Generator) -> Floats:
     """Play pairs that are misordered under the true skills, then the others, by ``shrinkage``.
 
     Raises:
-        ValueError: for a view without true skills.
+        ValueError: without true skills.
     """
-    if view.true_skill is None:
+    if belief.true_skill is None:
         raise ValueError("view must have true_skill for the oracle, got None")
     i, j = settings.pairs.T
-    wrong = (view.mu[:, i] - view.mu[:, j]) * (view.true_skill[:, i] - view.true_skill[:, j]) < 0.0
-    return by_formula(SHRINKAGE, view, settings, rng) + wrong
+    wrong = (belief.mu[i] - belief.mu[j]) * (belief.true_skill[i] - belief.true_skill[j]) < 0.0
+    return by_formula(SHRINKAGE, belief, settings, rng) + wrong
 
 
 def by_formula(
-    formula: int, view: RankingView, settings: RankingSettings, rng: Generator
+    formula: int, belief: RankingView, settings: RankingSettings, rng: Generator
 ) -> Floats:
     """Score each pair by a formula of ``pair_score``."""
-    game = settings.pairs, settings.noise, (settings.cut, 0.0)
-    beliefs = zip(view.mu, view.covariance, strict=True)
-    return np.stack([pair_scores(formula, mu, covariance, *game) for mu, covariance in beliefs])
+    return pair_scores(formula, belief.mu, belief.covariance, settings.game())
 
 
-# A rule returns the score of each pair, shape (B, P).
+# A rule returns the score of each pair, shape (P,), from the belief of one episode.
 RULES: dict[str, Callable[[RankingView, RankingSettings, Generator], Floats]] = {
     "random": random,
     "round-robin": round_robin,
@@ -211,13 +206,7 @@ RULES: dict[str, Callable[[RankingView, RankingSettings, Generator], Floats]] = 
 
 @compiled
 def pair_scores(
-    formula: int,
-    mu: Floats,
-    covariance: Floats,
-    pairs: Integers,
-    noise: tuple[float, float],
-    goal: tuple[int, float],
-    floor: float = 0.0,
+    formula: int, mu: Floats, covariance: Floats, game: Game, floor: float = 0.0
 ) -> Floats:
     """Return the score of each pair by a formula, shape (P,); -1 for pairs that do not count.
 
@@ -225,14 +214,12 @@ def pair_scores(
         formula: one of the formulas.
         mu: posterior means, shape (n,).
         covariance: posterior covariances, shape (n, n).
-        pairs: shape (P, 2).
-        noise: beta and the draw margin.
-        goal: items above the cut, or 0 for the whole order; and the indifference.
+        game: see ``RankingSettings.game``.
         floor: with ``KNOWLEDGE``, a share in [0, 1] of the best score; lower scores can be left at
             -1, which saves time with many items, where most pairs are clearly ordered.
     """
+    pairs, noise, (cut, indifference) = game
     scores, places = np.full(len(pairs), -1.0), places_of(mu)
-    cut, indifference = goal
     # A score is at most P(misordered), and that is at most exp(-lead^2 / 2) / 2.
     best, furthest = 0.0, math.inf
     for p in range(len(pairs)):

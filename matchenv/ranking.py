@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from matchenv.baselines.ranking import KNOWLEDGE, UNSURE, pair_scores
 from matchenv.belief.joint import BLOCK, expect_joint, learn_joint
-from matchenv.envs.ranking import ORDER, TOP, RankingSettings, places_of
+from matchenv.envs.ranking import ORDER, TOP, Game, RankingSettings, places_of
 from matchenv.runtime.checks import as_integer, as_non_negative_number, as_share
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.files import json_bytes, read_json, write_bytes
@@ -171,13 +171,13 @@ class Ranker:
             ValueError: for a count below 1, and for pending pairs that are not two items.
         """
         mu, covariance, noise = self._mu, self._covariance.copy(), self.settings.noise
-        goal = self.settings.cut, as_non_negative_number("indifference", indifference)
+        game = self.settings.game(as_non_negative_number("indifference", indifference))
         for pair in pending:
             expect_joint(mu, covariance, self._pair(*_parts("pending", "(a, b)", pair)), noise)
         names, chosen = self.items, list[Pair]()
         for _ in range(as_integer("count", count, 1)):
-            scores = pair_scores(KNOWLEDGE, mu, covariance, self._pairs, noise, goal, 1.0)
-            i, j = self._pairs[scores.argmax()].tolist()
+            scores = pair_scores(KNOWLEDGE, mu, covariance, game, 1.0)
+            i, j = self.settings.pairs[scores.argmax()].tolist()
             chosen.append((names[i], names[j]))
             expect_joint(mu, covariance, (i, j), noise)
         return chosen
@@ -239,20 +239,18 @@ class Ranker:
         # Items without an open pair need no more games.
         items = np.unique(self._open(1.0 - 0.01 * bound, indifference))
         cut = np.count_nonzero(places_of(self._mu)[items] < self.settings.cut)
-        goal, pairs = (cut, float(indifference)), np.stack(np.triu_indices(items.size, 1), axis=1)
+        pairs = np.stack(np.triu_indices(items.size, 1), axis=1)
+        game = pairs, noise, (cut, float(indifference))
         mu, covariance = self._mu[items], self._covariance[np.ix_(items, items)]
         # A game measures s_i - s_j with a precision of at most 1 / (pi beta^2).
         variance, skills = np.diagonal(covariance), normals(np.array([0], np.uint64), 0, 0, mu.size)
         after = variance / (1.0 + variance * 2.0 * MOST_GAMES / (mu.size * np.pi * noise[0] ** 2))
         skills = mu + np.sqrt(variance) * skills[0]
-        doubts = pair_scores(UNSURE, skills, np.diag(after), pairs, noise, goal)
+        doubts = pair_scores(UNSURE, skills, np.diag(after), game)
         if doubts[doubts > 0.0].sum() > HOPELESS:
             return GamesNeeded(MOST_GAMES, MOST_GAMES, MOST_GAMES)
-        simulations = 10 * max(1, min(10, 200 // items.size)) - 1
-        counts = [
-            games_until(mu.copy(), covariance.copy(), pairs, noise, goal, bound, key)
-            for key in np.arange(1, simulations + 1, dtype=np.uint64)
-        ]
+        keys = np.arange(1, 10 * max(1, min(10, 200 // items.size)), dtype=np.uint64)
+        counts = [games_until(mu.copy(), covariance.copy(), game, bound, key) for key in keys]
         # With 10 m - 1 simulations these quantiles are order statistics.
         low, middle, high = np.quantile(counts, [0.1, 0.5, 0.9], method="weibull").tolist()
         return GamesNeeded(round(middle), round(low), round(high))
@@ -298,7 +296,7 @@ class Ranker:
                 raise ValueError(f"item must be a new name, got {name!r}")
             index[name] = len(index)
         self.settings = replace(self.settings, num_items=len(index))
-        self._index, self._pairs = index, self.settings.pairs
+        self._index = index
         covariance = self.settings.sigma**2 * np.eye(len(index))
         covariance[:old, :old] = self._covariance
         self._mu, self._covariance = np.pad(self._mu, (0, len(names))), covariance
@@ -314,12 +312,11 @@ class Ranker:
     def _open(self, confidence: float, indifference: float) -> Integers:
         """Return the indices of the ``unsettled`` pairs, shape (U, 2)."""
         bound = 1.0 - as_share("confidence", confidence)
-        goal = self.settings.cut, as_non_negative_number("indifference", indifference)
-        belief = self._mu, self._covariance, self._pairs, self.settings.noise
-        doubts = np.maximum(pair_scores(UNSURE, *belief, goal), 0.0)
+        game = self.settings.game(as_non_negative_number("indifference", indifference))
+        doubts = np.maximum(pair_scores(UNSURE, self._mu, self._covariance, game), 0.0)
         order = np.argsort(-doubts, kind="stable")
         count = np.count_nonzero(np.cumsum(doubts[order[::-1]]) > bound)
-        return self._pairs[order[:count]]
+        return self.settings.pairs[order[:count]]
 
 
 def _parts(name: str, form: str, value: Any) -> tuple[Any, ...]:
@@ -331,15 +328,7 @@ def _parts(name: str, form: str, value: Any) -> tuple[Any, ...]:
 
 
 @compiled
-def games_until(
-    mu: Floats,
-    covariance: Floats,
-    pairs: Integers,
-    noise: tuple[float, float],
-    goal: tuple[int, float],
-    bound: float,
-    key: np.uint64,
-) -> int:
+def games_until(mu: Floats, covariance: Floats, game: Game, bound: float, key: np.uint64) -> int:
     """Simulate games until the goal is settled; return their number, at most ``MOST_GAMES``.
 
     Each round plays disjoint pairs with scores near the best. A pair plays one game, or as many as
@@ -349,24 +338,22 @@ def games_until(
     Args:
         mu: posterior means, shape (n,); changed.
         covariance: posterior covariances, shape (n, n); changed.
-        pairs: shape (P, 2).
-        noise: beta and the draw margin.
-        goal: see ``pair_scores``.
+        game: see ``RankingSettings.game``.
         bound: expected number of misordered pairs at which the goal is settled.
         key: key of the random numbers.
     """
+    pairs, noise, _ = game
     total, step, share = 0.0, 0, min(1.0, max(0.1, mu.size / 1000.0))
     while total < MOST_GAMES:
-        doubts = pair_scores(UNSURE, mu, covariance, pairs, noise, goal, 0.0)
-        if np.maximum(doubts, 0.0).sum() <= bound:
+        if np.maximum(pair_scores(UNSURE, mu, covariance, game, 0.0), 0.0).sum() <= bound:
             break
-        scores = pair_scores(KNOWLEDGE, mu, covariance, pairs, noise, goal, NEAR)
+        scores = pair_scores(KNOWLEDGE, mu, covariance, game, NEAR)
         near = np.flatnonzero(scores >= NEAR * scores.max())
         free = np.ones(mu.size, np.bool_)
         for p in near[np.argsort(-scores[near], kind="mergesort")]:
             i, j = pairs[p]
             if free[i] and free[j]:
-                free[i], free[j] = False, False
+                free[i] = free[j] = False
                 z = normal(key, 1, step)
                 total += expect_joint(mu, covariance, (i, j), noise, share, share * total, z)
                 step += 1

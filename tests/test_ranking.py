@@ -204,9 +204,8 @@ def test_many_games_at_once_are_learnt_as_one_after_another() -> None:
     np.testing.assert_array_equal(many._mu, one._mu)
     np.testing.assert_array_equal(many._covariance, one._covariance)
     # The pair to play is the best of all, clear ones too.
-    goal: Any = one._pairs, one.settings.noise, (0, 0.0)
-    scores = pair_scores(KNOWLEDGE, one._mu, one._covariance, *goal)
-    assert one.next_pairs() == [tuple(names[i] for i in one._pairs[scores.argmax()])]
+    scores = pair_scores(KNOWLEDGE, one._mu, one._covariance, one.settings.game())
+    assert one.next_pairs() == [tuple(names[i] for i in one.settings.pairs[scores.argmax()])]
 
 
 def test_items_that_may_as_well_be_equal_do_not_play_on() -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -43,6 +44,9 @@ from matchenv.trueskill.normal import normal_probability
 
 GOALS = ("order", "top", "best")
 ORDER, TOP, BEST = GOALS
+
+# Pairs, noise, and cut with indifference; see ``RankingSettings.game``.
+Game = tuple[Integers, tuple[float, float], tuple[int, float]]
 
 # The covariance matrix of this many items takes 800 MB.
 MOST_ITEMS = 10_000
@@ -113,14 +117,14 @@ class RankingSettings(Options):
         """P = n (n - 1) / 2."""
         return self.num_items * (self.num_items - 1) // 2
 
-    @property
+    @cached_property
     def pairs(self) -> Integers:
         """Items of each action, shape (P, 2): (0, 1), (0, 2), ..., (n - 2, n - 1)."""
         return np.stack(np.triu_indices(self.num_items, 1), axis=1)
 
     @property
     def cut(self) -> int:
-        """Number of items above the cut: k, or 0 if the goal is the whole order."""
+        """Items above the cut whose sides must be learned: k, or 0 for the whole order."""
         return 0 if self.goal == ORDER else self.k
 
     @property
@@ -132,6 +136,13 @@ class RankingSettings(Options):
     def noise(self) -> tuple[float, float]:
         """beta and the draw margin."""
         return self.beta, self.draw_margin
+
+    def game(self, indifference: float = 0.0) -> Game:
+        """Return what compiled rules must know: pairs, noise, and cut with indifference.
+
+        Differences of skills up to the indifference do not matter.
+        """
+        return self.pairs, self.noise, (self.cut, indifference)
 
     @property
     def masks_change(self) -> bool:
@@ -178,7 +189,7 @@ class State(NamedTuple):
 
 
 class RankingView(NamedTuple):
-    """Knowledge state of B episodes, the input of a policy.
+    """Knowledge state of B episodes, the input of a policy; of one, without the first axis.
 
     Attributes:
         mu: shape (B, n).
@@ -202,14 +213,14 @@ class RankingSimulator(Simulator[State]):
 
     def __init__(self, settings: RankingSettings) -> None:
         self.settings, self.num_actions = settings, settings.num_pairs
-        self._pairs, items = settings.pairs, settings.num_items
+        items = settings.num_items
         means = np.r_[:items, 2 * items : 2 * items + self.num_actions]
         low = np.zeros(settings.observation_size, dtype=np.float32)
         high = np.ones(settings.observation_size, dtype=np.float32)
         low[means], high[: 2 * (items + self.num_actions)] = -np.inf, np.inf
         self.observation_space = spaces.Box(low, high, dtype=np.float32)
         barred = [i * items + j for i, j in settings.barred_pairs]
-        self._free = ~np.isin(self._pairs @ [items, 1], barred)
+        self._free = ~np.isin(settings.pairs @ [items, 1], barred)
 
     def new_state(self, count: int) -> State:
         """Return the state of ``count`` episodes that have not begun."""
@@ -252,7 +263,7 @@ class RankingSimulator(Simulator[State]):
     def step(self, state: State, actions: Integers, running: Masks) -> Step[State]:
         """Play one game in every running episode."""
         before, rows = state.measures[0].copy(), np.flatnonzero(running)
-        play(tuple(state), self._pairs, self.settings.noise, actions, rows)
+        play(tuple(state), self.settings.pairs, self.settings.noise, actions, rows)
         self._show(state, rows)
         reward = before - state.measures[0] - self.settings.cost * running
         over = running & (state.games == self.settings.horizon)
@@ -279,7 +290,7 @@ class RankingSimulator(Simulator[State]):
 
     def _show(self, state: State, rows: Integers) -> None:
         sizes = self.settings.horizon, self.settings.cut, self.settings.k
-        show(tuple(state), self._pairs, sizes, rows)
+        show(tuple(state), self.settings.pairs, sizes, rows)
         if (masks := self.masks(state)) is not None:
             state.shown[rows, -self.num_actions :] = masks[rows]
 
