@@ -87,7 +87,7 @@ def rank_text(
             f"{number:,}{'+' if number == MOST_GAMES else ''}"
             for number in ranker.games_needed(confidence, indifference)
         )
-        lines.append(f"about {games} more games to settle it (80 % interval {low} to {high})")
+        lines.append(f"estimated games to settle it: {games} (80 % interval {low} to {high})")
     else:
         lines.append(f"{goal} is settled at {100.0 * confidence:g} %")
     if count:
