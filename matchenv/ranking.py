@@ -177,7 +177,7 @@ class Ranker:
         names, chosen = self.items, list[Pair]()
         for _ in range(as_integer("count", count, 1)):
             scores = pair_scores(KNOWLEDGE, mu, covariance, game, 1.0)
-            i, j = self.settings.pairs[scores.argmax()].tolist()
+            i, j = game[0][scores.argmax()].tolist()
             chosen.append((names[i], names[j]))
             expect_joint(mu, covariance, (i, j), noise)
         return chosen
@@ -316,7 +316,7 @@ class Ranker:
         doubts = np.maximum(pair_scores(UNSURE, self._mu, self._covariance, game), 0.0)
         order = np.argsort(-doubts, kind="stable")
         count = np.count_nonzero(np.cumsum(doubts[order[::-1]]) > bound)
-        return self.settings.pairs[order[:count]]
+        return game[0][order[:count]]
 
 
 def _parts(name: str, form: str, value: Any) -> tuple[Any, ...]:

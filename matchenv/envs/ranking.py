@@ -106,10 +106,11 @@ class RankingSettings(Options):
                 f"got {self.barred_pairs!r}"
             )
         free = self.num_pairs - len(self.barred_pairs)
-        if self.most_games_per_pair * free < self.horizon:
+        most = self.max_games_per_pair or self.horizon
+        if most * free < self.horizon:
             raise ValueError(
                 f"max_games_per_pair and barred_pairs must allow horizon={self.horizon} games; "
-                f"they leave {self.most_games_per_pair} of each of {free} pairs"
+                f"they leave {most} of each of {free} pairs"
             )
 
     @property
@@ -118,19 +119,18 @@ class RankingSettings(Options):
         return self.num_items * (self.num_items - 1) // 2
 
     @cached_property
-    def pairs(self) -> Integers:
-        """Items of each action, shape (P, 2): (0, 1), (0, 2), ..., (n - 2, n - 1)."""
+    def _pairs(self) -> Integers:
         return np.stack(np.triu_indices(self.num_items, 1), axis=1)
+
+    @property
+    def pairs(self) -> Integers:
+        """A copy of the items of each action, shape (P, 2): (0, 1), (0, 2), ..., (n - 2, n - 1)."""
+        return self._pairs.copy()
 
     @property
     def cut(self) -> int:
         """Items above the cut whose sides must be learned: k, or 0 for the whole order."""
         return 0 if self.goal == ORDER else self.k
-
-    @property
-    def most_games_per_pair(self) -> int:
-        """``max_games_per_pair``, or the horizon without a limit."""
-        return self.max_games_per_pair or self.horizon
 
     @property
     def noise(self) -> tuple[float, float]:
@@ -142,7 +142,7 @@ class RankingSettings(Options):
 
         Differences of skills up to the indifference do not matter.
         """
-        return self.pairs, self.noise, (self.cut, indifference)
+        return self._pairs, self.noise, (self.cut, indifference)
 
     @property
     def masks_change(self) -> bool:
@@ -163,45 +163,26 @@ MEASURES = ("expected_loss", "true_loss", "kendall_tau", "top_errors")
 
 
 class State(NamedTuple):
-    """State of B episodes with n items and P pairs.
+    """State of B episodes with n items and P pairs."""
 
-    Attributes:
-        true_skill: shape (B, n).
-        mu: posterior means, shape (B, n).
-        covariance: posterior covariances, shape (B, n, n).
-        met: games of each pair, shape (B, P), int32.
-        games: games played, shape (B,).
-        shown: observations, shape (B, K), float32.
-        key: keys of the random numbers, shape (B,), uint64.
-        measures: measures of the current belief, shape (4, B), rows as ``MEASURES``.
-        outcomes: last outcome for the item of lower index, shape (B,), int8; 0 before any game.
-    """
-
-    true_skill: Floats
-    mu: Floats
-    covariance: Floats
-    met: NDArray[np.int32]
-    games: Integers
-    shown: NDArray[np.float32]
-    key: Keys
-    measures: Floats
-    outcomes: NDArray[np.int8]
+    true_skill: Floats  # shape (B, n)
+    mu: Floats  # posterior means, shape (B, n)
+    covariance: Floats  # posterior covariances, shape (B, n, n)
+    met: NDArray[np.int32]  # games of each pair, shape (B, P)
+    games: Integers  # games played, shape (B,)
+    shown: NDArray[np.float32]  # observations, shape (B, K)
+    key: Keys  # keys of the random numbers, shape (B,)
+    measures: Floats  # of the current belief, rows as MEASURES, shape (4, B)
+    outcomes: NDArray[np.int8]  # last outcome for the item of lower index, shape (B,); 0 at first
 
 
 class RankingView(NamedTuple):
-    """Knowledge state of B episodes, the input of a policy; of one, without the first axis.
+    """Knowledge state of B episodes, the input of a policy; of one, without the first axis."""
 
-    Attributes:
-        mu: shape (B, n).
-        covariance: shape (B, n, n).
-        games_left: shape (B,), int64.
-        true_skill: shape (B, n), for the oracle only; None if unknown.
-    """
-
-    mu: Floats
-    covariance: Floats
-    games_left: Integers
-    true_skill: Floats | None = None
+    mu: Floats  # shape (B, n)
+    covariance: Floats  # shape (B, n, n)
+    games_left: Integers  # shape (B,)
+    true_skill: Floats | None = None  # for the oracle only, shape (B, n)
 
 
 class RankingSimulator(Simulator[State]):
@@ -263,7 +244,8 @@ class RankingSimulator(Simulator[State]):
     def step(self, state: State, actions: Integers, running: Masks) -> Step[State]:
         """Play one game in every running episode."""
         before, rows = state.measures[0].copy(), np.flatnonzero(running)
-        play(tuple(state), self.settings.pairs, self.settings.noise, actions, rows)
+        pairs, noise, _ = self.settings.game()
+        play(tuple(state), pairs, noise, actions, rows)
         self._show(state, rows)
         reward = before - state.measures[0] - self.settings.cost * running
         over = running & (state.games == self.settings.horizon)
@@ -286,11 +268,12 @@ class RankingSimulator(Simulator[State]):
         if not settings.masks_change:
             return None
         over = state.games[:, np.newaxis] == settings.horizon
-        return self._free & (over | (state.met < settings.most_games_per_pair))
+        most = settings.max_games_per_pair or settings.horizon
+        return self._free & (over | (state.met < most))
 
     def _show(self, state: State, rows: Integers) -> None:
-        sizes = self.settings.horizon, self.settings.cut, self.settings.k
-        show(tuple(state), self.settings.pairs, sizes, rows)
+        pairs, _, (cut, _) = self.settings.game()
+        show(tuple(state), pairs, (self.settings.horizon, cut, self.settings.k), rows)
         if (masks := self.masks(state)) is not None:
             state.shown[rows, -self.num_actions :] = masks[rows]
 
