@@ -95,9 +95,9 @@ def study(
             )
         work = partial(traces, rule, settings, block, skills)
         jobs.append(Job(f"{rule}_seed{first:05d}", len(block), work))
-    asked = {**settings.description(), "rules": list(rules), "block": BLOCK,
-             "means": None if means is None else means.tolist()}  # fmt: skip
-    with (run or RunOptions()).store(asked) as store:
+    config = {**settings.description(), "rules": list(rules), "block": BLOCK,
+              "means": None if means is None else means.tolist()}  # fmt: skip
+    with (run or RunOptions()).store(config) as store:
         values = np.concatenate([arrays[measure] for arrays in store.results(jobs)])
     binned = sign * values.reshape(len(playing), seeds, BINS, -1).mean(axis=3)
     curves = dict(zip(playing, binned, strict=True))
@@ -138,8 +138,9 @@ def stops(settings: RankingSettings, runs: int) -> list[Record]:
     }
     rows = []
     for law, skills in laws.items():
-        found = traces("kg", settings, range(runs), settings.sigma * skills)
-        settled, mistaken = found["expected_loss"] <= 1.0 - CONFIDENCE, found["true_loss"] > 0
+        measures = traces("kg", settings, range(runs), settings.sigma * skills)
+        settled = measures["expected_loss"] <= 1.0 - CONFIDENCE
+        mistaken = measures["true_loss"] > 0
         stopped, first = settled.any(axis=1), settled.argmax(axis=1)
         rows.append(Record(law=law, settled=stopped.mean(), games=np.median(first[stopped]) + 1,
                            wrong=(stopped & mistaken[np.arange(runs), first]).mean(),

@@ -141,6 +141,7 @@ def test_load_rejects_other_files(tmp_path: Path, change: dict[str, Any]) -> Non
         (lambda _: Ranker(["a"]), "items must be at least two names"),
         (lambda _: Ranker("ab"), "items must be at least two names"),
         (lambda _: Ranker(["a", "a"]), "item must be a new name"),
+        (lambda _: Ranker(["a", ""]), "item must be a new name"),
         (lambda _: Ranker(["a", 3]), "item must be a new name"),
         (lambda _: Ranker(NAMES, goal="top"), "k must be given"),
         (lambda _: Ranker(NAMES, goal="top", k=8), "k must be below"),

@@ -129,7 +129,7 @@ class RankingSettings(Options):
 
     @property
     def cut(self) -> int:
-        """Items above the cut whose sides must be learned: k, or 0 for the whole order."""
+        """Number of items above the cut: k, or 0 if the goal is the whole order."""
         return 0 if self.goal == ORDER else self.k
 
     @property
@@ -138,7 +138,7 @@ class RankingSettings(Options):
         return self.beta, self.draw_margin
 
     def game(self, indifference: float = 0.0) -> Game:
-        """Return what compiled rules must know: pairs, noise, and cut with indifference.
+        """Return the constants of compiled rules: pairs, noise, and cut with indifference.
 
         Differences of skills up to the indifference do not matter.
         """
@@ -322,7 +322,7 @@ def play(
 def show(
     all_state: tuple[Any, ...], pairs: Integers, sizes: tuple[int, int, int], rows: Integers
 ) -> None:
-    """Write measures and observations, without masks, of the rows; see ``play`` for the others.
+    """Write the measures of each row and its observation, except for the mask.
 
     Args:
         all_state: a ``State`` as a plain tuple.

@@ -56,7 +56,7 @@ class RankingRenderer(Renderer[State]):
             x=(0.0, settings.num_items),
             y=(0.0, 1.05 * settings.sigma),
             curves=[over_time(np.sort(players[1])[::-1], "ink")],
-            titles=[("deviation of each item, the least known first", "muted")],
+            titles=[("deviation of each item, largest first", "muted")],
             unit="item",
         )
         return Scene(
