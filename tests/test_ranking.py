@@ -42,17 +42,6 @@ def doubts_of(ranker: Ranker, indifference: float) -> np.ndarray:
     return np.array(doubts)
 
 
-def test_one_win_gives_the_exact_posterior_of_two_items() -> None:
-    ranker = Ranker(["a", "b"])
-    ranker.record("b", "a", 1)
-    first, second = ranker.ranking()
-    assert (first.item, first.place, first.games) == ("b", 1, 1)
-    # P(s_b > s_a given a win) = 3/4: prior and noise of the difference have equal variances.
-    assert first.top == pytest.approx(0.75, abs=0.03)
-    assert first.mean == pytest.approx(-second.mean)
-    assert first.mean == pytest.approx(norm.pdf(0.0) / 0.5 / np.sqrt(4.0))
-
-
 def test_places_and_top_probabilities_match_posterior_draws() -> None:
     ranker, _ = played(120, goal="top", k=3)
     rows = ranker.ranking()
@@ -142,9 +131,7 @@ def test_load_rejects_other_files(tmp_path: Path, change: dict[str, Any]) -> Non
         (lambda _: Ranker("ab"), "items must be at least two names"),
         (lambda _: Ranker(["a", "a"]), "item must be a new name"),
         (lambda _: Ranker(["a", ""]), "item must be a new name"),
-        (lambda _: Ranker(["a", 3]), "item must be a new name"),
         (lambda _: Ranker(NAMES, goal="top"), "k must be given"),
-        (lambda _: Ranker(NAMES, goal="top", k=8), "k must be below"),
         (lambda ranker: ranker.record("model-0", "x", 1), "b must be an item"),
         (lambda ranker: ranker.record(3, "model-0", 1), "a must be an item"),
         (lambda ranker: ranker.record("model-0", "model-0", 1), "b must be another item"),
