@@ -1,4 +1,4 @@
-"""A ranking of the players of a log: table, figure, the next pairs, and how much is settled."""
+"""Ranking of the players of a match log: table, figure, next pairs, and what is settled."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from matchenv.ranking import MOST_GAMES, Ranked, Ranker
 from matchenv.runtime.files import folder_lock, records_csv, write_together
 from matchenv.trueskill.draw_margin import draw_margin_from_probability
 
-SHOWN = 40
-LABELS = 400  # a longer figure is more than a picture can hold
-NAMED = 3
+SHOWN = 40  # rows of the printed table
+LABELS = 400  # names in the figure
+NAMED = 3  # unsettled pairs
 
 
 def ranker_of(log: MatchLog, *, draw_margin: float | None = None, **options: Any) -> Ranker:
-    """Return the ranking of a log's players after its games.
+    """Return a ranker that has recorded the games of a log.
 
     Args:
-        log: of games of two.
-        draw_margin: as ``Ranker``; None for the one that the share of draws in the log says.
-        options: as ``Ranker``.
+        log: games of one player against one other.
+        draw_margin: see ``Ranker``; None to derive it from the share of draws in the log.
+        options: further arguments of ``Ranker``.
 
     Raises:
-        ValueError: for games of other than two players, and bad options.
+        ValueError: for other games and bad options.
     """
     if log.num_teams != 2 * log.num_games or len(log.player) != log.num_teams:
         raise ValueError("log must hold games of one player against one other, it holds others")
@@ -42,10 +42,10 @@ def ranker_of(log: MatchLog, *, draw_margin: float | None = None, **options: Any
             raise ValueError("draw_margin must be given for a log of draws alone, got None")
         draw_margin = draw_margin_from_probability(float(np.mean(outcomes == 0)), beta)
     ranker = Ranker(log.players, draw_margin=draw_margin, **options)
-    pairs = log.player.reshape(-1, 2).tolist()
+    sides = log.player.reshape(-1, 2).tolist()
     ranker.record_games(
         (log.players[i], log.players[j], outcome)
-        for (i, j), outcome in zip(pairs, outcomes.tolist(), strict=True)
+        for (i, j), outcome in zip(sides, outcomes.tolist(), strict=True)
     )
     return ranker
 
@@ -53,14 +53,14 @@ def ranker_of(log: MatchLog, *, draw_margin: float | None = None, **options: Any
 def rank_text(
     ranker: Ranker, rows: Sequence[Ranked], confidence: float, indifference: float, count: int
 ) -> str:
-    """Return the table, what is settled, and the next pairs.
+    """Return the ranking, what is settled, and the next pairs as text.
 
     Args:
         ranker: after its games.
         rows: its ``ranking()``.
-        confidence: as ``Ranker.is_settled``.
-        indifference: as ``Ranker.is_settled``.
-        count: number of the next pairs.
+        confidence: see ``Ranker.is_settled``.
+        indifference: see ``Ranker.is_settled``.
+        count: number of next pairs.
     """
     k = ranker.settings.k
     goal = {"order": "the order", "top": f"the top {k}", "best": "the best"}[ranker.settings.goal]
@@ -77,39 +77,35 @@ def rank_text(
         lines.append(f"and {len(rows) - SHOWN} more, see --out")
     lines.append("")
     if ranker.settings.goal == "top":
-        lines.append(f"expected wrong among {goal}: {sum(1.0 - row.top for row in rows[:k]):.2f}")
+        lines.append(f"expected errors in {goal}: {sum(1.0 - row.top for row in rows[:k]):.2f}")
     if unsettled := ranker.unsettled(confidence, indifference):
         named = [f"{a} and {b}" for a, b in unsettled[:NAMED]]
         named += [f"and {len(unsettled) - NAMED:,} more"] if len(unsettled) > NAMED else []
         word = "pair" if len(unsettled) == 1 else "pairs"
-        lines.append(f"{goal} is settled but for {len(unsettled):,} {word}: {', '.join(named)}")
+        lines.append(f"{goal} is settled except for {len(unsettled):,} {word}: {', '.join(named)}")
         games, low, high = (
-            f"{each:,}{'+' if each == MOST_GAMES else ''}"
-            for each in ranker.games_needed(confidence, indifference)
+            f"{number:,}{'+' if number == MOST_GAMES else ''}"
+            for number in ranker.games_needed(confidence, indifference)
         )
-        lines.append(f"some {games} games more settle all of it (80 % interval {low} to {high})")
+        lines.append(f"estimated games to settle it: {games} (80 % interval {low} to {high})")
     else:
         lines.append(f"{goal} is settled at {100.0 * confidence:g} %")
     if count:
-        lines += ["", "to play next:"]
+        lines += ["", "next pairs:"]
         lines += [f"  {a} vs {b}" for a, b in ranker.next_pairs(count, (), indifference)]
     return "\n".join(lines)
 
 
 def write_ranking(ranker: Ranker, rows: Sequence[Ranked], out: Path) -> None:
-    """Write ranking.csv, ranking.json, which ``Ranker.load`` reads, and the figure.
+    """Write ranking.csv, ranking.json for ``Ranker.load``, and a figure as PNG and SVG.
 
-    The figure, PNG and SVG, has the skills with 95 % intervals, the best at the top, and at most
-    ``LABELS`` names.
+    The figure shows the skills with 95 % intervals, the best at the top, and at most ``LABELS``
+    names.
     """
     # Plotting is slow to load.
     from matchenv.benchmarks.figures import LINES, files_of, new_figure, style
 
-    files = {
-        "ranking.csv": records_csv([row._asdict() for row in rows]),
-        "ranking.json": ranker.content(),
-    }
-    # A name is text, whatever is in it.
+    # Dollar signs would start a formula.
     names = [f"{row.item:.60}".replace("$", r"\$") + f"  {row.place}" for row in rows]
     with style("ranking", 9.0):
         width, step = 4.0 + 0.1 * max(map(len, names)), math.ceil(len(rows) / LABELS)
@@ -119,8 +115,12 @@ def write_ranking(ranker: Ranker, rows: Sequence[Ranked], out: Path) -> None:
         ax.errorbar(means, places, xerr=reach, fmt="o", color=LINES[0][0], markersize=3.0)
         ax.set_yticks(places[::step], names[::step])
         ax.invert_yaxis()
-        ax.set_xlabel("skill, with its 95 % interval")
+        ax.set_xlabel("skill with 95 % interval")
         ax.grid(axis="x", color="0.9")
-        files |= dict(files_of("ranking", figure, 200))
+        files = {
+            "ranking.csv": records_csv([row._asdict() for row in rows]),
+            "ranking.json": ranker.content(),
+            **dict(files_of("ranking", figure, 200)),
+        }
     with folder_lock(out):
         write_together((out / name, content) for name, content in files.items())

@@ -1,14 +1,14 @@
-"""``Ranking-v0``: choose which two items play next, so that their order becomes known.
+"""``Ranking-v0``: choose which two items play next, in order to learn their ranking.
 
-The settings, the simulator, whose functions are compiled and pure, and the environments. The order
-that counts is that of the means, equal ones by index. Its loss is the number of pairs that it has
-the wrong way round: of all pairs, or of those with one item on each side of a cut.
+Settings, simulator and environments. Items are ranked by posterior mean, ties by index. The loss of
+this ranking is its number of misordered pairs: among all pairs, or among those across a cut.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -42,36 +42,38 @@ from matchenv.runtime.random import normals, uniform
 from matchenv.trueskill.game import draw_probability_of, total_variance, win_probability_of
 from matchenv.trueskill.normal import normal_probability
 
-# The whole order, the best k, the best one.
 GOALS = ("order", "top", "best")
 ORDER, TOP, BEST = GOALS
 
-# The covariances of more items fit into no memory.
+# Pairs, noise, and cut with indifference; see ``RankingSettings.game``.
+Game = tuple[Integers, tuple[float, float], tuple[int, float]]
+
+# The covariance matrix of this many items takes 800 MB.
 MOST_ITEMS = 10_000
 
 
 def _as_pairs(name: str, value: Any) -> tuple[tuple[int, int], ...]:
-    """Return pairs of different items, the lower index first, each once."""
+    """Return distinct pairs of different items, sorted, the lower index first."""
     try:
         pairs = {tuple(sorted(as_integer(name, item, 0) for item in pair)) for pair in value}
     except TypeError:
         pairs = {()}
     if any(len(set(pair)) != 2 or len(pair) != 2 for pair in pairs):
-        raise ValueError(f"{name} must hold pairs of different items as [(0, 3)], got {value!r}")
+        raise ValueError(f"{name} must hold pairs of different items, as [(0, 3)], got {value!r}")
     return tuple(sorted((i, j) for i, j in pairs))
 
 
 @dataclass(frozen=True)
 class RankingSettings(Options):
-    """The settings of ``Ranking-v0``; each option is described at its declaration.
+    """Settings of ``Ranking-v0``; each option is described at its declaration.
 
     Raises:
-        ValueError: for a value that is not allowed; it names the argument and what is.
+        ValueError: for a value that is not allowed; the message names the option.
     """
 
     sizes: ClassVar[tuple[str, ...]] = ("num_items", "horizon")
 
-    num_items: int = option(20, as_integer, "items to be ranked", low=2, high=MOST_ITEMS)
+    num_items: int = option(20, as_integer, "number of items", low=2, high=MOST_ITEMS)
     horizon: int = option(400, as_integer, "games in an episode", low=1, high=LONGEST_HORIZON)
     sigma: float = option(
         1.0, as_number, "standard deviation of the prior of a skill, whose mean is 0",
@@ -82,12 +84,13 @@ class RankingSettings(Options):
         0.0, as_non_negative_number, "performances no further apart are a draw; 0: no draws"
     )
     goal: str = option(
-        ORDER, as_choice, 'what has to be found: `"order"`, `"top"` or `"best"`', known=GOALS
-    )
-    k: int = option(1, as_integer, 'items at the top; `goal="best"` needs 1', low=1)
+        ORDER, as_choice, 'what to learn: the whole `"order"`, the `"top"` k or the `"best"` item',
+        known=GOALS,
+    )  # fmt: skip
+    k: int = option(1, as_integer, 'items at the top; 1 with `goal="best"`', low=1)
     cost: float = option(0.0, as_non_negative_number, "cost of a game, in misordered pairs")
     max_games_per_pair: int | None = option(
-        None, as_limit, "games after which a pair cannot be chosen; None for no limit"
+        None, as_limit, "games after which a pair is masked; None for no limit"
     )
     barred_pairs: Any = option((), _as_pairs, "pairs of items that never play, as `[(0, 3)]`")
 
@@ -103,10 +106,11 @@ class RankingSettings(Options):
                 f"got {self.barred_pairs!r}"
             )
         free = self.num_pairs - len(self.barred_pairs)
-        if self.most_games_per_pair * free < self.horizon:
+        most = self.max_games_per_pair or self.horizon
+        if most * free < self.horizon:
             raise ValueError(
-                f"max_games_per_pair and barred_pairs must leave horizon={self.horizon} games, "
-                f"they leave {self.most_games_per_pair} of each of {free} pairs"
+                f"max_games_per_pair and barred_pairs must allow horizon={self.horizon} games; "
+                f"they leave {most} of each of {free} pairs"
             )
 
     @property
@@ -114,111 +118,90 @@ class RankingSettings(Options):
         """P = n (n - 1) / 2."""
         return self.num_items * (self.num_items - 1) // 2
 
-    @property
-    def pairs(self) -> NDArray[np.int64]:
-        """Items of each action, shape (P, 2): (0, 1), (0, 2), ..., (n - 2, n - 1)."""
+    @cached_property
+    def _pairs(self) -> Integers:
         return np.stack(np.triu_indices(self.num_items, 1), axis=1)
 
     @property
-    def cut(self) -> int:
-        """Items above the border that counts: k, and 0 where the whole order counts."""
-        return 0 if self.goal == ORDER else self.k
+    def pairs(self) -> Integers:
+        """A copy of the items of each action, shape (P, 2): (0, 1), (0, 2), ..., (n - 2, n - 1)."""
+        return self._pairs.copy()
 
     @property
-    def most_games_per_pair(self) -> int:
-        """``max_games_per_pair``, the horizon where there is no limit."""
-        return self.max_games_per_pair or self.horizon
+    def cut(self) -> int:
+        """Number of items above the cut: k, or 0 if the goal is the whole order."""
+        return 0 if self.goal == ORDER else self.k
 
     @property
     def noise(self) -> tuple[float, float]:
         """beta and the draw margin."""
         return self.beta, self.draw_margin
 
+    def game(self, indifference: float = 0.0) -> Game:
+        """Return the constants of compiled rules: pairs, noise, and cut with indifference.
+
+        Differences of skills up to the indifference do not matter.
+        """
+        return self._pairs, self.noise, (self.cut, indifference)
+
     @property
     def masks_change(self) -> bool:
-        """True if the mask of allowed pairs changes."""
+        """True if some pairs can be masked."""
         return self.max_games_per_pair is not None or bool(self.barred_pairs)
 
     @property
     def observation_size(self) -> int:
-        """Numbers in an observation: means, deviations, differences, the clock and the mask."""
+        """Size of an observation: means, deviations, differences, games left and the mask."""
         return 2 * self.num_items + (3 if self.masks_change else 2) * self.num_pairs + 1
 
 
-# Streams of random numbers. The k-th game of pair p is at k P + p, whatever else was played.
+# Random streams. The k-th game of pair p has index k P + p, whatever else was played.
 SKILLS, OUTCOME = range(2)
 
-# Rows of the measures, in the order of their names in ``info``.
+# Rows of ``State.measures``, named as in ``info``.
 MEASURES = ("expected_loss", "true_loss", "kendall_tau", "top_errors")
 
 
 class State(NamedTuple):
-    """State of B episodes with n items and P pairs.
+    """State of B episodes with n items and P pairs."""
 
-    Attributes:
-        true_skill: shape (B, n).
-        mu: means of the belief, shape (B, n).
-        covariance: of the belief, shape (B, n, n).
-        met: games of each pair, shape (B, P), int32.
-        games: games played, shape (B,).
-        shown: the observation, shape (B, K), float32.
-        key: of the random numbers, shape (B,), uint64.
-        measures: of the current belief, shape (4, B), rows as ``MEASURES``.
-        outcomes: of the last game for the item of lower index, shape (B,), int8; 0 at first.
-    """
-
-    true_skill: Floats
-    mu: Floats
-    covariance: Floats
-    met: NDArray[np.int32]
-    games: Integers
-    shown: NDArray[np.float32]
-    key: Keys
-    measures: Floats
-    outcomes: NDArray[np.int8]
+    true_skill: Floats  # shape (B, n)
+    mu: Floats  # posterior means, shape (B, n)
+    covariance: Floats  # posterior covariances, shape (B, n, n)
+    met: NDArray[np.int32]  # games of each pair, shape (B, P)
+    games: Integers  # games played, shape (B,)
+    shown: NDArray[np.float32]  # observations, shape (B, K)
+    key: Keys  # keys of the random numbers, shape (B,)
+    measures: Floats  # of the current belief, rows as MEASURES, shape (4, B)
+    outcomes: NDArray[np.int8]  # last outcome for the item of lower index, shape (B,); 0 at first
 
 
 class RankingView(NamedTuple):
-    """Knowledge state of B episodes, the input of a policy.
+    """Knowledge state of B episodes, the input of a policy; of one, without the first axis."""
 
-    Attributes:
-        mu: shape (B, n).
-        covariance: shape (B, n, n).
-        games_left: shape (B,), int64.
-        true_skill: shape (B, n), for the oracle alone; None where it is not known.
-    """
-
-    mu: Floats
-    covariance: Floats
-    games_left: Integers
-    true_skill: Floats | None = None
+    mu: Floats  # shape (B, n)
+    covariance: Floats  # shape (B, n, n)
+    games_left: Integers  # shape (B,)
+    true_skill: Floats | None = None  # for the oracle only, shape (B, n)
 
 
 class RankingSimulator(Simulator[State]):
-    """Simulator of ``Ranking-v0``.
-
-    Args:
-        settings: of the episodes.
-    """
+    """Simulator of ``Ranking-v0``; see ``Simulator`` for the methods' arguments."""
 
     env_id: ClassVar[str] = "Ranking-v0"
     measures: ClassVar[dict[str, str]] = dict.fromkeys(MEASURES, LAST)
     settings: RankingSettings
 
     def __init__(self, settings: RankingSettings) -> None:
-        self.settings = settings
-        self.num_actions = settings.num_pairs
-        items, pairs = settings.num_items, settings.num_pairs
-        # Means and differences are unbounded, deviations >= 0, and the rest is in [0, 1].
+        self.settings, self.num_actions = settings, settings.num_pairs
+        items = settings.num_items
+        means = np.r_[:items, 2 * items : 2 * items + self.num_actions]
         low = np.zeros(settings.observation_size, dtype=np.float32)
-        low[:items] = low[2 * items : 2 * items + pairs] = -np.inf
-        high = np.full(settings.observation_size, np.inf, dtype=np.float32)
-        high[2 * (items + pairs) :] = 1.0
+        high = np.ones(settings.observation_size, dtype=np.float32)
+        low[means], high[: 2 * (items + self.num_actions)] = -np.inf, np.inf
         self.observation_space = spaces.Box(low, high, dtype=np.float32)
-        self._pairs = settings.pairs
-        self._free = np.ones(pairs, dtype=np.bool_)
-        for i, j in settings.barred_pairs:
-            self._free[i * (2 * items - i - 1) // 2 + j - i - 1] = False
+        barred = [i * items + j for i, j in settings.barred_pairs]
+        self._free = ~np.isin(settings.pairs @ [items, 1], barred)
 
     def new_state(self, count: int) -> State:
         """Return the state of ``count`` episodes that have not begun."""
@@ -236,42 +219,40 @@ class RankingSimulator(Simulator[State]):
         )
 
     def given(self, options: Any, count: int | None) -> Floats | None:
-        """Check ``true_skill`` of a reset, (n,) or (B, n); arguments as the contract."""
-        found = checked_options(options, ["true_skill"])
-        if not found:
+        """Check ``true_skill`` of a reset, shape (n,) or (B, n)."""
+        checked = checked_options(options, ["true_skill"])
+        if not checked:
             return None
         items = self.settings.num_items
         shapes = [(items,)] if count is None else [(items,), (count, items)]
-        return as_given("true_skill", found["true_skill"], shapes)
+        return as_given("true_skill", checked["true_skill"], shapes)
 
     def begin(self, state: State, rows: Integers, keys: Keys, given: Floats | None = None) -> State:
-        """Start episodes; arguments as the contract."""
+        """Start episodes, with the given true skills or new ones."""
         settings = self.settings
         if given is None:
             state.true_skill[rows] = settings.sigma * normals(keys, SKILLS, 0, settings.num_items)
         else:
             state.true_skill[rows] = np.broadcast_to(given, state.true_skill.shape)[rows]
-        state.mu[rows] = 0.0
+        state.mu[rows] = state.met[rows] = 0
         state.covariance[rows] = settings.sigma**2 * np.eye(settings.num_items)
-        state.met[rows] = 0
-        state.games[rows] = 0
+        state.games[rows] = state.outcomes[rows] = 0
         state.key[rows] = keys
-        state.outcomes[rows] = 0
         self._show(state, rows)
         return state
 
     def step(self, state: State, actions: Integers, running: Masks) -> Step[State]:
-        """Let one pair play in every running episode; arguments as the contract."""
-        before = state.measures[0].copy()
-        rows = np.flatnonzero(running)
-        play(tuple(state), self._pairs, self.settings.noise, actions, rows)
+        """Play one game in every running episode."""
+        before, rows = state.measures[0].copy(), np.flatnonzero(running)
+        pairs, noise, _ = self.settings.game()
+        play(tuple(state), pairs, noise, actions, rows)
         self._show(state, rows)
         reward = before - state.measures[0] - self.settings.cost * running
         over = running & (state.games == self.settings.horizon)
         return Step(state, reward, over, np.zeros_like(running))
 
     def facts(self, state: State) -> Facts:
-        """Return the measures of the current belief, and the last game's outcome."""
+        """Return the measures of the current belief and the last outcome."""
         return {**dict(zip(MEASURES, state.measures, strict=True)), "outcome": state.outcomes}
 
     def observe(self, state: State) -> NDArray[np.float32]:
@@ -279,24 +260,25 @@ class RankingSimulator(Simulator[State]):
         return state.shown
 
     def masks(self, state: State) -> Masks | None:
-        """Return the pairs that may play; None where all always may.
+        """Return the allowed pairs; None if none can be masked.
 
-        After the last game all may that are not barred, so that no mask is empty.
+        After the last game the limit no longer applies, so that no mask is empty.
         """
         settings = self.settings
         if not settings.masks_change:
             return None
         over = state.games[:, np.newaxis] == settings.horizon
-        return self._free & (over | (state.met < settings.most_games_per_pair))
+        most = settings.max_games_per_pair or settings.horizon
+        return self._free & (over | (state.met < most))
 
     def _show(self, state: State, rows: Integers) -> None:
-        sizes = self.settings.horizon, self.settings.cut, self.settings.k
-        show(tuple(state), self._pairs, sizes, rows)
+        pairs, _, (cut, _) = self.settings.game()
+        show(tuple(state), pairs, (self.settings.horizon, cut, self.settings.k), rows)
         if (masks := self.masks(state)) is not None:
             state.shown[rows, -self.num_actions :] = masks[rows]
 
     def view(self, state: State) -> tuple[RankingView]:
-        """Return the one argument of ``act``."""
+        """Return the argument of ``act``."""
         left = self.settings.horizon - state.games
         return (RankingView(state.mu, state.covariance, left, state.true_skill),)
 
@@ -309,14 +291,14 @@ def play(
     actions: Integers,
     rows: Integers,
 ) -> None:
-    """Play one game in each of the rows, and learn from it.
+    """Play one game in each of the rows and update the belief.
 
     Args:
-        all_state: a ``State`` as a plain tuple, which Numba takes faster.
+        all_state: a ``State`` as a plain tuple, which Numba dispatches faster.
         pairs: items of each action, shape (P, 2).
         noise: beta and the draw margin.
         actions: shape (B,).
-        rows: episodes that run.
+        rows: running episodes.
     """
     state = State(*all_state)
     beta, draw_margin = noise
@@ -326,11 +308,10 @@ def play(
         i, j = pairs[pair]
         gap = state.true_skill[b, i] - state.true_skill[b, j]
         win = win_probability_of(gap, variance, draw_margin)
-        luck = uniform(state.key[b], OUTCOME, np.int64(state.met[b, pair]) * len(pairs) + pair)
+        u = uniform(state.key[b], OUTCOME, np.int64(state.met[b, pair]) * len(pairs) + pair)
         outcome = 1
-        if luck >= win:
-            drawn = luck < win + draw_probability_of(gap, variance, draw_margin)
-            outcome = 0 if drawn else -1
+        if u >= win:
+            outcome = 0 if u < win + draw_probability_of(gap, variance, draw_margin) else -1
         learn_joint(state.mu[b], state.covariance[b], np.array([[i, j, outcome]]), noise)
         state.outcomes[b] = outcome
         state.met[b, pair] += 1
@@ -341,11 +322,11 @@ def play(
 def show(
     all_state: tuple[Any, ...], pairs: Integers, sizes: tuple[int, int, int], rows: Integers
 ) -> None:
-    """Write the measures of each row, and its observation but for the mask.
+    """Write the measures of each row and its observation, except for the mask.
 
     Args:
-        all_state: as ``play``, and so are ``pairs`` and ``rows``.
-        pairs: items of each action.
+        all_state: a ``State`` as a plain tuple.
+        pairs: shape (P, 2).
         sizes: horizon, cut and k.
         rows: episodes.
     """
@@ -376,7 +357,7 @@ def show(
 
 @compiled
 def places_of(values: Floats) -> Integers:
-    """Return the place of each item, 0 for the largest value; equal ones by index."""
+    """Return the place of each item: 0 for the largest value, ties by index."""
     places = np.empty(values.size, dtype=np.int64)
     places[np.argsort(-values, kind="mergesort")] = np.arange(values.size)
     return places
@@ -384,32 +365,30 @@ def places_of(values: Floats) -> Integers:
 
 @compiled(inline=True)
 def pair_counts(place: int, other: int, cut: int) -> bool:
-    """Return whether a pair is part of the loss: any, or those that lie across the cut."""
+    """Return whether a pair contributes to the loss: any pair if cut is 0, or those across it."""
     return cut == 0 or (place < cut) != (other < cut)
 
 
 @documents_options(RankingSettings)
 class RankingEnv(ScalarEnv):
-    """Choose which two of n items play next, to find their order with few games.
+    """Choose which two of n items play next, to learn their ranking from few games.
 
     ## Description
 
-    Models, bots, prompts or players are ranked by games of two, and each game costs something. The
-    belief about all skills is one joint normal distribution, with all covariances. Before the
-    first game skills are independent, N(0, `sigma`^2); after each game the belief is updated as
-    TrueSkill does, and so is what is believed of items that did not play. Learning is the whole
-    purpose here, as in ranking and selection (Frazier, Powell and Dayanik, "The knowledge-gradient
-    policy for correlated normal beliefs", INFORMS Journal on Computing, 2009); in
-    `Matchmaking-v0` it is a means.
+    Models, bots, prompts or players are ranked by pairwise games, and each game has a cost. The
+    belief about all skills is one joint normal distribution with all covariances. In the prior,
+    skills are independent, each N(0, `sigma`^2). After each game the belief is updated as in
+    TrueSkill, also about items that did not play. Learning is the only purpose here, as in ranking
+    and selection (Frazier, Powell and Dayanik, "The knowledge-gradient policy for correlated normal
+    beliefs", INFORMS Journal on Computing, 2009).
 
     ## Action Space
 
     `Discrete(n (n - 1) / 2)` with n = `num_items`: a pair of items, in the order (0, 1), (0, 2),
-    ..., (0, n - 1), (1, 2), ..., (n - 2, n - 1). `settings.pairs` has the items of each action.
-    With `max_games_per_pair` or `barred_pairs` some pairs may not play: `action_masks()` and
-    `info["action_mask"]` hold the allowed ones. In place of another the first allowed pair plays,
-    and `info["invalid_action"]` is True. With `invalid_action="error"` it is a `ValueError`, and
-    nothing changes.
+    ..., (0, n - 1), (1, 2), ..., (n - 2, n - 1); see `settings.pairs`. With `max_games_per_pair` or
+    `barred_pairs`, `action_masks()` and `info["action_mask"]` hold the allowed pairs. A forbidden
+    pair is replaced by the first allowed one, and `info["invalid_action"]` is True; with
+    `invalid_action="error"` it raises a `ValueError`, and nothing changes.
 
     ## Observation Space
 
@@ -417,53 +396,53 @@ class RankingEnv(ScalarEnv):
 
     | Num                    | Observation                                      | Min  | Max |
     |------------------------|--------------------------------------------------|------|-----|
-    | 0 to n - 1             | means of the belief                              | -Inf | Inf |
-    | n to 2 n - 1           | standard deviations                              | 0    | Inf |
+    | 0 to n - 1             | posterior means                                  | -Inf | Inf |
+    | n to 2 n - 1           | posterior standard deviations                    | 0    | Inf |
     | 2 n to 2 n + P - 1     | mean of s_i - s_j for each pair, by action       | -Inf | Inf |
     | 2 n + P to 2 n + 2 P - 1 | standard deviation of s_i - s_j                | 0    | Inf |
     | 2 n + 2 P              | games left / horizon                             | 0    | 1   |
 
-    These deviations determine all covariances. Where masks can change, the mask follows, P numbers
-    that are 0 or 1. The true skills are in no observation.
+    The deviations determine all covariances. If pairs can be masked, the mask follows: P numbers
+    that are 0 or 1. Observations never contain true skills.
 
     ## Rewards
 
-    The decrease of the expected loss by the game, minus `cost`. The order that is judged is that
-    of the means. Its loss is the number of pairs that it has the wrong way round:
+    The decrease of the expected loss, minus `cost`. Items are ranked by posterior mean. The loss is
+    the number of misordered pairs:
 
-    - `goal="order"` (default): of all pairs;
-    - `goal="top"`: of the pairs of one item among the best `k` and one that is not. w wrong items
-      among the best `k` make at least w^2 such pairs, so the expected loss is at least their
-      expected number;
+    - `goal="order"` (default): among all pairs;
+    - `goal="top"`: among pairs of one item in the top `k` and one outside. If w of the top `k` are
+      wrong, at least w^2 such pairs are misordered, so the expected loss is an upper bound on the
+      expected number of wrong items;
     - `goal="best"`: the same with `k=1`: the number of items that are better than the first.
 
     The expected loss is the sum of P(misordered) = Phi(-|mu_i - mu_j| / deviation) over these
-    pairs. The undiscounted sum of the rewards is therefore the decrease over the episode.
+    pairs. Without `cost`, the undiscounted return is the decrease over the episode.
 
     ## Starting State
 
-    `reset(options={"true_skill": ...})` fixes the true skills, n numbers; else they are drawn from
-    the prior. The outcome of the k-th game of a pair is decided by a random number of that pair
-    and that k: with equal seeds, policies are compared on equal items and equal luck.
+    True skills are drawn from the prior; `reset(options={"true_skill": ...})` fixes them, shape
+    (n,). The k-th game of a pair has its own random number, so that with equal seeds all policies
+    meet equal items and equal luck.
 
     ## Episode End
 
-    The episode terminates after `horizon` games. It is truncated only by the `max_episode_steps`
-    of `gym.make` and `gym.make_vec`.
+    The episode terminates after `horizon` games. Only the `max_episode_steps` of `gym.make` and
+    `gym.make_vec` truncates it.
 
     ## Information
 
-    After a reset and each step, for the current belief: `expected_loss`, `true_loss` (the number of
-    misordered pairs under the true skills), `kendall_tau` (of the order of the means and the true
-    one) and `top_errors` (items among the believed best `k` that are not). `outcome` is that of the
-    last game as seen by the item of lower index: +1, -1, 0 for a draw.
+    After a reset and each step, for the current belief: `expected_loss`, `true_loss` (misordered
+    pairs under the true skills), `kendall_tau` (between the ranking and the true one) and
+    `top_errors` (items of the top `k` that do not belong there). `outcome` is the last outcome for
+    the item of lower index: +1, -1, or 0 for a draw.
 
     ## Rendering
 
-    A picture (`"rgb_array"`, `"human"`; `"rgb_array_list"` through `gym.make`) shows the belief
-    about every item along the skill axis, the last pair in colour, true skills as marks, and
-    expected and true loss after each game. `render_true_skill=False` hides the truth. Pictures
-    need `pip install "matchenv[render]"`. `"ansi"` gives the order as text.
+    Pictures (`"rgb_array"`, `"human"`; `"rgb_array_list"` through `gym.make`) show the belief about
+    every item on the skill axis, the last pair in colour, true skills as marks, and expected and
+    true loss after each game. `render_true_skill=False` hides the truth. Pictures need
+    `pip install "matchenv[render]"`. `"ansi"` returns the ranking as text.
 
     ## Arguments
 
@@ -492,11 +471,10 @@ class RankingEnv(ScalarEnv):
 
 @documents_options(RankingSettings)
 class RankingVectorEnv(NativeVectorEnv, VectorEnv):
-    """``num_envs`` copies of ``RankingEnv``, stepped together; arguments as ``NativeVectorEnv``.
+    """``num_envs`` copies of ``RankingEnv``, stepped together; see ``NativeVectorEnv``.
 
-    The description, spaces, rewards and options are those of ``RankingEnv``. Copy i of a vector
-    environment that is reset with seed s plays the same games as a scalar environment reset with
-    seed s + i.
+    After ``reset(seed=s)``, copy i plays the same games as a scalar environment after
+    ``reset(seed=s + i)``.
     """
 
     env_id: ClassVar[str] = RankingSimulator.env_id

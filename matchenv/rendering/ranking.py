@@ -38,8 +38,7 @@ class RankingRenderer(Renderer[State]):
     def scene(self, state: State, row: int, limits: Limits) -> Scene:
         """Return beliefs about the items, the last pair, and the losses."""
         actions, settings = self.history[row]["action"], self.simulator.settings
-        players = self.players(state, row)
-        facts = self.simulator.info(state, row)
+        players, facts = self.players(state, row), self.simulator.info(state, row)
         pair = settings.pairs[actions[-1]].tolist() if actions else []
         shown = {"expected": "ink", "true": "truth"} if self._shows_truth else {"expected": "ink"}
         losses = {name: self.recorded(row, f"{name}_loss") for name in shown}

@@ -1,4 +1,4 @@
-"""The rules of ``Ranking-v0``: their values by brute force, and what all of them promise."""
+"""Rules of ``Ranking-v0``: scores against independent computations, and the shared contract."""
 
 import math
 from typing import Any
@@ -20,7 +20,7 @@ SETTINGS = RankingSettings(num_items=6, horizon=50, beta=BETA)
 
 
 def batch_after(games: int, **options: Any) -> Batch:
-    """Three episodes after some random games."""
+    """Return three episodes after random games."""
     batch = Batch(RankingSettings(num_items=6, horizon=90, beta=BETA, **options), range(3))
     rng = np.random.default_rng(5)
     for _ in range(games):
@@ -37,8 +37,7 @@ def view_after(games: int) -> RankingView:
 
 
 @pytest.mark.parametrize(("lead", "share"), [(0.0, 0.2), (0.3, 0.01), (1.0, 0.6), (2.5, 0.95)])
-def test_the_decrease_of_the_loss_is_owens_t(lead: float, share: float) -> None:
-    """And that is the decrease by quadrature over the posterior mean of the difference."""
+def test_the_loss_decrease_matches_owens_t_and_quadrature(lead: float, share: float) -> None:
     after = 2.0 * owens_t(lead, math.sqrt((1.0 - share) / share))
     found = rules.loss_decrease(lead, share)
     assert found == pytest.approx(ndtr(-lead) - after, rel=1e-4, abs=1e-15)
@@ -51,7 +50,7 @@ def test_the_decrease_of_the_loss_is_owens_t(lead: float, share: float) -> None:
 
 
 @pytest.mark.parametrize(("lead", "spread"), [(0.05, 2.0), (0.5, 0.02), (1.5, 0.5), (3.0, 2.0)])
-def test_knowledge_gradient_values_the_best_number_of_games(lead: float, spread: float) -> None:
+def test_knowledge_gradient_uses_the_best_number_of_games(lead: float, spread: float) -> None:
     noise = (BETA, 0.0)
     worth = spread * game_precision(lead * math.sqrt(spread), spread, noise)
     games = np.exp(np.linspace(0.0, 15.0, 4000))
@@ -59,12 +58,12 @@ def test_knowledge_gradient_values_the_best_number_of_games(lead: float, spread:
     after = 2.0 * owens_t(lead, np.sqrt((1.0 - share) / share))
     best = ((ndtr(-lead) - after) / games).max()
     found = rules.pair_score(rules.KNOWLEDGE, lead * math.sqrt(spread), spread, noise)
-    assert found > 0.0  # also where one game changes no order
+    assert found > 0.0  # even if one game cannot change the order
     assert 0.8 * best <= found <= best * (1.0 + 1e-4)
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.7, -2.0])
-def test_information_gain_is_the_mutual_information_by_quadrature(gap: float) -> None:
+def test_information_gain_matches_quadrature(gap: float) -> None:
     spread, scale = 0.9, math.sqrt(2.0) * BETA
 
     def entropy(win: float) -> float:
@@ -74,13 +73,13 @@ def test_information_gain_is_the_mutual_information_by_quadrature(gap: float) ->
         lambda x: norm.pdf(x, gap, math.sqrt(spread)) * entropy(ndtr(x / scale)), -9.0, 9.0
     )
     exact = entropy(ndtr(gap / math.sqrt(spread + scale**2))) - rest
-    # The closed form replaces the binary entropy of a probit by a bell, good to some 3 %.
+    # The closed form approximates the entropy of a probit by a Gaussian, within about 3 %.
     found = rules.pair_score(rules.INFORMATION, gap, spread, (BETA, 0.0))
     assert found == pytest.approx(exact, abs=0.01)
 
 
 @pytest.mark.parametrize("items", [2, 5, 6])
-def test_a_round_robin_plays_every_pair_once_and_nobody_twice_in_a_round(items: int) -> None:
+def test_round_robin_plays_every_pair_once_in_rounds_of_disjoint_pairs(items: int) -> None:
     settings = RankingSettings(num_items=items)
     turn = rules.turns(items)
     assert sorted(turn) == list(range(settings.num_pairs))
@@ -88,7 +87,7 @@ def test_a_round_robin_plays_every_pair_once_and_nobody_twice_in_a_round(items: 
         assert len(set(played.tolist())) == played.size
 
 
-def test_swiss_plays_neighbours_in_turn() -> None:
+def test_swiss_plays_each_pair_of_neighbours_in_turn() -> None:
     view = view_after(20)._replace(games_left=np.arange(50, 47, -1))
     actions = rules.RankingPolicy("swiss").for_settings(SETTINGS).act(view)
     for row, action in enumerate(actions):
@@ -96,7 +95,7 @@ def test_swiss_plays_neighbours_in_turn() -> None:
         assert set(SETTINGS.pairs[action]) == {order[row], order[row + 1]}
 
 
-def test_the_oracle_plays_wrong_pairs_and_needs_the_truth() -> None:
+def test_the_oracle_plays_misordered_pairs_and_needs_true_skills() -> None:
     view = view_after(10)
     oracle = rules.RankingPolicy("oracle").for_settings(SETTINGS)
     assert view.true_skill is not None
@@ -114,7 +113,7 @@ def test_the_oracle_plays_wrong_pairs_and_needs_the_truth() -> None:
     "options",
     [{}, {"goal": "top", "k": 2, "draw_margin": 0.4}, {"max_games_per_pair": 7, "goal": "best"}],
 )
-def test_every_rule_chooses_allowed_pairs_that_count(name: str, options: dict[str, Any]) -> None:
+def test_every_rule_respects_masks_and_goal(name: str, options: dict[str, Any]) -> None:
     batch = batch_after(40, **options)
     settings: Any = batch.simulator.settings
     policy = policy_named(name, settings)

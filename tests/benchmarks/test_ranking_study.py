@@ -1,4 +1,4 @@
-"""The games that rules of ``Ranking-v0`` need, and how often the stopping rule is wrong."""
+"""The study of ``Ranking-v0``: games that rules need, and errors of the stopping rule."""
 
 from pathlib import Path
 
@@ -10,14 +10,14 @@ from matchenv.benchmarks.ranking_study import BINS, WINDOW, games_needed
 from matchenv.envs.ranking import RankingSettings
 
 
-def test_games_are_counted_to_the_end_of_the_first_window_that_reaches_the_goal() -> None:
+def test_games_needed_end_with_the_first_window_at_the_goal() -> None:
     curves = np.zeros((2, BINS))
     curves[0, 100:] = 1.0
     found = games_needed(curves, np.array([1.0, 1.0]))
     np.testing.assert_allclose(found, [(100 + WINDOW) / BINS, 1.0])
 
 
-def test_the_oracle_needs_fewer_games_and_a_second_call_reads_the_first_ones(
+def test_the_oracle_needs_fewer_games_and_finished_blocks_are_reused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ranking_study, "BLOCK", 2)
@@ -28,18 +28,18 @@ def test_the_oracle_needs_fewer_games_and_a_second_call_reads_the_first_ones(
     rows = [line.split() for line in first.splitlines()[1:]]
     assert [row[0] for row in rows] == ["random", "oracle"]
     assert float(rows[1][1]) < 0.6 * float(rows[0][1])
-    monkeypatch.setattr(ranking_study, "rollout", lambda *_: 1 / 0)
+    monkeypatch.setattr(ranking_study, "traces", lambda *_: 1 / 0)
     ranking_study.main(words)
     assert capsys.readouterr().out == first
 
 
-def test_a_settled_best_is_rarely_wrong() -> None:
-    """Whatever the law of skills, and also where beta is wrong by a factor of two.
+def test_the_stopping_rule_is_rarely_wrong() -> None:
+    """For all distributions of skills, and with a beta that is wrong by a factor of two.
 
-    Of 200 runs 5 % may be wrong; 18 is beyond 99 % of the binomial distribution of such a rule.
+    With an error rate of 5 %, 18 or more errors in 200 runs have a probability of 1 %.
     """
     settings = RankingSettings(num_items=6, horizon=150, goal="best", beta=0.7)
-    rows = ranking_study.stops(settings, 200, 0.95)
+    rows = ranking_study.stops(settings, 200)
     assert len(rows) == 5
     for row in rows:
         assert row.settled > 0.3

@@ -1,4 +1,4 @@
-"""``matchenv rank``: what it prints and writes."""
+"""``matchenv rank``: text, files and errors."""
 
 import csv
 from pathlib import Path
@@ -15,18 +15,18 @@ OUT = Path("out")
 
 @pytest.fixture
 def rank(typed: Any) -> Any:
-    """Types the command in a folder with a log of these games."""
+    """Return a function that runs the command on a log of ``GAMES``."""
     rows = "".join(f"{g},{a},{x}\n{g},{b},{y}\n" for g, (a, b, x, y) in enumerate(GAMES))
     Path("games.csv").write_text(f"game,player,score\n{rows}")
     return lambda options: typed(f"rank games.csv {options}")
 
 
-def test_the_table_the_figure_and_the_state(rank: Any) -> None:
+def test_text_figure_and_state_match_a_ranker(rank: Any) -> None:
     ended = rank("--goal best --next 2 --out out")
     lines = ended.out.splitlines()
     assert ended.status == 0
     assert [line.split()[0] for line in lines[1:4]] == ["ada", "bo", "cy"]
-    assert len(lines) - lines.index("to play next:") == 3
+    assert len(lines) - lines.index("next pairs:") == 3
     with (OUT / "ranking.csv").open() as file:
         games = {row["item"]: int(row["games"]) for row in csv.DictReader(file)}
     assert list(games.items()) == [("ada", 12), ("bo", 18), ("cy", 18)]
@@ -43,19 +43,19 @@ def test_the_table_the_figure_and_the_state(rank: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ("--confidence 0.5", "the order is settled at 50 %"),
-        ("--confidence 0.9999 --indifference 0.2", "games more settle all of it"),
-        ("--goal top --k 2", "expected wrong among the top 2: 0."),
+        ("--confidence 0.9999 --indifference 0.2", "estimated games to settle it: "),
+        ("--goal top --k 2", "expected errors in the top 2: 0."),
     ],
 )
-def test_it_says_what_is_settled(options: str, said: str, rank: Any) -> None:
-    assert said in rank(options).out
+def test_the_text_reports_what_is_settled(options: str, message: str, rank: Any) -> None:
+    assert message in rank(options).out
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         ("--goal top", "k must be given"),
         ("--next -1", "next must be an integer"),
@@ -64,12 +64,12 @@ def test_it_says_what_is_settled(options: str, said: str, rank: Any) -> None:
         ("--draw-margin 0", "outcome must be 1 or -1 with draw_margin=0"),
     ],
 )
-def test_bad_options_are_named(options: str, said: str, rank: Any) -> None:
+def test_bad_options_fail_before_writing(options: str, message: str, rank: Any) -> None:
     ended = rank(f"--out out {options}")
-    assert (ended.status, said in ended.error, OUT.exists()) == (2, True, False)
+    assert (ended.status, message in ended.error, OUT.exists()) == (2, True, False)
 
 
-def test_games_of_teams_are_refused(typed: Any) -> None:
+def test_team_games_are_rejected(typed: Any) -> None:
     Path("teams.csv").write_text(
         "game,team,player,rank\n1,x,a,1\n1,x,b,1\n1,y,c,2\n2,x,a,1\n2,y,b,2\n"
     )

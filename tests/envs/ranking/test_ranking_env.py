@@ -1,4 +1,4 @@
-"""``Ranking-v0`` and its belief: moments, loss, luck and masks."""
+"""``Ranking-v0`` and its belief: moments, loss, random numbers and masks."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def likelihood(difference: np.ndarray, outcome: int, margin: float) -> Any:
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.6])
-def test_moments_and_the_worth_of_a_game_are_those_of_quadrature(margin: float) -> None:
-    """Of s_i - s_j by quadrature; all skills are linear in it plus an independent rest.
+def test_moments_and_the_precision_of_a_game_match_quadrature(margin: float) -> None:
+    """Quadrature over s_i - s_j; every skill is linear in it plus an independent remainder.
 
-    A game is worth a measurement that leaves the same expected variance of the difference.
+    The precision of a game is that of a measurement with the same expected posterior variance.
     """
     prior, before = random_belief(4, 3)
     i, j = 1, 3
@@ -56,7 +56,7 @@ def test_moments_and_the_worth_of_a_game_are_those_of_quadrature(margin: float) 
     assert variance / (1.0 + variance * precision) == pytest.approx(left, rel=1e-7)
 
 
-def test_many_games_keep_the_covariance_positive_definite() -> None:
+def test_the_covariance_stays_positive_definite() -> None:
     rng = np.random.default_rng(4)
     mu, covariance = np.zeros(6), 25.0 * np.eye(6)
     for _ in range(8_000):
@@ -65,12 +65,12 @@ def test_many_games_keep_the_covariance_positive_definite() -> None:
         learn_joint(mu, covariance, game, (0.2, 0.0))
     assert np.linalg.eigvalsh(covariance).min() > 0.0
     np.testing.assert_array_equal(covariance, covariance.T)
-    # Games inform about differences alone: the mean skill is as unknown as before.
+    # Games inform about differences only: the variance of the mean skill is unchanged.
     assert np.ones(6) @ covariance @ np.ones(6) == pytest.approx(6 * 25.0, rel=1e-6)
 
 
 def losses(order: np.ndarray, skills: np.ndarray, cut: int) -> np.ndarray:
-    """Misordered pairs of an order under each row of skills, by counting."""
+    """Count the misordered pairs of an order under each row of skills."""
     pairs = combinations(range(len(order)), 2)
     wrong = [skills[:, order[a]] < skills[:, order[b]] for a, b in pairs
              if cut == 0 or (a < cut) != (b < cut)]  # fmt: skip
@@ -78,7 +78,7 @@ def losses(order: np.ndarray, skills: np.ndarray, cut: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("goal", [{"goal": "order"}, {"goal": "top", "k": 3}, {"goal": "best"}])
-def test_measures_are_those_of_draws_and_rewards_sum_to_the_decrease(goal: dict[str, Any]) -> None:
+def test_measures_match_posterior_draws_and_rewards_add_up(goal: dict[str, Any]) -> None:
     options = {"num_items": 7, "horizon": 60, "cost": 0.25, "draw_margin": 0.3, **goal}
     env: Any = gym.make("Ranking-v0", **options).unwrapped
     _, first = env.reset(seed=4)
@@ -98,7 +98,7 @@ def test_measures_are_those_of_draws_and_rewards_sum_to_the_decrease(goal: dict[
     assert info["kendall_tau"] == pytest.approx(kendalltau(mu, truth[0]).statistic)
     best = set(np.argsort(-truth[0])[:k].tolist())
     assert info["top_errors"] == len(best - set(order[:k].tolist()))
-    # w wrong items at the top are at least w^2 misordered pairs across the cut.
+    # With w wrong items at the top, at least w^2 pairs across the cut are misordered.
     if cut:
         top = np.argsort(-draws, axis=1)[:, :k]
         wrong = k - np.isin(top, order[:k]).sum(axis=1)
@@ -106,8 +106,8 @@ def test_measures_are_those_of_draws_and_rewards_sum_to_the_decrease(goal: dict[
 
 
 @pytest.mark.parametrize("margin", [0.0, 0.7])
-def test_a_pairs_kth_game_has_its_own_luck(margin: float) -> None:
-    """Whatever else is played; and it is won where u is below the probability of winning."""
+def test_the_kth_game_of_a_pair_has_its_own_random_number(margin: float) -> None:
+    """Other games do not change it, and the item of lower index wins if u < P(win)."""
     skills, games = np.array([0.4, 0.0, -0.3]), 150
     env: Any = gym.make(
         "Ranking-v0", num_items=3, horizon=games, draw_margin=margin, beta=1.0
@@ -126,7 +126,7 @@ def test_a_pairs_kth_game_has_its_own_luck(margin: float) -> None:
             met[action] += 1
 
 
-def test_limits_and_bars_leave_the_other_pairs_and_the_observation_is_the_belief() -> None:
+def test_masks_follow_limits_and_bars_and_observations_show_the_belief() -> None:
     barred, limit = np.array([(0, 1), (4, 2)]), 3
     env: Any = gym.make(
         "Ranking-v0", num_items=5, horizon=24, max_games_per_pair=limit, barred_pairs=barred
@@ -147,4 +147,4 @@ def test_limits_and_bars_leave_the_other_pairs_and_the_observation_is_the_belief
         expected = np.concatenate([*shown, [(23 - game) / 24], env.action_masks()])
         np.testing.assert_allclose(observation, expected, rtol=1e-6, atol=1e-7)
     assert sorted(met) == [0, 0] + 8 * [limit]
-    assert env.action_masks().sum() >= 1  # the end of the episode has a mask that can be sampled
+    assert env.action_masks().sum() >= 1  # sampling works after the last game
