@@ -123,18 +123,18 @@ GOOD = {
     [
         ({"players": ["a", "b", "b"]}, "players"),
         ({"player": [0, 1, 2, 3]}, "index into the 3 players, got 3 at entry 3"),
-        ({"player": [0, 1, 2, 2]}, "twice in one game, as in game 1"),
-        ({"player": [0.5, 1, 2, 0]}, "player must be a row of int32"),
+        ({"player": [0, 1, 2, 2]}, "player must not repeat within a game, got 2 at entry 3"),
+        ({"player": [0.5, 1, 2, 0]}, "player must be a one-dimensional array of int32"),
         ({"team_start": [0, 1, 2, 3, 5]}, "team_start"),
-        ({"team_start": [0, 1, 1, 3, 4]}, "team_start must leave each part at least 1"),
+        ({"team_start": [0, 1, 1, 3, 4]}, "team_start must leave at least 1 in each part, got 0 at part 1"),
         ({"team_start": [0, 2, 1, 3, 4]}, "team_start must leave"),
-        ({"game_start": [0, 1, 4]}, "game_start must leave each part at least 2"),
+        ({"game_start": [0, 1, 4]}, "game_start must leave at least 2 in each part"),
         ({"game_start": [0, 2]}, "game_start"),
         ({"rank": [0, 1, 0, 1, 2]}, "rank must have shape"),
         ({"rank": [1, 2, 0, 0]}, "rank must be the number of teams"),
         ({"rank": [0, 2, 0, 0]}, "rank must be the number of teams"),
         ({"time": [1, 2, 3]}, "time"),
-        ({"time": [9, 8]}, "time must not go backwards, got 8 after 9 at game 1"),
+        ({"time": [9, 8]}, "time must not decrease, got 8 at game 1"),
     ],
 )
 def test_bad_logs_are_refused(change: dict, message: str) -> None:
