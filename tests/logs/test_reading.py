@@ -291,7 +291,7 @@ def test_a_long_list_is_cut_and_says_what_to_do(tmp_path: Path) -> None:
         "log.csv: no game to rate", "unreadable time: 1000", "line 2: unreadable time ('day 1')"
     ]  # fmt: skip
     assert said[-2] == "and 995 more"
-    assert said[-1].startswith("--time-format says how times are written")
+    assert said[-1].startswith("--time-format sets the format of times")
     few = "game,time,player,score\n" + "".join(rows[:4])
     assert read(tmp_path, few, time_format="day %d").games == 2
 
