@@ -15,7 +15,7 @@ from matchenv.evaluation.estimates import Record
 from matchenv.evaluation.registry import POLICIES, QUEUE, Candidate, candidates_of
 from matchenv.evaluation.rollout import rollout
 from matchenv.logs import TrueSkillReplay
-from matchenv.logs.games import Model, variance_of_time_away
+from matchenv.logs.games import variance_of_time_away
 from matchenv.logs.match_log import MatchLog
 from matchenv.runtime.checks import as_non_negative_number
 from matchenv.runtime.object_spec import is_object_spec
@@ -179,8 +179,8 @@ def population_of(
     if now.size == 0:
         return RatedPopulation(replay.mu, replay.sigma, "the log")
     now = now[np.unique(np.linspace(0, now.size - 1, MOST_ROWS).astype(np.int64))]
-    before, model = log.entry_before[now], Model(time_drift=0.0 if log.time is None else time_drift)
-    variance = replay.entry_sigma[before] ** 2 + variance_of_time_away(log, model)[now]
+    before, drift = log.entry_before[now], 0.0 if log.time is None else time_drift
+    variance = replay.entry_sigma[before] ** 2 + variance_of_time_away(log, drift)[now]
     return RatedPopulation(replay.entry_mu[before], np.sqrt(variance), "the log")
 
 
