@@ -9,11 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from matchenv.benchmarks.replay.systems import (
-    SYSTEMS,
-    judge,
-    quality_per_comparison,
-)
+from matchenv.benchmarks.replay.systems import SYSTEMS, judge
 from matchenv.logs import MatchLog, Model
 from matchenv.logs.forecasts import pairs_of_sides
 from matchenv.ratings.elo import LOGISTIC_BETA
@@ -71,4 +67,3 @@ def test_quality_of_equals_does_not_fall_with_the_number_of_sides() -> None:
     quality = judge("trueskill", log, pairs, Model(draw_probability=0.1)).quality
     # Five newcomers are as even as two.
     assert quality[0] == pytest.approx(quality[1], rel=1e-12)
-    assert quality_per_comparison(np.array([0.25, 0.25]), log).tolist() == [0.25, 0.25**0.25]
