@@ -1,4 +1,4 @@
-"""A judgement in words and tables, for the screen and the page."""
+"""Text and tables of a judgement, for the terminal and the page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TITLES = dict(
 
 
 def _measured(heading: str, name: str, digits: int, factor: float = 1.0) -> tuple[Column, Column]:
-    """Return the columns of a difference and of its verdict."""
+    """Return the columns of a difference and its verdict."""
 
     def cell(row: Record) -> str:
         value = row[name]
@@ -46,7 +46,7 @@ Tables = dict[str, tuple[Sequence[Column], Sequence[Record], str]]
 
 
 def tables_of(found: Record) -> Tables:
-    """Return the tables of a judgement by title: columns, rows, and what is said below."""
+    """Return the tables of a judgement by title: columns, rows, and a line below."""
     minutes, against = found.load.tick_minutes, found.against
     known = "the present one, " if found.has_rule else ""
     standings = (
@@ -81,7 +81,7 @@ def tables_of(found: Record) -> Tables:
 
 
 def judgement_text(found: Record) -> str:
-    """Return the conclusion, and tables of the games, the matchers, who pays and learning."""
+    """Return the conclusion and all tables."""
     model = ", ".join(f"{name} {value:.4g}" for name, value in found.parameters.items() if value)
     lines = [
         conclusion(found),
@@ -96,7 +96,7 @@ def judgement_text(found: Record) -> str:
 
 
 def conclusion(found: Record) -> str:
-    """Return what the judgement comes to, in one paragraph."""
+    """Return the conclusion in one paragraph."""
     if found.failed:
         return (
             f"{found.name} says little about its matcher: the fitted model forecasts its games "
@@ -136,7 +136,7 @@ def conclusion(found: Record) -> str:
 
 
 def favourites_text(favourites: Record) -> str:
-    """Return what favourites were expected to score, and what they did."""
+    """Return the expected and actual scores of favourites in a line."""
     if not favourites.pairs:
         return "no game had a favourite"
     knows_more = favourites.verdict == BEHIND
