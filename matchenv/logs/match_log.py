@@ -86,11 +86,7 @@ class MatchLog:
         return {k: array for k, array in arrays.items() if array is not None or k not in optional}
 
     def __repr__(self) -> str:
-        times = "without times" if self.time is None else "with times"
-        return (
-            f"<MatchLog of {self.num_games} games, {self.num_teams} teams and "
-            f"{self.num_players} players, {times}>"
-        )
+        return f"<MatchLog of {self.num_games} games and {self.num_players} players>"
 
     @property
     def num_players(self) -> int:
@@ -200,7 +196,7 @@ class MatchLog:
         Raises:
             ValueError: for a missing column, or a row that would be bad in a file.
         """
-        from matchenv.logs.rows import log_of_table
+        from matchenv.logs.rows import log_of_table  # with pandas, which is slow to load
 
         return log_of_table(frame, columns)
 
@@ -215,13 +211,11 @@ class MatchLog:
             "team": team - self.game_start[game],
             "player": [self.players[k] for k in self.player.tolist()],
             "rank": self.rank[team],
+            "weight": None if self.weight is None else np.array(self.weight),
+            "time": None if self.time is None else self.time[game],
+            "neutral": None if self.neutral is None else self.neutral[game],
         }
-        if self.weight is not None:
-            columns["weight"] = np.array(self.weight)
-        for name, values in (("time", self.time), ("neutral", self.neutral)):
-            if values is not None:
-                columns[name] = values[game]
-        return columns
+        return {name: values for name, values in columns.items() if values is not None}
 
     @classmethod
     def from_games(
@@ -244,12 +238,11 @@ class MatchLog:
         Raises:
             ValueError: see ``MatchLog``, and if games and scores differ in number.
         """
-        games, scores = [list(teams) for teams in games], [list(each) for each in scores]
+        games, scores = [list(teams) for teams in games], [list(points) for points in scores]
         for game, (teams, points) in enumerate(zip(games, scores, strict=True)):
-            if len(teams) != len(points):
+            if len(points) != len(teams):
                 raise ValueError(
-                    f"scores must give one number for each team, got {len(points)} for "
-                    f"{len(teams)} teams in game {game}"
+                    f"scores must hold {len(teams)} numbers for game {game}, got {len(points)}"
                 )
         sides = [names for teams in games for names in teams]
         entries = [name for names in sides for name in names]

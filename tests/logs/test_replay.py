@@ -141,7 +141,7 @@ def test_bad_logs_are_refused(change: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         MatchLog(**{**GOOD, **change})
     log = MatchLog(**GOOD)
-    assert repr(log) == "<MatchLog of 2 games, 4 teams and 3 players, without times>"
+    assert repr(log) == "<MatchLog of 2 games and 3 players>"
     with pytest.raises(ValueError, match="read-only"):
         log.player[0] = 100
 
