@@ -129,7 +129,7 @@ def fit(log: MatchLog, *, train_share: float = TRAIN_SHARE, quiet: bool = True) 
             f"log must have at least {FEWEST_GAMES} games to fit and judge, got {log.num_games}"
         )
     train = log.first_games(int(np.clip(round(share * log.num_games), 2, log.num_games - 2)))
-    parameters, reasons = parameters_of(train)
+    parameters, reasons = parameters_of(train, share_of_draws(log) > 0.0)
     pairs = pairs_of_sides(train.game_start, train.rank)
 
     def losses(values: Values) -> Floats:
@@ -194,10 +194,13 @@ class Parameter:
         return gap < 0.02 * (high - low)
 
 
-def parameters_of(log: MatchLog) -> tuple[list[Parameter], dict[str, str]]:
-    """Return the parameters that a log identifies, and by name why it does not the others."""
-    draws, size, start = share_of_draws(log), log.team_size, log.game_start[:-1]
-    share = min(max(draws, 2e-4), 0.9)
+def parameters_of(log: MatchLog, drawn: bool) -> tuple[list[Parameter], dict[str, str]]:
+    """Return the parameters that a log identifies, and by name why it does not the others.
+
+    ``drawn`` says whether games can be drawn.
+    """
+    share, size, start = share_of_draws(log), log.team_size, log.game_start[:-1]
+    share = min(max(share, 2e-4), 0.9)
     drift = 0.05 * SIGMA
     away = 0.0 if log.time is None else float(variance_of_time_away(log, 1.0).mean())
     per_day = drift / np.sqrt(away or 1.0)
@@ -209,7 +212,7 @@ def parameters_of(log: MatchLog) -> tuple[list[Parameter], dict[str, str]]:
         Parameter("beta", LOG, 0.02 * SIGMA, 20.0 * SIGMA, BETA, 0.4, BETA): "",
         Parameter("tau", SQUARE, 0.0, SIGMA, TAU, drift**2, TAU): "",
         Parameter("draw_probability", LOGIT, 1e-4, 0.95, share, 0.3, share): (
-            "" if draws > 0.0 else "no game was drawn"
+            "" if drawn else "no game was drawn"
         ),
         Parameter("time_drift", SQUARE, 0.0, SIGMA, 0.2 * per_day, per_day**2, 0.0): (
             "" if away > 0.0 else "the log shows no time between games of a player"

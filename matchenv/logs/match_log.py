@@ -248,9 +248,12 @@ class MatchLog:
         entries = [name for names in sides for name in names]
         number = {name: k for k, name in enumerate(dict.fromkeys(entries))}
         game_start = np.cumsum([0, *map(len, games)])
-        weight: Any = weights
+        weight: Any = None
         if weights is not None:
-            weight = [float(each) for teams in weights for row in teams for each in row]
+            rows = [row for teams in weights for row in teams]
+            if list(map(len, rows)) != list(map(len, sides)):
+                raise ValueError("weights must hold one number for each player of each team")
+            weight = [float(number) for row in rows for number in row]
         arrays: Any = {"time": time, "weight": weight, "neutral": neutral}
         return cls(
             players=list(number),

@@ -123,7 +123,15 @@ def test_what_cannot_be_told_is_said() -> None:
         assert f"{name} cannot be told" in notes
         assert found.parameters[name] == 0.0
     three = MatchLog.from_games([[["a"], ["b"], ["c"]]], [[1, 2, 3]])
-    assert parameters_of(three)[1]["advantage"] == "some games have more than two sides"
+    assert parameters_of(three, False)[1]["advantage"] == "some games have more than two sides"
+
+
+def test_a_log_whose_first_draw_is_held_out() -> None:
+    log = MatchLog.from_games([[["a"], ["b"]]] * 30, [[1, 0]] * 21 + [[1, 1]] * 9)
+    found = fit(log)
+    assert found.parameters["draw_probability"] > 0.0
+    assert np.isfinite(found.log_loss)
+    replay_trueskill(log, **found.parameters)
 
 
 def test_coin_tosses_have_no_interval_and_the_command_says_first_that_the_fit_failed(
