@@ -53,12 +53,7 @@ def qualities_of(
     the other games and the result of this one, has a closed form: the quality is a normal density
     of the gap, and so is the belief.
 
-    Args:
-        log: the games.
-        replay: beliefs before each game.
-        smoothed: beliefs in hindsight.
-        parameters: arguments of ``replay_trueskill`` for both.
-        seed: random seed of the random pairs of sides.
+    ``parameters`` are those of the replay and the smoothing, ``seed`` is for random pairs of sides.
 
     Source: Herbrich, Minka, Graepel (2006), section 4.2; Dangauthier et al. (2008).
     """
@@ -120,13 +115,7 @@ def group_evenness(
     """Return the evenness of the games of each group of players.
 
     Intervals are over blocks of consecutive games. They describe other games of the same kind, at
-    the estimated parameters and skills.
-
-    Args:
-        log: the games.
-        found: their qualities.
-        skill: (entries,) skill in hindsight.
-        judged: give verdicts.
+    the estimated parameters and skills; ``skill`` is (entries,) in hindsight.
 
     Returns:
         For each ``group`` that played: its number of participations, ``parts``; its mean match

@@ -186,9 +186,7 @@ def measures(
 def most_even(quality: Floats, share: float) -> NDArray[np.bool_]:
     """Return (games,) True for a share of the games, rounded up: those of the highest quality.
 
-    Args:
-        quality: (games,) high for a game that a system judges even.
-        share: in [0, 1]. The earlier of equal games is chosen.
+    The earlier of equal games is chosen.
     """
     # Rounded, so that 0.2 of 5 games is 1 game although 0.2 * 5 can exceed 1.
     count = math.ceil(round(share * len(quality), 9))
@@ -199,10 +197,6 @@ def most_even(quality: Floats, share: float) -> NDArray[np.bool_]:
 
 def draw_curve(log: MatchLog, quality: Floats) -> dict[str, Any]:
     """Accumulate draws in order of falling quality; games of equal quality are taken together.
-
-    Args:
-        log: the games.
-        quality: (games,) high for a game that a system judges even.
 
     Returns:
         ``possible``, shares of all possible draws in the games taken so far, at ``CURVE``;
@@ -232,13 +226,8 @@ def win_shares(log: MatchLog) -> Floats:
 def win_ratio_deviation(log: MatchLog, kept: NDArray[np.bool_]) -> dict[str, Any]:
     """Return the mean distance of players' win ratios from 50 % in the kept games.
 
-    Args:
-        log: the games.
-        kept: (games,) the games to count.
-
-    Returns:
-        For several least numbers of ``games`` played: the number of ``players`` and their mean
-        ``deviation``.
+    For several least numbers of ``games`` played, it has the number of ``players`` and their mean
+    ``deviation``.
 
     Source: Herbrich, Minka, Graepel (2006), section 4.1, 'Win Probability'.
     """

@@ -49,13 +49,7 @@ class Judgement(NamedTuple):
 
 
 def judge(text: str, log: MatchLog, pairs: Pairs, model: Model) -> Judgement:
-    """Rate a log with a system.
-
-    Args:
-        text: see ``system_of``.
-        log: the games in order of play.
-        pairs: pairs of sides of the log.
-        model: parameters, with a draw probability.
+    """Rate a log with a system, see ``system_of``; the model has a draw probability.
 
     Raises:
         ValueError: for parameters that the system refuses.
@@ -87,10 +81,8 @@ def judge(text: str, log: MatchLog, pairs: Pairs, model: Model) -> Judgement:
 def system_of(text: str, model: Model) -> Any:
     """Return a rating system; for TrueSkill the model.
 
-    Args:
-        text: one of ``SYSTEMS``, those in Python also with options, ``elo:alpha=0.1``; or
-            ``module:Class:key=value`` of a ``matchenv.logs.RatingSystem``.
-        model: parameters of TrueSkill.
+    Its text is one of ``SYSTEMS``, those in Python also with options, ``elo:alpha=0.1``; or
+    ``module:Class:key=value`` of a ``matchenv.logs.RatingSystem``.
 
     Raises:
         ValueError: for an unknown system, or options that it refuses.

@@ -38,11 +38,7 @@ UNREADABLE = "unreadable"  # reason of a bad row, before the role
 
 
 def find_columns(header: list[str], chosen: Iterable[str]) -> tuple[dict[str, str], list[str]]:
-    """Return the column of each role, by the user's choice or by its usual names, and notes.
-
-    Args:
-        header: names of the columns.
-        chosen: the user's ``ROLE=NAME`` pairs.
+    """Return the column of each role, chosen by ``ROLE=NAME`` or by its usual names, and notes.
 
     Raises:
         BadLogError: for an unknown role, a role named twice, or a missing column.

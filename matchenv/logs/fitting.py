@@ -341,12 +341,7 @@ def derivatives(
 ) -> tuple[Floats, Floats]:
     """Return slopes (games, p) of losses and the curvature (p, p) of their sum.
 
-    They are central differences.
-
-    Args:
-        losses: loss of each game at a place, shape (games,).
-        place: shape (p,).
-        step: distance of the differences.
+    ``losses`` maps a place, (p,), to the loss of each game, (games,). The differences are central.
     """
     axes, twice = step * np.eye(place.size), 2.0 * losses(place).sum()
     forward, backward = (

@@ -43,12 +43,7 @@ class Pairs(NamedTuple):
 
 
 def pairs_of_sides(game_start: Integers, rank: NDArray[np.signedinteger]) -> Pairs:
-    """Return all pairs of sides within each game, game by game.
-
-    Args:
-        game_start: (games + 1,) first side of each game.
-        rank: (sides,) lower is better, equal is a draw.
-    """
+    """Return all pairs of sides within each game, game by game; arguments as in ``MatchLog``."""
     sizes = np.diff(game_start)
     later = np.repeat(game_start[1:], sizes) - np.arange(len(rank)) - 1  # later sides of the game
     first = np.repeat(np.arange(len(rank)), later)
@@ -114,9 +109,7 @@ def log_losses(log_probability: Floats, outcome: Outcomes) -> Floats:
 def pair_costs(gap: Floats, outcome: Outcomes) -> Floats:
     """Return (pairs,) 0 for the right order, 1 for the wrong one or a forecast draw, NaN for draws.
 
-    Args:
-        gap: (pairs,) forecast strength of the first side minus that of the second.
-        outcome: (pairs,) see ``Pairs``.
+    ``gap`` is (pairs,) the forecast strength of the first side minus that of the second.
 
     Source: Herbrich, Minka, Graepel (2006), section 4.1.
     """
@@ -124,13 +117,9 @@ def pair_costs(gap: Floats, outcome: Outcomes) -> Floats:
 
 
 def mean_over_pairs(value: Floats, game: Integers) -> tuple[float, float]:
-    """Return the mean of values and its standard error; both NaN if all values are.
+    """Return the mean of values (pairs,), without NaN, and its standard error; NaN for none.
 
     Pairs of one game share players, so each game counts as one observation.
-
-    Args:
-        value: (pairs,) NaN to leave a pair out.
-        game: (pairs,) game of each pair.
     """
     counted = ~np.isnan(value)
     if not counted.any():

@@ -183,10 +183,6 @@ def advantages_of(log: MatchLog, advantage: float) -> Floats:
 def variance_of_time_away(log: MatchLog, time_drift: float) -> Floats:
     """Return (entries,) the variance of the drift since each player's previous game.
 
-    Args:
-        log: the games.
-        time_drift: standard deviation of the drift over a day.
-
     Raises:
         ValueError: for a drift above 0 in a log without times.
     """

@@ -142,9 +142,7 @@ def read_log(path: str | os.PathLike[str], settings: ReadingSettings | None = No
 def reading_text(reading: Reading, *, listed: int = 5) -> str:
     """Return a summary of the rows that were read and left out.
 
-    Args:
-        reading: the log.
-        listed: number of bad rows to name for each reason; 0 for the counts alone.
+    It names up to ``listed`` bad rows for each reason.
     """
     log, left_out = reading.log, reading.games - reading.log.num_games
     lines = [

@@ -193,11 +193,8 @@ def replay_system(log: MatchLog, system: RatingSystem) -> BeliefReplay:
 def match_qualities(game_start: Integers, mean: Floats, variance: Floats, noise: Floats) -> Floats:
     """Return (games,) match qualities of sides with normal performances.
 
-    Args:
-        game_start: (games + 1,) first side of each game.
-        mean: (sides,) means of the performances.
-        variance: (sides,) their variances.
-        noise: (sides,) the part of the variance around known skills.
+    ``mean`` and ``variance`` are (sides,); ``noise`` is the part of the variance around known
+    skills.
     """
     out = np.empty(game_start.size - 1)
     for game in range(out.size):

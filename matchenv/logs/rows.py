@@ -54,13 +54,8 @@ def whole_games(
     """Return the games without a bad row, in order of play.
 
     Games are sorted by their last time, if there are times. Games with equal times keep the order
-    of the rows, reversed if the rows begin with the newest game.
-
-    Args:
-        columns: texts of each role; with home and away, each row is a game of two.
-        begin: line of the first row.
-        bad: by line, rows that could not be split; further bad rows are added.
-        time_format: see ``read_times``.
+    of the rows, reversed if the rows begin with the newest game. With home and away, each row is a
+    game of two. Bad rows are added to those that could not be split, by line from ``begin``.
 
     Returns:
         ``(log, games, time_format, notes)``: the log, the number of games in the rows, the format
@@ -143,16 +138,10 @@ def _numbers(texts: pd.Series[Any], role: str) -> pd.Series[Any]:
 
 
 def read_times(texts: pd.Series[Any], time_format: str | None = None) -> tuple[pd.Series[Any], str]:
-    """Parse times; those without a zone are in UTC.
+    """Return times as seconds since 1970, or numbers unchanged, NA for others; and their format.
 
-    Args:
-        texts: the distinct times.
-        time_format: a key of ``TIME_FORMATS``, a format of strptime, or None for the first key
-            that parses the most times.
-
-    Returns:
-        ``(times, name)``: seconds since 1970, or numbers unchanged, NA where parsing failed; and
-        the format.
+    The format is a key of ``TIME_FORMATS`` or one of strptime; None selects the first key that
+    parses the most times. Times without a zone are in UTC.
 
     Raises:
         BadLogError: for an unknown format.

@@ -254,12 +254,8 @@ def _extrapolate(history: deque[tuple[Floats, Floats]], before: Floats, after: F
     """Replace an iterate by its Anderson extrapolation.
 
     Sweeps spread information about differences of skills quickly, but move the common level of all
-    players by a few hundredths of the way only.
-
-    Args:
-        history: earlier iterates and their steps; this one is added.
-        before: (size,) values before the iteration.
-        after: (size,) values after it, overwritten.
+    players by a few hundredths of the way only. The iteration, from ``before`` to ``after``, is
+    added to the history of earlier iterates and their steps; ``after`` is overwritten.
 
     Source: Anderson (1965), "Iterative procedures for nonlinear integral equations".
     """

@@ -43,17 +43,11 @@ class BadRow(NamedTuple):
 
 
 class TextTable(NamedTuple):
-    """The lines of a file below its header.
+    """The lines of a file below its header."""
 
-    Attributes:
-        columns: fields by the stripped name of their column, blank where a row is too short.
-        bad: by line number, the lines that do not fit the header.
-        sha256: checksum of the unpacked bytes of the file.
-    """
-
-    columns: dict[str, list[str]]
-    bad: dict[int, BadRow]
-    sha256: str
+    columns: dict[str, list[str]]  # fields by column name, blank where a row is too short
+    bad: dict[int, BadRow]  # by line number, lines that do not fit the header
+    sha256: str  # checksum of the unpacked bytes of the file
 
 
 def read_table(
@@ -62,12 +56,8 @@ def read_table(
     """Read a table with a header, plain or compressed with gzip.
 
     Columns are separated by commas, semicolons, tabs or bars. A quoted field cannot contain a line
-    break, so an unclosed quote affects one line only.
-
-    Args:
-        path: the file; a device or pipe without an end is allowed.
-        encoding: encoding of the text.
-        max_megabytes: limit on the unpacked size.
+    break, so an unclosed quote affects one line only. The limit is on the unpacked size; the file
+    can be a device without an end.
 
     Raises:
         BadLogError: for an unreadable file, a missing header, or a repeated column name.
@@ -147,11 +137,8 @@ def read_ratings(
 ) -> dict[str, list[Any]]:
     """Return columns of a table with a row for each player, for example a replay's ``ratings.csv``.
 
-    Args:
-        path: the file, as in ``read_table``.
-        kind: name of the argument, for messages.
-        numbers: lower-case names of columns of finite numbers; ``sigma`` must be positive.
-        texts: names of columns of text.
+    The names of columns are in lower case; numbers are finite, and ``sigma`` is positive. ``kind``
+    is the name of the argument in messages.
 
     Raises:
         ValueError: for an unreadable file, a table without players, a missing column, and bad
