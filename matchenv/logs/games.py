@@ -136,18 +136,15 @@ class Games(NamedTuple):
     team_start: Integers
     game_start: Integers
     rank: Indices
-    entry_start: Integers  # (games + 1,) first entry of each game
     weight: Floats  # (entries,) weight of each performance
     advantage: Floats  # (games,) advantage of the first side of each game
 
 
 class Room(NamedTuple):
-    """Scratch arrays for one game, and results of ``rate_game`` for every game."""
+    """Beliefs and results of every game, and scratch of one."""
 
-    mu: Floats  # (entries,) means of the beliefs about the players of the game
+    mu: Floats  # (entries,) means of the beliefs about the players, before their game, then after
     sigma: Floats  # (entries,) their standard deviations
-    start: Integers  # (sides + 1,) first player of each side
-    rank: Floats  # (sides,) rank of each side
     table: Floats  # (TABLE_ROWS, sides) scratch table of ``rate_sides``
     team_mean: Floats  # (teams,) mean of each side's performance before its game
     team_variance: Floats  # (teams,) its variance
@@ -157,15 +154,9 @@ class Room(NamedTuple):
 
 def games_of(log: MatchLog, model: Model) -> Games:
     """Return the games of a log for compiled code."""
-    return Games(
-        log.player,
-        log.team_start,
-        log.game_start,
-        log.rank,
-        log.team_start[log.game_start],
-        performance_weights(log, model.team_exponent),
-        advantages_of(log, model.advantage),
-    )
+    weight = performance_weights(log, model.team_exponent)
+    advantage = advantages_of(log, model.advantage)
+    return Games(log.player, log.team_start, log.game_start, log.rank, weight, advantage)
 
 
 def performance_weights(log: MatchLog, team_exponent: float) -> Floats:
@@ -195,66 +186,58 @@ def variance_of_time_away(log: MatchLog, time_drift: float) -> Floats:
     return time_drift**2 * days
 
 
-def new_room(games: Games) -> Room:
-    """Return arrays for the largest game, and for the results of all."""
-    entries, sides = (int(np.diff(starts).max(initial=0))
-                      for starts in (games.entry_start, games.game_start))  # fmt: skip
+def new_room(log: MatchLog) -> Room:
+    """Return empty arrays for a log."""
     return Room(
-        np.empty(entries), np.empty(entries), np.empty(sides + 1, np.int64), np.empty(sides),
-        np.empty((TABLE_ROWS, sides)), np.empty(len(games.rank)), np.empty(len(games.rank)),
-        np.zeros(len(games.advantage)), np.empty(0),
+        np.empty(len(log.player)), np.empty(len(log.player)),
+        np.empty((TABLE_ROWS, int(log.game_size.max(initial=0)))),
+        np.empty(log.num_teams), np.empty(log.num_teams), np.zeros(log.num_games), np.empty(0),
     )  # fmt: skip
 
 
 @compiled(refcounted=False)
 def rate_game(games: Games, constants: Constants, game: int, room: Room) -> None:
-    """Update the beliefs about the players of one game in place, and write its results.
-
-    The beliefs are ``room.mu`` and ``room.sigma``.
-    """
+    """Update the beliefs about the players of one game in place, and write its results."""
     first_team, last_team = games.game_start[game], games.game_start[game + 1]
     first, last = games.team_start[first_team], games.team_start[last_team]
     if last - first == 2 and games.weight[first] == games.weight[first + 1] == 1.0:
         _rate_two(games, constants, game, room)
         return
-    sides = last_team - first_team
-    mu, sigma, weight = room.mu, room.sigma, games.weight[first:last]
-    start, rank = room.start[: sides + 1], room.rank[:sides]
-    start[sides] = last - first
-    for side in range(sides):
-        start[side] = games.team_start[first_team + side] - first
-        rank[side] = games.rank[first_team + side]
+    mu, sigma, weight = room.mu, room.sigma, games.weight
+    start, rank = games.team_start[first_team : last_team + 1], games.rank[first_team:last_team]
     total = 0.0
-    for m in range(start[1]):
+    for m in range(first, start[1]):
         total += weight[m]
     share = games.advantage[game] / total
-    for m in range(start[1]):
+    for m in range(first, start[1]):
         mu[m] += share
-    for side in range(sides):
-        room.team_mean[first_team + side], room.team_variance[first_team + side] = side_performance(
-            mu, sigma, weight, constants.beta, constants.tau, start[side], start[side + 1]
-        )
+    for team in range(first_team, last_team):
+        room.team_mean[team], room.team_variance[team] = side_performance(
+            mu, sigma, weight, constants.beta, constants.tau,
+            games.team_start[team], games.team_start[team + 1],
+        )  # fmt: skip
     room.change[game] = rate_sides(Teams(mu, sigma, weight, start), rank, constants, room.table)
-    for m in range(start[1]):
+    for m in range(first, start[1]):
         mu[m] -= share
     if room.log_probability.size:
-        room.log_probability[game] = log_ranking_evidence(room.table, sides)
+        room.log_probability[game] = log_ranking_evidence(room.table, rank.size)
 
 
 @compiled(refcounted=False)
 def _rate_two(games: Games, constants: Constants, game: int, room: Room) -> None:
     """Rate a game of two players of weight 1, twice as fast as the general form."""
     team, mu, sigma, beta = games.game_start[game], room.mu, room.sigma, constants.beta
+    i, j = games.team_start[team], games.team_start[team + 1]
     outcome = np.sign(games.rank[team + 1] - games.rank[team])
     margin = margin_between(constants.draw_margin, constants.margin_grows, 2)
-    mu[0] += games.advantage[game]
-    one, other = drifted(sigma[0], constants.tau), drifted(sigma[1], constants.tau)
-    room.team_mean[team], room.team_mean[team + 1] = mu[0], mu[1]
+    mu[i] += games.advantage[game]
+    one, other = drifted(sigma[i], constants.tau), drifted(sigma[j], constants.tau)
+    room.team_mean[team], room.team_mean[team + 1] = mu[i], mu[j]
     room.team_variance[team] = one * one + beta * beta
     room.team_variance[team + 1] = other * other + beta * beta
     if room.log_probability.size:
         variance = total_variance(one, other, beta)
-        found = log_outcome_probability_of(mu[0] - mu[1], variance, outcome, margin)
+        found = log_outcome_probability_of(mu[i] - mu[j], variance, outcome, margin)
         room.log_probability[game] = found
-    mu[0], sigma[0], mu[1], sigma[1] = update_two(mu[0], one, mu[1], other, outcome, beta, margin)
-    mu[0] -= games.advantage[game]
+    mu[i], sigma[i], mu[j], sigma[j] = update_two(mu[i], one, mu[j], other, outcome, beta, margin)
+    mu[i] -= games.advantage[game]

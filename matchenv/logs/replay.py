@@ -84,38 +84,34 @@ def replay_trueskill(log: MatchLog, **parameters: Any) -> BeliefReplay:
     mu, sigma = model.priors(log)
     constants = model.constants(log, model.tau)
     away = np.sqrt(variance_of_time_away(log, model.time_drift))
-    history, games = np.empty((2, len(log.player))), games_of(log, model)
-    room = new_room(games)
-    _replay(games, constants, away, mu, sigma, room, history)
+    games, room = games_of(log, model), new_room(log)
+    _replay(games, constants, away, mu, sigma, room)
     noise = model.beta**2 * log.team_sums(games.weight**2)
     mean, variance = room.team_mean, room.team_variance
     quality = match_qualities(log.game_start, mean, variance, np.maximum(noise, LEAST_VARIANCE))
-    as_float_array("results at these parameters", np.append(history, quality))
+    as_float_array("results at these parameters", np.hstack((room.mu, room.sigma, quality)))
     return BeliefReplay(
         team_mean=mean, team_variance=variance, quality=quality, mu=mu, sigma=sigma,
-        entry_mu=history[0], entry_sigma=history[1],
+        entry_mu=room.mu, entry_sigma=room.sigma,
         unconverged=np.flatnonzero(~(room.change <= constants.tolerance)),
     )  # fmt: skip
 
 
 @compiled(nogil=True, refcounted=False)  # Ctrl-C works during a long log
 def _replay(
-    games: Games, constants: Constants, away: Floats, mu: Floats, sigma: Floats, room: Room,
-    history: Floats,
-) -> None:  # fmt: skip
-    player, game_mu, game_sigma = games.player, room.mu, room.sigma
+    games: Games, constants: Constants, away: Floats, mu: Floats, sigma: Floats, room: Room
+) -> None:
+    player, start = games.player, games.team_start
     for game in range(games.game_start.size - 1):
-        first, last = games.entry_start[game], games.entry_start[game + 1]
+        first, last = start[games.game_start[game]], start[games.game_start[game + 1]]
         for entry in range(first, last):
             k = player[entry]
-            game_mu[entry - first], game_sigma[entry - first] = mu[k], sigma[k]
+            room.mu[entry], room.sigma[entry] = mu[k], sigma[k]
             if away[entry] > 0.0:
-                game_sigma[entry - first] = drifted(sigma[k], away[entry])
+                room.sigma[entry] = drifted(sigma[k], away[entry])
         rate_game(games, constants, game, room)
         for entry in range(first, last):
-            k = player[entry]
-            mu[k], sigma[k] = game_mu[entry - first], game_sigma[entry - first]
-            history[0, entry], history[1, entry] = mu[k], sigma[k]
+            mu[player[entry]], sigma[player[entry]] = room.mu[entry], room.sigma[entry]
 
 
 Belief = tuple[float, float]

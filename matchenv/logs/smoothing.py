@@ -108,12 +108,11 @@ def smooth(
     mean, prior_sigma = model.priors(log)
     bound = as_positive_number("tolerance", tolerance)
     most = as_integer("max_iterations", max_iterations, 1)
-    entries, room = len(log.player), new_room(games)
+    entries, room = len(log.player), new_room(log)
     chains = Chains(
         model.tau**2 + variance_of_time_away(log, model.time_drift), mean,
-        np.empty((log.num_players, 3)),
-        np.zeros((entries, 2)), np.empty((2, entries)), np.zeros(entries), np.full(entries, np.inf),
-        np.empty((2, room.mu.size, 2)),
+        np.empty((log.num_players, 3)), np.zeros((entries, 2)), np.empty((entries, 2)),
+        np.zeros(entries), np.full(entries, np.inf),
     )  # fmt: skip
     history, iterations, change = deque[tuple[Floats, Floats]](maxlen=DEPTH + 1), 0, np.inf
 
@@ -143,8 +142,8 @@ def smooth(
         log_evidence=log_evidence,
         iterations=iterations,
         settled=bool(change <= bound),
-        rest_mu=chains.rest[0],
-        rest_sigma=chains.rest[1],
+        rest_mu=mean[log.player] + chains.cavity[:, 1] / chains.cavity[:, 0],
+        rest_sigma=1.0 / np.sqrt(chains.cavity[:, 0]),
     )
 
 
@@ -155,12 +154,9 @@ class Chains(NamedTuple):
     mean: Floats  # (players,) prior means; shifts are relative to them, so a common offset is exact
     near: Floats  # (players, 3) message from the last entry visited, and the drift before it
     messages: Floats  # (entries, 2) message to each entry from where the next sweep ends
-    rest: Floats  # (2, entries) mean and deviation of the belief from all other games
+    cavity: Floats  # (entries, 2) message to each entry from all other games
     mu: Floats  # (entries,) means of the posteriors minus the prior mean
     sigma: Floats  # (entries,) their standard deviations
-    # (2, entries of the largest game, 2) messages to the current game: from all other games, and
-    # from where the sweep began.
-    current: Floats
 
 
 @compiled(nogil=True, refcounted=False)  # Ctrl-C works during a long log
@@ -173,42 +169,39 @@ def _sweep(
         ``(change, log_evidence)``: the largest move of a posterior, as a share of its deviation,
         and the evidence of all games in a forward sweep that computes their probabilities.
     """
-    drift, prior_mean, near, messages, rest, mu, sigma, current = chains
-    player, begins, log_probability = games.player, games.entry_start, room.log_probability
-    game_mu, game_sigma, cavity, past = room.mu, room.sigma, current[0], current[1]
+    drift, prior_mean, near, messages, cavity, mu, sigma = chains
+    player, start, log_probability = games.player, games.team_start, room.log_probability
     change, log_evidence = 0.0, 0.0
-    num_games = begins.size - 1
+    num_games = games.game_start.size - 1
     for step in range(num_games):
         game = step if forwards else num_games - 1 - step
-        first, last = begins[game], begins[game + 1]
+        first, last = start[games.game_start[game]], start[games.game_start[game + 1]]
         for entry in range(first, last):
-            m, k = entry - first, player[entry]
+            k = player[entry]
             variance = drift[entry] if forwards else near[k, 2]
-            past[m, 0], past[m, 1] = _widened(near[k, 0], near[k, 1], variance)
-            cavity[m, 0] = past[m, 0] + messages[entry, 0]
-            cavity[m, 1] = past[m, 1] + messages[entry, 1]
-            game_mu[m] = prior_mean[k] + cavity[m, 1] / cavity[m, 0]
-            game_sigma[m] = 1.0 / math.sqrt(cavity[m, 0])
-            rest[0, entry], rest[1, entry] = game_mu[m], game_sigma[m]
+            precision, shift = _widened(near[k, 0], near[k, 1], variance)
+            cavity[entry, 0] = precision + messages[entry, 0]
+            cavity[entry, 1] = shift + messages[entry, 1]
+            messages[entry, 0], messages[entry, 1] = precision, shift
+            room.mu[entry] = prior_mean[k] + cavity[entry, 1] / cavity[entry, 0]
+            room.sigma[entry] = 1.0 / math.sqrt(cavity[entry, 0])
         rate_game(games, constants, game, room)
         if log_probability.size:
             log_evidence += log_probability[game]
         for entry in range(first, last):
-            m, k = entry - first, player[entry]
-            mean, deviation = game_mu[m] - prior_mean[k], game_sigma[m]
+            k = player[entry]
+            mean, deviation = room.mu[entry] - prior_mean[k], room.sigma[entry]
             change = max(change, abs(mean - mu[entry]) / deviation)
             change = max(change, abs(deviation / sigma[entry] - 1.0))
             mu[entry], sigma[entry] = mean, deviation
+            rest, past = cavity[entry], messages[entry]
             # No game widens a belief; a negative number is a rounding error.
-            precision = max(0.0, 1.0 / (deviation * deviation) - cavity[m, 0])
-            shift = mean * (cavity[m, 0] + precision) - cavity[m, 1]
-            messages[entry, 0], messages[entry, 1] = past[m, 0], past[m, 1]
-            near[k, 0] = past[m, 0] + precision
-            near[k, 1] = past[m, 1] + shift
-            near[k, 2] = drift[entry]
+            precision = max(0.0, 1.0 / (deviation * deviation) - rest[0])
+            shift = mean * (rest[0] + precision) - rest[1]
+            near[k, 0], near[k, 1], near[k, 2] = past[0] + precision, past[1] + shift, drift[entry]
             if log_probability.size:
-                log_evidence += _log_overlap(past[m, 0], past[m, 1], precision, shift)
-                log_evidence -= _log_overlap(cavity[m, 0], cavity[m, 1], precision, shift)
+                log_evidence += _log_overlap(past[0], past[1], precision, shift)
+                log_evidence -= _log_overlap(rest[0], rest[1], precision, shift)
     return change, log_evidence
 
 
