@@ -118,10 +118,11 @@ def differences_of(
         name, where ahead is better for the players.
     """
     against, everyone = found.against, GROUPS[0]
-    others = [each for each in found.policies if each != against]
-    first = {family_of(each): each for each in reversed(others)}
-    asked = {
-        "contests": [(each, against, everyone) for each in others if family_of(each) != "oracle"],
+    others = [policy for policy in found.policies if policy != against]
+    first = {family_of(policy): policy for policy in reversed(others)}
+    pairs = {
+        "contests": [(policy, against, everyone) for policy in others
+                     if family_of(policy) != "oracle"],
         "who_pays": [(ours, against, group) for group in GROUPS if ours != against],
         "learning": [(first[family], first[other], everyone) for family, other in LESSONS
                      if family in first and other in first],
@@ -130,21 +131,21 @@ def differences_of(
     def difference(policy: str, than: str, group: str) -> Record:
         pair, reward = (policy, than), UNKNOWN
         if group == everyone:
-            reward = paired_difference(*(found.values(MEASURE, 0, each) for each in pair))
+            reward = paired_difference(*(found.values(MEASURE, 0, label) for label in pair))
         quality, wait, left = (
-            paired_difference(*(group_values(found.rows, name, 0, each, group) for each in pair))
+            paired_difference(*(group_values(found.rows, name, 0, label, group) for label in pair))
             for name in (QUALITY, "wait", "left")
         )
         return Record(policy=policy, than=than, group=group, reward=reward, quality=quality,
                       wait=wait.times(minutes), left=left)  # fmt: skip
 
-    said = {}
-    for kind, questions in asked.items():
-        rows = [difference(*each) for each in questions]
+    judged = {}
+    for kind, questions in pairs.items():
+        rows = [difference(*question) for question in questions]
         better = [row[name].times(sign) for row in rows for name, sign in SIGNS.items()]
         words = iter([""] * len(better) if failed else verdicts(better, found.episodes))
-        said[kind] = [Record(row, verdicts=dict(zip(SIGNS, words, strict=False))) for row in rows]
-    return said
+        judged[kind] = [Record(row, verdicts=dict(zip(SIGNS, words, strict=False))) for row in rows]
+    return judged
 
 
 def judge(
@@ -188,7 +189,7 @@ def judge(
         "log": log.checksum,
         **asdict(settings),
         "rule": None if rule is None else [rule.label, rule.identity],
-        "policies": {each.label: each.identity for each in players},
+        "policies": {player.label: player.identity for player in players},
         "parameters": model,
     }
     with run.store(asked) as store:
@@ -215,7 +216,7 @@ def judge(
 
         def played(names: Sequence[Any], runs: int, purpose: int, title: str) -> Comparison:
             """Play the baseline and the policies on the same arrivals and luck."""
-            matchers = [present, *(each for each in names if each != present.label)]
+            matchers = [present, *(name for name in names if name != present.label)]
             cells = [load_of(title, load.ticks_rate)]
             plan, asked = plan_of(matchers, kind, cells, runs, settings.seed, purpose=purpose)
             return Comparison(play(plan, store), present.label, kind, asked)
@@ -228,7 +229,7 @@ def judge(
             names = list(dict.fromkeys((*tuned.values(), ours)))
         comparison = played(names, settings.episodes, REPORT, "log")
         against = comparison.against
-        ours = ours or next((each for each in comparison.policies if each != against), against)
+        ours = ours or next((label for label in comparison.policies if label != against), against)
         judgement = Judgement(
             name=name,
             games=log.num_games,
@@ -271,12 +272,12 @@ def best_of(tuning: Comparison) -> tuple[dict[str, str], str]:
     """
     rows, rule = tuning.rows, tuning.against
     best = Tuning(rows, MEASURE).best("tuning")
-    fair = [each for each in rows.policies if family_of(each) != "oracle" and each != rule]
+    fair = [label for label in rows.policies if family_of(label) != "oracle" and label != rule]
     longest = mean_over(rows, "wait", 0, rule)
-    quick = [each for each in fair if mean_over(rows, "wait", 0, each) <= longest]
+    quick = [label for label in fair if mean_over(rows, "wait", 0, label) <= longest]
     measure = QUALITY if quick else MEASURE
-    ours = max(quick or fair, key=lambda each: mean_over(rows, measure, 0, each))
-    return {name: each for name, each in best.items() if each != rule}, ours
+    ours = max(quick or fair, key=lambda label: mean_over(rows, measure, 0, label))
+    return {family: label for family, label in best.items() if label != rule}, ours
 
 
 def tried(beta: float) -> list[str]:

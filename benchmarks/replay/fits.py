@@ -83,7 +83,7 @@ def fit_text(found: Fit) -> str:
     known = [f"{k} {100 * error:.1f} points" for k, error in errors.items() if error is not None]
     gain, low, high = found.gain
     failed = "the fit failed: it does not forecast games better than a constant forecast does"
-    cut = "" if found.converged else "; the search was cut off before it settled"
+    cut = "" if found.converged else "; the search did not converge"
     lines = [
         *([failed] if found.failed else []),
         f"fitted to {found.train_games} of {found.games} games by the likelihood of games not yet "
@@ -247,7 +247,7 @@ def smooth_text(log: MatchLog, smoothed: SmoothedLog, players: Sequence[str]) ->
     lines = [
         *_table(("player", "games", "first", "best", "last"), rows),
         "",
-        f"{sweeps}, {'settled' if smoothed.settled else 'cut off before it settled'}",
+        f"{sweeps}, {'settled' if smoothed.settled else 'not settled'}",
         f"log evidence {smoothed.log_evidence:.2f}, for each game "
         f"{smoothed.log_evidence / log.num_games:.4f}",
     ]

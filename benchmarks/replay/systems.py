@@ -90,7 +90,7 @@ def system_of(text: str, model: Model) -> Any:
     if text == TRUESKILL:
         return model
     name, _, options = text.partition(":")
-    given = {each: getattr(model, each) for each in ("mu", "sigma", "beta", "tau")}
+    given = {key: getattr(model, key) for key in ("mu", "sigma", "beta", "tau")}
     if name in CLASSES:
         factory, defaults = CLASSES[name]
         if factory is OpenSkill:  # Elo has a scale of its own
@@ -99,7 +99,7 @@ def system_of(text: str, model: Model) -> Any:
     if not is_object_spec(text):
         as_choice("systems", text, SYSTEMS)
     system = object_from_spec("system", text, given, SYSTEMS)
-    missing = [each for each in (*given, "rate") if not hasattr(system, each)]
+    missing = [key for key in (*given, "rate") if not hasattr(system, key)]
     if missing:
         raise ValueError(f"system {text!r} must have {', '.join(missing)}, as a RatingSystem has")
     return system

@@ -154,7 +154,7 @@ def fit(log: MatchLog, *, train_share: float = TRAIN_SHARE, quiet: bool = True) 
         lambda values: np.bincount(pairs.game, losses(values), train.num_games).astype(float),
         parameters, values,
     )  # fmt: skip
-    notes += [f"{name} cannot be told: {reason}" for name, reason in reasons.items()]
+    notes += [f"{name} is not identified: {reason}" for name, reason in reasons.items()]
     values = {"mu": MU, "sigma": SIGMA, **values, **dict.fromkeys(reasons, 0.0)}
     defaults = {parameter.name: parameter.default for parameter in parameters}
     return Fit(
@@ -271,7 +271,7 @@ def _intervals(
     with np.errstate(invalid="ignore"):
         related = covariance / np.outer(spread, spread)
     for i, j in np.argwhere(np.abs(np.tril(related, -1)) > TOGETHER):
-        notes.append(f"{inner[j].name} and {inner[i].name} can hardly be told apart")
+        notes.append(f"{inner[j].name} and {inner[i].name} can hardly be separated")
     return intervals, notes
 
 

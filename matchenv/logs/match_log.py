@@ -260,7 +260,7 @@ class MatchLog:
             player=np.array([number[name] for name in entries], np.int32),
             team_start=np.cumsum([0, *map(len, sides)]),
             game_start=game_start,
-            rank=ranks_from_scores([each for points in scores for each in points], game_start),
+            rank=ranks_from_scores([score for points in scores for score in points], game_start),
             **arrays,
         )
 

@@ -120,7 +120,7 @@ def test_notes_name_unidentified_parameters() -> None:
     notes = " ".join(found.notes)
     assert found.intervals["tau"][0] == 0.0
     for name in ("draw_probability", "time_drift", "team_exponent"):
-        assert f"{name} cannot be told" in notes
+        assert f"{name} is not identified" in notes
         assert found.parameters[name] == 0.0
     three = MatchLog.from_games([[["a"], ["b"], ["c"]]], [[1, 2, 3]])
     assert parameters_of(three, False)[1]["advantage"] == "some games have more than two sides"
