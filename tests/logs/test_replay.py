@@ -141,6 +141,8 @@ GOOD = {
 def test_bad_logs_are_refused(change: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         MatchLog(**{**GOOD, **change})
+    with pytest.raises(ValueError, match="weights must hold one number for each player"):
+        MatchLog.from_games([[["a", "b"], ["c"]]], [[1, 0]], weights=[[[1.0], [1.0, 2.0]]])
     log = MatchLog(**GOOD)
     assert repr(log) == "<MatchLog of 2 games and 3 players>"
     with pytest.raises(ValueError, match="read-only"):

@@ -206,3 +206,15 @@ def test_common_levels_settle() -> None:
     assert exact.settled
     assert_allclose(found.mu, exact.mu, atol=1e-3)
     assert_allclose(found.log_evidence, exact.log_evidence, atol=1e-4)
+
+
+def test_precise_games_of_teams_settle() -> None:
+    """Extrapolation must not pause after a long step: these sweeps took more than 200 then."""
+    rng = np.random.default_rng(4)
+    skill = rng.normal(0.0, 8.0, 9)
+    teams = [rng.permutation(9)[:4].reshape(2, 2) for _ in range(400)]
+    scores = [skill[team].sum(axis=1) + 4.0 * rng.normal(size=2) for team in teams]
+    log = MatchLog.from_games(np.array(teams).astype(str).tolist(), np.array(scores).tolist())
+    found = smooth(log, beta=0.5, tau=0.0)
+    assert found.settled
+    assert found.iterations < 100
