@@ -12,12 +12,7 @@ from numpy.typing import NDArray
 from matchenv.logs.forecasts import Pairs, gaussian_log_probabilities
 from matchenv.logs.games import Model
 from matchenv.logs.match_log import MatchLog
-from matchenv.logs.replay import (
-    BeliefReplay,
-    match_qualities,
-    replay_system,
-    replay_trueskill,
-)
+from matchenv.logs.replay import BeliefReplay, match_qualities, replay_system, replay_trueskill
 from matchenv.ratings.elo import LOGISTIC_RATE, Elo, elo_log_probabilities
 from matchenv.ratings.openskill import OpenSkill
 from matchenv.runtime.checks import as_choice

@@ -20,12 +20,7 @@ from matchenv.runtime.checks import (
 )
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.draw_margin import as_draw_margin, margin_between
-from matchenv.trueskill.game import (
-    drifted,
-    log_outcome_probability_of,
-    total_variance,
-    update_two,
-)
+from matchenv.trueskill.game import drifted, log_outcome_probability_of, total_variance, update_two
 from matchenv.trueskill.rating import MAX_ITERATIONS, TOLERANCE
 from matchenv.trueskill.sides import (
     TABLE_ROWS,

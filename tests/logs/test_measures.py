@@ -11,12 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from matchenv.benchmarks.replay.report import (
-    draw_curve,
-    most_even,
-    win_ratio_deviation,
-    win_shares,
-)
+from matchenv.benchmarks.replay.report import draw_curve, most_even, win_ratio_deviation, win_shares
 from matchenv.logs import MatchLog
 from matchenv.logs.forecasts import (
     calibrations,
