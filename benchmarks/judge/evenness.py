@@ -28,14 +28,13 @@ DEALS = 10
 
 
 class Qualities(NamedTuple):
-    """Match qualities of the pairs of sides that met, and the scores of favourites."""
+    """Match qualities of the pairs of sides that met, and who was the favourite."""
 
     pairs: Pairs  # the pairs of sides
     believed: Floats  # (pairs,) mean match quality under the beliefs before the game
     hindsight: Floats  # (pairs,) mean match quality given the whole log
     strangers: float  # mean quality in hindsight of random pairs of sides
-    stated: Floats  # (pairs,) expected score of the favourite, a draw counting half; NaN for none
-    scored: Floats  # (pairs,) score of the favourite
+    favour: Floats  # (pairs,) believed probability of a win of the first side minus that of a loss
 
 
 def qualities_of(
@@ -85,15 +84,12 @@ def qualities_of(
     hindsight = _quality(pairs, *rest, noise) * numerator
     strangers = _quality(_strangers(log, seed), *after, noise)
     probability = np.exp(log_probability)
-    favourite = np.sign(probability[:, 0] - probability[:, 2])
-    stated = 0.5 + 0.5 * np.abs(probability[:, 0] - probability[:, 2])
     return Qualities(
         pairs=pairs,
         believed=_quality(pairs, *before, noise),
         hindsight=hindsight / likelihood(gap + lead, variance + both),
         strangers=float(strangers.mean()) if strangers.size else float("nan"),
-        stated=np.where(favourite == 0.0, np.nan, stated),
-        scored=0.5 + 0.5 * favourite * pairs.outcome,
+        favour=probability[:, 0] - probability[:, 2],
     )
 
 
@@ -152,16 +148,14 @@ def favourites_of(log: MatchLog, found: Qualities) -> Record:
 
     Returns:
         The number of ``pairs`` of sides with a favourite, their mean ``stated`` (expected) and
-        ``scored`` scores, the ``difference`` and its ``verdict``.
+        ``scored`` scores, where a draw counts half, the ``difference`` and its ``verdict``.
     """
     block = blocks_of(log.num_games)[found.pairs.game]
-    some = np.isfinite(found.stated)
+    some = found.favour != 0.0
     if not some.any():
         return Record(pairs=0, stated=UNKNOWN, scored=UNKNOWN, difference=UNKNOWN, verdict="")
-    stated, scored = (
-        block_values(np.where(some, scores, 0.0), some, block)
-        for scores in (found.stated, found.scored)
-    )
+    scored = block_values(0.5 + 0.5 * np.sign(found.favour) * found.pairs.outcome, some, block)
+    stated = block_values(0.5 + 0.5 * np.abs(found.favour), some, block)
     difference = paired_difference(scored, stated)
     (verdict,) = verdicts([difference], stated.size)
     return Record(pairs=int(some.sum()), stated=estimate(stated), scored=estimate(scored),
