@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -29,6 +29,7 @@ def log_of(scores: list[list[int]]) -> MatchLog:
     return MatchLog.from_games([[[str(k)] for k in range(len(game))] for game in scores], scores)
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(0, 3), min_size=2, max_size=6), min_size=1, max_size=6))
 def test_pairs_draws_and_win_shares_by_brute_force(scores: list[list[int]]) -> None:
     log = log_of(scores)

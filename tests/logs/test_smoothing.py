@@ -85,7 +85,7 @@ def test_the_published_example_of_a_learning_player(count: int) -> None:
     assert_as_the_package(games, package=package, mu=mu, sigma=sigma, beta=1.0, time_drift=0.015)
 
 
-@settings(max_examples=12)
+@settings(max_examples=12, deadline=None)
 @given(st.integers(0, 2**32), st.integers(1, 3), st.booleans(), st.floats(0.0, 0.5))
 def test_random_logs_of_two_sides(seed: int, most: int, draws: bool, drift: float) -> None:
     """Logs have draws, teams, drift over time, and several games of a player on one day."""
