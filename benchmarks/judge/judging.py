@@ -62,7 +62,7 @@ FAMILIES = (
 LESSONS = (("oracle", "matching"), ("kg_matching", "matching"), ("kg both=true", "drawchance"))
 
 FAILED = (
-    "the fit does not forecast games better than a constant, as where games were matched on skill: "
+    "the fit does not forecast games better than a constant, as if games were matched on skill: "
     "the log hardly shows the spread of the skills, on which all results of other matchers depend; "
     "give the parameters of games that were not matched on skill (--fitted)"
 )
@@ -333,7 +333,7 @@ def _complete(parameters: Mapping[str, float]) -> dict[str, float]:
     unknown = sorted(set(parameters) - {*PARAMETERS, "mu", "sigma"})
     if unknown or "beta" not in parameters:
         raise ValueError(
-            f"parameters must hold beta and may hold {', '.join(PARAMETERS[1:])}, got "
+            f"parameters must hold beta and can hold {', '.join(PARAMETERS[1:])}, got "
             f"{', '.join(map(repr, parameters)) or 'none'}"
         )
     for name, value in (("mu", MU), ("sigma", SIGMA)):

@@ -142,7 +142,7 @@ def favourites_text(favourites: Record) -> str:
         f"favourites: expected to score {100.0 * favourites.stated.mean:.1f} %, scored "
         f"{100.0 * favourites.scored.mean:.1f} %, "
         f"{favourites.difference.times(100.0):+.1f} points"
-        f"{': the matcher may know more than the log' if knows_more else ''}"
+        f"{': the matcher could know more than the log' if knows_more else ''}"
     )
 
 

@@ -57,7 +57,7 @@ def find_columns(header: list[str], chosen: Iterable[str]) -> tuple[dict[str, st
             )
         named[role] = name
     if "weight" in named and "time_played" in named:
-        raise BadLogError("columns: one of weight and time_played may be named, got both")
+        raise BadLogError("columns: name at most one of weight and time_played, got both")
     plain = {name: re.sub(r"[\W_]+", "", name).lower() for name in header}
     usual = {role: [name for known in names for name in header if plain[name] == known]
              for role, names in NAMES.items()}  # fmt: skip

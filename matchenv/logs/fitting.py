@@ -219,7 +219,7 @@ def parameters_of(log: MatchLog, drawn: bool) -> tuple[list[Parameter], dict[str
         ),
         Parameter("advantage", PLAIN, -3.0 * SIGMA, 3.0 * SIGMA, 0.0, 0.1 * SIGMA, 0.0): at_home,
         Parameter("team_exponent", PLAIN, 0.0, 2.0, 0.5, 0.3, 0.0): (
-            "" if uneven else "all sides of a game have as many players"
+            "" if uneven else "all sides of a game have the same size"
         ),
     }
     identified = [parameter for parameter, reason in found.items() if not reason]
@@ -358,7 +358,7 @@ def derivatives(
 def parameter_covariance(slopes: Floats, curvature: Floats) -> Floats:
     """Return the covariance (p, p) of the minimum over other games of the same kind.
 
-    It is that of one Newton step, with the slopes of blocks of games as observations. Where the
+    It is that of one Newton step, with the slopes of blocks of games as observations. If the
     loss is not convex, their covariance replaces its curvature, which it equals on average if the
     model holds.
 

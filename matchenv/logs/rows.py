@@ -19,7 +19,7 @@ from matchenv.trueskill.sides import LARGEST_WEIGHT
 
 BadRows = dict[int, BadRow]
 
-# Texts in place of a value; compared in lower case, as all words.
+# Texts in place of a value. All words are compared in lower case.
 MISSING = ("", "na", "n/a", "null", "none")
 TRUTH = dict.fromkeys(("true", "t", "yes", "y", "1"), True)
 TRUTH |= dict.fromkeys(("false", "f", "no", "n", "0", *MISSING), False)
@@ -130,7 +130,7 @@ def _values(
 def _numbers(texts: pd.Series[Any], role: str) -> pd.Series[Any]:
     """Return numbers, NA for other texts and numbers outside the role's range.
 
-    A decimal comma is allowed, unless three digits follow: it may separate thousands.
+    A decimal comma is allowed, unless three digits follow: it could separate thousands.
     """
     plain = texts.mask(texts.str.contains(r",\d{3}$")).str.replace(",", ".")
     found = pd.to_numeric(plain, errors="coerce", dtype_backend="numpy_nullable")

@@ -226,7 +226,7 @@ HEAD = "game,player,score\n"
           for columns in (["game"], ["referee=x"], ["game="], ["player=nobody"],
                           ["game=game", "game=game"])),
         (f"{HEAD.strip()},w,m\n1,a,1,1,1\n", {"columns": ["weight=w", "time_played=m"]},
-         "one of weight and time_played"),
+         "at most one of weight and time_played"),
         (f"{HEAD.strip()},time\n1,a,1,1\n", {"time_format": "roman"}, "time_format must be one of"),
         (b"game,player,score\n1", {"encoding": "utf-16"}, "utf-16"),
         (HEAD.encode("utf-16"), {}, "the header cannot be read: no text in utf-8"),
@@ -408,7 +408,7 @@ def test_times_in_tables(when: Any, seconds: int) -> None:
     ("change", "columns", "words"),
     [
         ({}, {"game": "game"}, "no column 'game' for 'game' in the header match, name"),
-        ({}, {"weight": "share", "time_played": "share"}, "one of weight and time_played"),
+        ({}, {"weight": "share", "time_played": "share"}, "at most one of weight and time_played"),
         ({}, {"referee": "name"}, "each role at most once out of game, .*, got 'referee=name'"),
         ({"name": [*ROWS["name"][:8], None]}, {}, "row 8: missing player"),
         ({"when": [*ROWS["when"][:8], None]}, {}, "row 8: missing time"),
