@@ -2,7 +2,7 @@
 
 Sixty players with normal skills (mean 25, deviation 25/3) play 500 games in three weeks of
 evenings. A side's performance is the sum of its members' skills plus noise (deviation 25/6 each);
-sides closer than the margin draw. Opponents are drawn at random among those who are online.
+sides closer than the margin draw. Opponents are random.
 """
 
 from __future__ import annotations

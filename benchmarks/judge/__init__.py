@@ -1,4 +1,4 @@
-"""Judge a log: the evenness of its games, and the results of other matchers at its load."""
+"""Judge a log: how even its games were, and how other matchers perform at its load."""
 
 from __future__ import annotations
 
@@ -12,32 +12,31 @@ if TYPE_CHECKING:
 
 __all__ = ["JudgeSettings", "Judgement", "judge"]
 
-# Ticks; a week of games of ten minutes has 10,080.
-LONGEST_RUN = 1_000_000
+LONGEST_RUN = 1_000_000  # ticks; a week of games of ten minutes has 10,080
 
 
 @dataclass(frozen=True, kw_only=True)
 class JudgeSettings:
-    """The present matcher, the load where the log does not show it, and how much is played.
+    """The present matcher, the load where the log does not show it, and the runs.
 
     Attributes:
         rule: the present matcher: a YAML or JSON file with window and growth, a policy of the
-            queue, or module:Class (default: not known; differences are to fcfs).
+            queue, or module:Class (default: unknown; differences are to fcfs).
         episodes: runs of each matcher.
         tuning_episodes: runs of each setting in the tuning.
         horizon: ticks of a run; a game has 10.
         seed: random seed.
-        arrival_rate: players who log on in a minute; must be given for a log without times.
-        game_minutes: minutes that a game lasts (default: the tenth percentile of the times from
+        arrival_rate: players who log on per minute; required for a log without times.
+        game_minutes: length of a game in minutes (default: the tenth percentile of the times from
             one game of a player to the next).
-        patience_minutes: minutes after which a waiting player gives up, on average; no log shows
-            it (default: two games).
-        session_minutes: a player who does not play for so long has logged off.
-        stay: probability to queue again after a game.
-        newcomers: share of the players who log on that are new.
+        patience_minutes: mean minutes after which a waiting player gives up; no log shows it
+            (default: two games).
+        session_minutes: minutes without a game after which a player has logged off.
+        stay: probability of queueing again after a game.
+        newcomers: share of new players among those who log on.
 
     Raises:
-        ValueError: for numbers out of range.
+        ValueError: for a number out of range.
     """
 
     rule: str | None = None
@@ -67,7 +66,7 @@ class JudgeSettings:
 
 
 def __getattr__(name: str) -> Any:
-    """Return what is imported when it is first needed: options alone must load quickly."""
+    """Import on first use: the options alone must load quickly."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from matchenv.benchmarks.judge import judging

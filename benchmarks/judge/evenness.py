@@ -1,4 +1,4 @@
-"""Evenness of the games of a log: by the belief before each game, and in hindsight."""
+"""Evenness of the games of a log: believed before each game, and in hindsight."""
 
 from __future__ import annotations
 
@@ -21,23 +21,20 @@ from matchenv.trueskill import match_quality
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-# A player is a newcomer in the first games of the log, this many.
+# A player is a newcomer in this many first games of the log.
 NEWCOMER_GAMES = 10
-
-# Random pairings of all sides, for the quality of games between strangers.
+# Random pairings of all sides, for the quality of random games.
 DEALS = 10
 
 
 class Qualities(NamedTuple):
-    """Match quality of every pair of sides that met, and how well favourites did."""
+    """Match qualities of the pairs of sides that met, and who was the favourite."""
 
     pairs: Pairs  # the pairs of sides
-    believed: Floats  # mean match quality over the beliefs before the game, shape (pairs,)
-    hindsight: Floats  # mean match quality given the whole log, the game included, shape (pairs,)
-    strangers: float  # mean quality in hindsight if sides of the log met at random
-    # Expected score of the favourite, a draw counting half, shape (pairs,); NaN where there is none
-    stated: Floats
-    scored: Floats  # score of the favourite, shape (pairs,)
+    believed: Floats  # (pairs,) mean match quality under the beliefs before the game
+    hindsight: Floats  # (pairs,) mean match quality given the whole log
+    strangers: float  # mean quality in hindsight of random pairs of sides
+    favour: Floats  # (pairs,) believed probability of a win of the first side minus that of a loss
 
 
 def qualities_of(
@@ -49,14 +46,13 @@ def qualities_of(
 ) -> Qualities:
     """Return the match quality of each pair of sides, before its game and in hindsight.
 
-    A quality is that of the skills alone, without home advantage. Eq. (6) of the 2011 paper with a
+    The quality is that of the skills, without home advantage. Eq. (6) of the 2011 paper with a
     deviation of 0 is the quality between known skills; with a belief's deviation it is the mean of
-    that over the belief, so both columns estimate the same quantity. In hindsight it is the mean
-    given the other games and the result of this one, in closed form: the quality is a normal
-    density of the gap, and so is the belief.
+    that over the belief, so both columns estimate the same quantity. The mean in hindsight, given
+    the other games and the result of this one, has a closed form: the quality is a normal density
+    of the gap, and so is the belief.
 
-    ``parameters``, arguments of ``replay_trueskill`` by name, are those of both; ``smoothed`` has
-    ``rest_mu`` and ``rest_sigma``; ``seed`` is of the random pairs of sides.
+    ``parameters`` are those of the replay and the smoothing, ``seed`` is for random pairs of sides.
 
     Source: Herbrich, Minka, Graepel (2006), section 4.2; Dangauthier et al. (2008).
     """
@@ -69,7 +65,7 @@ def qualities_of(
     lead, players = pairs.gap(ahead), pairs.sum(log.team_size)
 
     def likelihood(gap: Floats, variance: Floats) -> Floats:
-        """Return the probability of each pair's outcome, for performances this far apart."""
+        """Return the probability of each pair's outcome, for these performance differences."""
         stated = gaussian_log_probabilities(gap, variance, players, beta, draws)
         return np.exp(-log_losses(stated, pairs.outcome))
 
@@ -82,29 +78,25 @@ def qualities_of(
         for mu, sigma in ((smoothed.rest_mu, smoothed.rest_sigma), (smoothed.mu, smoothed.sigma))
     )
     gap, variance, both = pairs.gap(rest[0]), pairs.sum(rest[1]), pairs.sum(noise)
-    # The belief times the quality is a normal again, nearer to 0 and narrower.
-    nearer = both / (variance + both)
-    likelier = likelihood(gap * nearer + lead, variance * nearer + both)
+    # The product of belief and quality is a normal, shrunk towards 0.
+    shrink = both / (variance + both)
+    numerator = likelihood(gap * shrink + lead, variance * shrink + both)
+    hindsight = _quality(pairs, *rest, noise) * numerator
     strangers = _quality(_strangers(log, seed), *after, noise)
     probability = np.exp(log_probability)
-    favourite = np.sign(probability[:, 0] - probability[:, 2])
-    stated = 0.5 + 0.5 * np.abs(probability[:, 0] - probability[:, 2])
     return Qualities(
         pairs=pairs,
         believed=_quality(pairs, *before, noise),
-        hindsight=_quality(pairs, *rest, noise)
-        * likelier
-        / likelihood(gap + lead, variance + both),
+        hindsight=hindsight / likelihood(gap + lead, variance + both),
         strangers=float(strangers.mean()) if strangers.size else float("nan"),
-        stated=np.where(favourite == 0.0, np.nan, stated),
-        scored=0.5 + 0.5 * favourite * pairs.outcome,
+        favour=probability[:, 0] - probability[:, 2],
     )
 
 
 def groups_of(log: MatchLog, skill: Floats) -> dict[str, NDArray[np.bool_]]:
-    """Return (entries,) masks: which participations belong to which group of players.
+    """Return masks by group of players: (entries,), whether a participation belongs to the group.
 
-    Tenths are of all participations by skill in hindsight, (entries,).
+    ``skill`` is (entries,) in hindsight; its tenths are of all participations.
     """
     newcomer = pd.Series(log.player).groupby(log.player).cumcount().to_numpy() < NEWCOMER_GAMES
     limits = np.quantile(skill, np.arange(1, DECILES) / DECILES)
@@ -116,16 +108,15 @@ def groups_of(log: MatchLog, skill: Floats) -> dict[str, NDArray[np.bool_]]:
 def group_evenness(
     log: MatchLog, found: Qualities, skill: Floats, *, judged: bool = True
 ) -> list[Record]:
-    """Return the evenness of the games of each group of players that played.
+    """Return the evenness of the games of each group of players.
 
-    Intervals are over blocks of consecutive games. They say how other games of the same kind
-    could differ; the parameters and the players' skills are taken as they were estimated.
-    ``skill`` is as in ``groups_of``; without ``judged`` there are no verdicts.
+    Intervals are over blocks of consecutive games. They describe other games of the same kind, at
+    the estimated parameters and skills; ``skill`` is (entries,) in hindsight.
 
     Returns:
-        For each its ``group``; ``parts``, participations of its players in games; the mean match
-        quality as ``believed`` before the games and in ``hindsight``; the ``difference`` of the
-        latter to all players', and its ``verdict``.
+        For each ``group`` that played: its number of participations, ``parts``; its mean match
+        quality, ``believed`` before the games and in ``hindsight``; the ``difference`` of the
+        latter from that of all players, and its ``verdict``.
     """
     sides = np.concatenate([found.pairs.first, found.pairs.second])
     met = np.bincount(sides, minlength=log.num_teams)
@@ -147,26 +138,24 @@ def group_evenness(
                 hindsight=estimate(mine),
                 difference=UNKNOWN if group == GROUPS[0] else paired_difference(mine, everyone),
             ))  # fmt: skip
-    said = verdicts([row.difference for row in rows if judged], everyone.size)
-    return [Record(row, verdict=word)
-            for row, word in zip(rows, said or [""] * len(rows), strict=True)]  # fmt: skip
+    words = verdicts([row.difference for row in rows], everyone.size)
+    return [Record(row, verdict=word if judged else "")
+            for row, word in zip(rows, words, strict=True)]  # fmt: skip
 
 
 def favourites_of(log: MatchLog, found: Qualities) -> Record:
-    """Return whether favourites won as often as expected: less where the matcher knows more.
+    """Compare the scores of favourites with the expected ones: lower if the matcher knows more.
 
     Returns:
         The number of ``pairs`` of sides with a favourite, their mean ``stated`` (expected) and
-        ``scored`` scores, the ``difference`` and its ``verdict``.
+        ``scored`` scores, where a draw counts half, the ``difference`` and its ``verdict``.
     """
     block = blocks_of(log.num_games)[found.pairs.game]
-    some = np.isfinite(found.stated)
+    some = found.favour != 0.0
     if not some.any():
         return Record(pairs=0, stated=UNKNOWN, scored=UNKNOWN, difference=UNKNOWN, verdict="")
-    stated, scored = (
-        block_values(np.where(some, each, 0.0), some, block)
-        for each in (found.stated, found.scored)
-    )
+    scored = block_values(0.5 + 0.5 * np.sign(found.favour) * found.pairs.outcome, some, block)
+    stated = block_values(0.5 + 0.5 * np.abs(found.favour), some, block)
     difference = paired_difference(scored, stated)
     (verdict,) = verdicts([difference], stated.size)
     return Record(pairs=int(some.sum()), stated=estimate(stated), scored=estimate(scored),
@@ -174,10 +163,10 @@ def favourites_of(log: MatchLog, found: Qualities) -> Record:
 
 
 def block_values(values: Floats, mask: NDArray[np.bool_], block: Integers) -> Floats:
-    """Return a number for each block: their mean is that of the masked values, with its error.
+    """Return a value for each block; their mean is that of the masked values, with its error.
 
-    By the delta method, as in ``ratio_of_means``: blocks hold different numbers of values.
-    ``values``, ``mask`` and ``block``, the block of each value, have one shape.
+    This is the delta method, as in ``ratio_of_means``, since blocks hold different numbers of
+    values. ``values``, ``mask`` and ``block``, the block of each value, have the same shape.
     """
     blocks = int(block[-1]) + 1
     above = np.bincount(block[mask], values[mask], blocks)
@@ -188,7 +177,7 @@ def block_values(values: Floats, mask: NDArray[np.bool_], block: Integers) -> Fl
 
 
 def _quality(pairs: Pairs, mean: Floats, variance: Floats, noise: Floats) -> Floats:
-    """Return the quality of pairs of sides, from each side's skill and noise of performance."""
+    """Return the quality of pairs, from mean, variance and noise of each side."""
     sigma = np.sqrt(0.5 * pairs.sum(variance))
     beta = np.sqrt(0.5 * pairs.sum(noise))
     quality: Floats = match_quality(pairs.gap(mean), sigma, 0.0, sigma, beta)
@@ -196,7 +185,7 @@ def _quality(pairs: Pairs, mean: Floats, variance: Floats, noise: Floats) -> Flo
 
 
 def _strangers(log: MatchLog, seed: int) -> Pairs:
-    """Return pairs in which each side of the log meets random other ones."""
+    """Return pairs of each side of the log with ``DEALS`` random ones."""
     rng = np.random.default_rng(seed)
     first = np.tile(np.arange(log.num_teams), DEALS)
     second = np.concatenate([rng.permutation(log.num_teams) for _ in range(DEALS)])

@@ -1,4 +1,4 @@
-"""The judgement: the log, the fit, how even the games were, the queue, the files."""
+"""The judgement of a log: its fit, the evenness of its games, and runs of other matchers."""
 
 from __future__ import annotations
 
@@ -38,16 +38,14 @@ from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.provenance import versions
 from matchenv.trueskill import draw_margin_from_probability
 
-# Arguments of ``replay_trueskill`` that decide the model; all others stay at their defaults.
+# Parameters of the model that a judgement uses; the others keep their defaults.
 PARAMETERS = ("beta", "tau", "draw_probability", "time_drift", "advantage", "team_exponent")
 
-# Differences are to this policy where no rule was given: nobody waits.
+# Baseline without a rule: nobody waits.
 NOBODY_WAITS = "fcfs"
 
-# What is tuned.
+# Measure that is tuned, and the settings. Widths are in units of beta; qualities have no unit.
 MEASURE = "true_reward"
-
-# Settings that are tuned. Widths are in units of beta; qualities have no unit.
 WIDTHS = (0.25, 0.5, 1.0, 2.0)
 GROWTHS = (0.1, 0.5)
 QUALITIES, FALLS = "reservation={0.15,0.3,0.45,0.6,0.75}", "fall={0.05,0.2}"
@@ -60,15 +58,15 @@ FAMILIES = (
     "oracle:reservation={0.5,0.7,0.85},fall={0.05,0.2}",
 )
 
-# What learning could gain: the family that has it, and the family to compare with.
+# Gains of learning: the family that has it, and the family to compare with.
 LESSONS = (("oracle", "matching"), ("kg_matching", "matching"), ("kg both=true", "drawchance"))
 
 FAILED = (
-    "the fit does not forecast games better than a constant, as where games were matched on skill: "
-    "the log hardly shows the spread of the skills, on which all that is said of other matchers "
-    "depends; give the parameters of games that were not matched on skill (--fitted)"
+    "the fit does not forecast games better than a constant, as if games were matched on skill: "
+    "the log hardly shows the spread of the skills, on which all results of other matchers depend; "
+    "give the parameters of games that were not matched on skill (--fitted)"
 )
-# Differences that have a verdict: a shorter wait is better, and fewer players who leave are.
+# Differences with a verdict; a shorter wait and fewer players who leave are better.
 SIGNS = {"reward": 1.0, "quality": 1.0, "wait": -1.0, "left": -1.0}
 TWO_PLAYERS = "the queue plays games of two players, with the skills of this log"
 
@@ -76,17 +74,17 @@ TWO_PLAYERS = "the queue plays games of two players, with the skills of this log
 class Judgement(Record):
     """Findings about a log and its matcher: a mapping with the content of ``judge.json``.
 
-    Its entries, which are attributes too: the log's ``name`` and its numbers of ``games`` and
-    ``players``; ``parameters`` of the model and their ``fit``, None where they were given;
+    Its entries, also available as attributes: the ``name`` of the log and its numbers of ``games``
+    and ``players``; ``parameters`` of the model and their ``fit``, None if they were given;
     ``notes``; whether the fit ``failed``, so that there are no verdicts; ``evenness`` with
-    ``groups``, ``strangers`` (the mean quality in hindsight if sides of the log had met at random)
-    and ``favourites``; the ``load``; ``standings`` of all matchers, also by ``groups`` of players;
-    ``against``, the matcher that differences are to, and ``has_rule``, whether it is the present
-    one; ``tuned``, labels by family, empty where policies were given; and ``ours``: of these, as
-    ``best_of`` chooses, or the first policy that was given.
+    ``groups``, ``strangers`` (the mean quality in hindsight of random pairs of sides) and
+    ``favourites``; the ``load``; ``standings`` of all matchers, also by ``groups`` of players;
+    ``against``, the baseline of differences, and ``has_rule``, whether it is the present matcher;
+    ``tuned``, labels by family, empty if policies were given; and ``ours``, the choice of
+    ``best_of`` or the first given policy.
 
-    Differences between matchers are ``contests``, ``who_pays`` and ``learning``, as
-    ``differences_of`` returns them.
+    ``contests``, ``who_pays`` and ``learning`` are differences between matchers, see
+    ``differences_of``.
 
     Attributes:
         comparison: every run of every matcher; not in the file.
@@ -96,35 +94,35 @@ class Judgement(Record):
 
     @property
     def text(self) -> str:
-        """The judgement as a paragraph with its conclusion, and tables."""
+        """The judgement as text: a paragraph with its conclusion, and tables."""
         return judgement_text(self)
 
 
 def differences_of(
     found: Comparison, minutes: float, ours: str, *, failed: bool
 ) -> dict[str, list[Record]]:
-    """Return differences between matchers, those of each kind judged together.
+    """Return differences between matchers, with a correction for each kind.
 
     Args:
         found: the runs of all matchers.
-        minutes: of a tick.
-        ours: the policy that is proposed, or the present one.
-        failed: without verdicts.
+        minutes: length of a tick.
+        ours: the proposed policy, or the baseline.
+        failed: give no verdicts.
 
     Returns:
-        ``contests``, each policy that knows no true skills minus the present one; ``who_pays``, the
-        same of ours by group of players; and ``learning``, as in ``LESSONS``. Of each ``policy``,
-        ``than`` and ``group``; the differences in the true ``reward`` of a run (NaN of a part of
-        the players), in mean true match ``quality``, mean minutes of ``wait`` and the share of
-        visits that ``left`` without a game; and their ``verdicts`` by name, where ahead is better
-        for the players.
+        ``contests``, each policy without knowledge of true skills minus the baseline;
+        ``who_pays``, the same for our policy by group of players; and ``learning``, see
+        ``LESSONS``. Each row has ``policy``, ``than`` and ``group``; the differences in the true
+        ``reward`` of a run (NaN for a group), in mean true match ``quality``, in mean minutes of
+        ``wait`` and in the share of visits that ``left`` without a game; and their ``verdicts`` by
+        name, where ahead is better for the players.
     """
     against, everyone = found.against, GROUPS[0]
-    others = [each for each in found.policies if each != against]
-    # The first of a family counts.
-    first = {family_of(each): each for each in reversed(others)}
-    asked = {
-        "contests": [(each, against, everyone) for each in others if family_of(each) != "oracle"],
+    others = [policy for policy in found.policies if policy != against]
+    first = {family_of(policy): policy for policy in reversed(others)}
+    pairs = {
+        "contests": [(policy, against, everyone) for policy in others
+                     if family_of(policy) != "oracle"],
         "who_pays": [(ours, against, group) for group in GROUPS if ours != against],
         "learning": [(first[family], first[other], everyone) for family, other in LESSONS
                      if family in first and other in first],
@@ -133,21 +131,21 @@ def differences_of(
     def difference(policy: str, than: str, group: str) -> Record:
         pair, reward = (policy, than), UNKNOWN
         if group == everyone:
-            reward = paired_difference(*(found.values(MEASURE, 0, each) for each in pair))
+            reward = paired_difference(*(found.values(MEASURE, 0, label) for label in pair))
         quality, wait, left = (
-            paired_difference(*(group_values(found.rows, name, 0, each, group) for each in pair))
+            paired_difference(*(group_values(found.rows, name, 0, label, group) for label in pair))
             for name in (QUALITY, "wait", "left")
         )
         return Record(policy=policy, than=than, group=group, reward=reward, quality=quality,
                       wait=wait.times(minutes), left=left)  # fmt: skip
 
-    said = {}
-    for kind, questions in asked.items():
-        rows = [difference(*each) for each in questions]
+    judged = {}
+    for kind, questions in pairs.items():
+        rows = [difference(*question) for question in questions]
         better = [row[name].times(sign) for row in rows for name, sign in SIGNS.items()]
         words = iter([""] * len(better) if failed else verdicts(better, found.episodes))
-        said[kind] = [Record(row, verdicts=dict(zip(SIGNS, words, strict=False))) for row in rows]
-    return said
+        judged[kind] = [Record(row, verdicts=dict(zip(SIGNS, words, strict=False))) for row in rows]
+    return judged
 
 
 def judge(
@@ -159,24 +157,22 @@ def judge(
     name: str = "log",
     run: RunOptions | None = None,
 ) -> Judgement:
-    """Judge how even the games of a log were, and what other matchers would have done.
+    """Judge how even the games of a log were, and how other matchers would have performed.
 
     Args:
-        log: the games, 20 or more.
-        settings: the present matcher, the load, the number of runs and the seed; None for the
-            defaults.
-        policies: policies of the queue to compare with the present matcher, by name; none for
-            ours, each tuned at this load on seeds of its own.
-        parameters: of the model, by name, as ``matchenv.logs.fit`` gives them; None to fit
-            them to the log.
-        name: of the log, in the results.
-        run: folder, workers and what else does not change a number.
+        log: at least 20 games.
+        settings: the present matcher, the load, the runs and the seed; None for the defaults.
+        policies: names of queue policies to compare with the present matcher; none for ours, each
+            tuned at this load on separate seeds.
+        parameters: parameters of the model by name, for example those of ``matchenv.logs.fit``;
+            None to fit them to the log.
+        name: name of the log in the results.
+        run: folder, workers and other options that change no number.
 
     Raises:
-        ValueError: for too few games, a load that the log does not
-            show, a rule that raises, or a bad argument, before any work; for a folder with
-            another judgement.
-        OSError: if something cannot be written; finished runs stay.
+        ValueError: for too few games, a load that the log does not show, a rule that raises, or a
+            bad argument, before any work; for a folder with another judgement.
+        OSError: if a file cannot be written; finished runs are kept.
     """
     run = run or RunOptions(quiet=True)
     settings = settings or JudgeSettings()
@@ -185,7 +181,7 @@ def judge(
     players, model = checked(settings, policies, parameters)
     load = arrivals_of(log, settings)
     if model is not None:
-        replay_trueskill(log, **model)  # refuses what this log cannot take
+        replay_trueskill(log, **model)  # check the parameters against the log
     rule = None if settings.rule is None else read_rule(settings.rule, load.tick_minutes)
     present = rule or candidate_of(NOBODY_WAITS, QUEUE)
     asked = {
@@ -193,7 +189,7 @@ def judge(
         "log": log.checksum,
         **asdict(settings),
         "rule": None if rule is None else [rule.label, rule.identity],
-        "policies": {each.label: each.identity for each in players},
+        "policies": {player.label: player.identity for player in players},
         "parameters": model,
     }
     with run.store(asked) as store:
@@ -219,8 +215,8 @@ def judge(
         })  # fmt: skip
 
         def played(names: Sequence[Any], runs: int, purpose: int, title: str) -> Comparison:
-            """Play the rule and policies on the same arrivals and luck."""
-            matchers = [present, *(each for each in names if each != present.label)]
+            """Play the baseline and the policies on the same arrivals and luck."""
+            matchers = [present, *(name for name in names if name != present.label)]
             cells = [load_of(title, load.ticks_rate)]
             plan, asked = plan_of(matchers, kind, cells, runs, settings.seed, purpose=purpose)
             return Comparison(play(plan, store), present.label, kind, asked)
@@ -233,7 +229,7 @@ def judge(
             names = list(dict.fromkeys((*tuned.values(), ours)))
         comparison = played(names, settings.episodes, REPORT, "log")
         against = comparison.against
-        ours = ours or next((each for each in comparison.policies if each != against), against)
+        ours = ours or next((label for label in comparison.policies if label != against), against)
         judgement = Judgement(
             name=name,
             games=log.num_games,
@@ -269,23 +265,23 @@ def judge(
 
 
 def best_of(tuning: Comparison) -> tuple[dict[str, str], str]:
-    """Return the best setting of each family, and the best that knows no true skills.
+    """Return the best setting of each family, and the best one without knowledge of true skills.
 
-    That is the one of the highest quality among those that wait no longer than the rule, or the
-    one of the highest true reward if all wait longer.
+    The latter has the highest quality among those whose players wait no longer than with the
+    baseline; or the highest true reward if all wait longer.
     """
     rows, rule = tuning.rows, tuning.against
     best = Tuning(rows, MEASURE).best("tuning")
-    fair = [each for each in rows.policies if family_of(each) != "oracle" and each != rule]
+    fair = [label for label in rows.policies if family_of(label) != "oracle" and label != rule]
     longest = mean_over(rows, "wait", 0, rule)
-    quick = [each for each in fair if mean_over(rows, "wait", 0, each) <= longest]
+    quick = [label for label in fair if mean_over(rows, "wait", 0, label) <= longest]
     measure = QUALITY if quick else MEASURE
-    ours = max(quick or fair, key=lambda each: mean_over(rows, measure, 0, each))
-    return {name: each for name, each in best.items() if each != rule}, ours
+    ours = max(quick or fair, key=lambda label: mean_over(rows, measure, 0, label))
+    return {family: label for family, label in best.items() if label != rule}, ours
 
 
 def tried(beta: float) -> list[str]:
-    """Return all settings that are tuned, as texts."""
+    """Return the names of all settings to tune."""
     widths = ",".join(f"{beta * width:.4g}" for width in WIDTHS)
     growths = ",".join(f"{beta * growth:.4g}" for growth in GROWTHS)
     return expanded((*FAMILIES, f"window:width={{{widths}}},growth={{{growths}}}"))
@@ -293,7 +289,7 @@ def tried(beta: float) -> list[str]:
 
 def _files(found: Judgement) -> dict[str, bytes]:
     """Return the content of the result files."""
-    # The library that draws is slow to load, and not needed without a folder to write to.
+    # The plotting library is slow to load.
     from matchenv.benchmarks.report.judge import judge_page
 
     tables = {
@@ -320,9 +316,10 @@ def _files(found: Judgement) -> dict[str, bytes]:
 def checked(
     settings: JudgeSettings, policies: Sequence[Any], parameters: Mapping[str, float] | None
 ) -> tuple[Sequence[Any], dict[str, float] | None]:
-    """Return the policies and the model's parameters; refuse what no log can be judged with.
+    """Check arguments of ``judge`` that depend on no log; return policies and parameters.
 
-    Arguments and errors as ``judge``.
+    Raises:
+        ValueError: see ``judge``.
     """
     model = None if parameters is None else _complete(parameters)
     Model(**(model or {}))
@@ -332,11 +329,11 @@ def checked(
 
 
 def _complete(parameters: Mapping[str, float]) -> dict[str, float]:
-    """Return the model's parameters, those that are missing at 0."""
+    """Return the parameters of the model, 0 for missing ones."""
     unknown = sorted(set(parameters) - {*PARAMETERS, "mu", "sigma"})
     if unknown or "beta" not in parameters:
         raise ValueError(
-            f"parameters must hold beta and may hold {', '.join(PARAMETERS[1:])}, got "
+            f"parameters must hold beta and can hold {', '.join(PARAMETERS[1:])}, got "
             f"{', '.join(map(repr, parameters)) or 'none'}"
         )
     for name, value in (("mu", MU), ("sigma", SIGMA)):

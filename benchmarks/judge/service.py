@@ -1,4 +1,4 @@
-"""The service that a log is from: its present matcher, and its load as the log shows it."""
+"""The service that produced a log: its present matcher, and its load as the log shows it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from matchenv.evaluation.estimates import Record
 from matchenv.evaluation.registry import POLICIES, QUEUE, Candidate, candidates_of
 from matchenv.evaluation.rollout import rollout
 from matchenv.logs import TrueSkillReplay
-from matchenv.logs.games import Model, variance_of_time_away
+from matchenv.logs.games import variance_of_time_away
 from matchenv.logs.match_log import MatchLog
 from matchenv.runtime.checks import as_non_negative_number
 from matchenv.runtime.object_spec import is_object_spec
@@ -26,33 +26,29 @@ DEFAULTS = QueueSettings.checked()
 
 MINUTE, HOUR = 60, 3600
 
-# Players who log on in a tick; a longer queue would take days to play.
+# Limit on arrivals per tick; a longer queue would take days to play.
 BUSIEST = 1000.0
-
-# This share of the times between two games of a session is taken to hold no wait.
+# This share of the times between two games of a session is assumed to contain no wait.
 SHORTEST = 0.1
-
-# Rows of a population: enough for any table here, and quick.
+# Rows of a population.
 MOST_ROWS = 2000
-
-# Ticks of a run in which a rule must raise nothing before the work begins.
+# Ticks of the trial run of a rule.
 TRIAL = 200
 
 
 def read_rule(text: str, tick_minutes: float) -> Candidate:
-    """Read the rule that a text names, and let it play for a moment.
+    """Read the rule with this name, and play it in a short trial.
 
     Args:
         text: a YAML or JSON file with the numbers ``window``, in skill points, and ``growth``, in
-            skill points a minute; or a policy of the queue, ``module:Class`` included.
-        tick_minutes: minutes of a tick.
+            skill points per minute; a policy of the queue; or ``module:Class``.
+        tick_minutes: length of a tick in minutes.
 
     Returns:
-        The policy to be played; its label has the numbers as they were given.
+        The policy; its label has the numbers of the file.
 
     Raises:
-        ValueError: for a file that cannot be read or is no such rule, a policy that does not exist,
-            or one that raises.
+        ValueError: for an unreadable file, another content, an unknown policy, or one that raises.
     """
     known = text.partition(":")[0] in POLICIES[QUEUE] or is_object_spec(text)
     label, policy = (text, text) if known else _window(text, tick_minutes)
@@ -60,29 +56,30 @@ def read_rule(text: str, tick_minutes: float) -> Candidate:
     (found,) = candidates_of([policy], settings)
     try:
         rollout(found.make, settings, [0])
-    except Exception as error:  # a user's rule can raise anything
+    except Exception as error:  # user code can raise anything
         raise ValueError(f"rule {label!r} raised {type(error).__name__}: {error}") from error
     return replace(found, label=label)
 
 
 def _window(text: str, tick_minutes: float) -> tuple[str, str]:
-    """Return the label of the window in a file, and its name as a policy."""
+    """Return the label and the policy name of the window in a file."""
     try:
         if not Path(text).is_file():
             raise FileNotFoundError("no such file")
-        said = parsed(Path(text).read_text(encoding="utf-8"), "rule")
+        found = parsed(Path(text).read_text(encoding="utf-8"), "rule")
     except (OSError, UnicodeError, ValueError) as error:
         raise ValueError(
             f"rule must be a YAML or JSON file, module:Class, or a policy of the queue "
             f"({', '.join(POLICIES[QUEUE])}), got {text!r}: {error}"
         ) from None
-    if not isinstance(said, dict) or not {"window"} <= set(said) <= {"window", "growth"}:
+    if not isinstance(found, dict) or not {"window"} <= set(found) <= {"window", "growth"}:
         raise ValueError(
-            f"rule must hold window and may hold growth, in skill points and skill points a "
-            f"minute, got {said!r}"
+            f"rule must hold window and can hold growth, in skill points and skill points per "
+            f"minute, got {found!r}"
         )
     width, growth = (
-        as_non_negative_number(f"rule {name}", said.get(name, 0.0)) for name in ("window", "growth")
+        as_non_negative_number(f"rule {name}", found.get(name, 0.0))
+        for name in ("window", "growth")
     )
     return (
         f"window {width:g}, growth {growth:g} a minute",
@@ -91,18 +88,18 @@ def _window(text: str, tick_minutes: float) -> tuple[str, str]:
 
 
 def arrivals_of(log: MatchLog, settings: JudgeSettings) -> Record:
-    """Estimate the load from the times of a log, except for what the settings give.
+    """Estimate the load from the times of a log; the settings override it.
 
     Returns:
-        ``arrival_rate``, players who log on in a minute when a typical player does: the mean over
+        ``arrival_rate``, players who log on per minute, as a typical player sees it: the mean over
         players who log on, not over hours, many of which are empty; ``game_minutes``,
-        ``patience_minutes``, ``stay`` and ``newcomers``, as in ``JudgeSettings``; the number of
-        ``sessions``; the names that were ``read_off`` the log; and in ticks, of which a game has as
-        many as the environment's default: ``tick_minutes``, ``ticks_rate`` and ``patience``, 1 at
-        least.
+        ``patience_minutes``, ``stay`` and ``newcomers``, see ``JudgeSettings``; the number of
+        ``sessions``; the names that were ``read_off`` the log; and, in ticks of the environment,
+        ``tick_minutes``, ``ticks_rate`` and ``patience``, at least 1.
 
     Raises:
-        ValueError: where the log does not show what is not given, and for too many players.
+        ValueError: for a quantity that neither the log nor the settings give, and for too many
+            players.
     """
     why = dict.fromkeys(("game_minutes", "arrival_rate"), "for a log without times")
     seen: dict[str, float] = {}
@@ -121,7 +118,7 @@ def arrivals_of(log: MatchLog, settings: JudgeSettings) -> Record:
             "game_minutes": float(np.quantile(gaps, SHORTEST)) / MINUTE if gaps.size else 0.0,
             "arrival_rate": _typical_rate(starts),
             "stay": 1.0 - sessions / len(log.player),
-            # In the later half: a log's first players are not new.
+            # In the later half: the first players of a log are not new.
             "newcomers": float((log.entry_before[begins][sessions // 2 :] < 0).mean()),
         }
     given = {name: getattr(settings, name) for name in (*why, "stay", "newcomers")}
@@ -150,11 +147,11 @@ def arrivals_of(log: MatchLog, settings: JudgeSettings) -> Record:
 
 
 def sessions_of(log: MatchLog, session_minutes: float) -> tuple[NDArray[np.bool_], Integers]:
-    """Find where sessions begin: at a first game, and at a game after a break.
+    """Return where sessions begin: at a first game, and at a game after a break.
 
     Returns:
-        ``(begins, gaps)``: (entries,), whether the entry's player logged on for that game; and
-        the seconds between consecutive games of one session.
+        ``(begins, gaps)``: (entries,), whether the entry's player logged on for that game; and the
+        seconds between consecutive games of one session.
     """
     assert log.time is not None
     time, before = log.time[log.entry_game], log.entry_before
@@ -166,11 +163,11 @@ def sessions_of(log: MatchLog, session_minutes: float) -> tuple[NDArray[np.bool_
 def population_of(
     log: MatchLog, replay: TrueSkillReplay, session_minutes: float, time_drift: float
 ) -> RatedPopulation:
-    """Return the beliefs about those who logged on and had played before, as they were then.
+    """Return the beliefs about players who logged on again, as they were then.
 
-    A frequent player counts often. A log in which no player comes back gives the ratings after
-    its last game. Without times every game counts as a session. ``time_drift`` is the drift of a
-    skill over a day.
+    Frequent players count often. A log in which nobody logs on again gives the ratings after its
+    last game. Without times every game is a session. ``time_drift`` is the drift of a skill over a
+    day.
     """
     again = log.entry_before >= 0
     if log.time is not None:
@@ -179,18 +176,18 @@ def population_of(
     if now.size == 0:
         return RatedPopulation(replay.mu, replay.sigma, "the log")
     now = now[np.unique(np.linspace(0, now.size - 1, MOST_ROWS).astype(np.int64))]
-    before, model = log.entry_before[now], Model(time_drift=0.0 if log.time is None else time_drift)
-    variance = replay.entry_sigma[before] ** 2 + variance_of_time_away(log, model)[now]
+    before, drift = log.entry_before[now], 0.0 if log.time is None else time_drift
+    variance = replay.entry_sigma[before] ** 2 + variance_of_time_away(log, drift)[now]
     return RatedPopulation(replay.entry_mu[before], np.sqrt(variance), "the log")
 
 
 def _typical_rate(starts: Integers) -> float:
-    """Return the players who log on in a minute, as one of them sees it; 0 if all do at once."""
+    """Return arrivals per minute as a typical player sees them; 0 if all are simultaneous."""
     span = int(starts[-1] - starts[0])
     if span == 0:
         return 0.0
     width = min(HOUR, span)
     count = np.bincount((starts - starts[0]) // width).astype(np.float64)
-    # A player who logs on sees the others of the hour: n (n - 1) has no Poisson noise in its mean.
+    # A player sees the others of the hour: the mean of n (n - 1) has no Poisson noise.
     typical = float((count * (count - 1.0)).sum() / count.sum())
     return typical / width * MINUTE

@@ -1,4 +1,4 @@
-"""A judgement in words and tables, for the screen and the page."""
+"""Text and tables of a judgement, for the terminal and the page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TITLES = dict(
 
 
 def _measured(heading: str, name: str, digits: int, factor: float = 1.0) -> tuple[Column, Column]:
-    """Return the columns of a difference and of its verdict."""
+    """Return the columns of a difference and its verdict."""
 
     def cell(row: Record) -> str:
         value = row[name]
@@ -46,7 +46,7 @@ Tables = dict[str, tuple[Sequence[Column], Sequence[Record], str]]
 
 
 def tables_of(found: Record) -> Tables:
-    """Return the tables of a judgement by title: columns, rows, and what is said below."""
+    """Return the tables of a judgement by title: columns, rows, and a line below."""
     minutes, against = found.load.tick_minutes, found.against
     known = "the present one, " if found.has_rule else ""
     standings = (
@@ -81,7 +81,7 @@ def tables_of(found: Record) -> Tables:
 
 
 def judgement_text(found: Record) -> str:
-    """Return the conclusion, and tables of the games, the matchers, who pays and learning."""
+    """Return the conclusion and all tables."""
     model = ", ".join(f"{name} {value:.4g}" for name, value in found.parameters.items() if value)
     lines = [
         conclusion(found),
@@ -96,47 +96,45 @@ def judgement_text(found: Record) -> str:
 
 
 def conclusion(found: Record) -> str:
-    """Return what the judgement comes to, in one paragraph."""
+    """Return the conclusion in one paragraph."""
     if found.failed:
         return (
             f"{found.name} says little about its matcher: the fitted model forecasts its games "
             "no better than a constant. So there are no verdicts; the numbers below are those of "
-            "the fitted model. Fit games that were not matched on skill, and give that fit."
+            "the fitted model. Fit games that were not matched on skill, and pass that fit."
         )
     groups, ours = found.evenness.groups, found.ours
-    said = [
+    sentences = [
         f"The games had a match quality of {groups[0].hindsight.mean:.3f}, sides that meet "
         f"at random one of {number(found.evenness.strangers):.3f}."
     ]
-    for each in found.contests:
-        words = each.verdicts
-        if each.policy == ours and words["quality"] and words["wait"]:  # both were measured
-            said.append(
+    for row in found.contests:
+        words = row.verdicts
+        if row.policy == ours and words["quality"] and words["wait"]:  # both were measured
+            sentences.append(
                 f"At this load {ours} in place of {found.against} changes the quality by "
-                f"{each.quality.mean:+.3f} ({words['quality']}) and the wait by "
-                f"{each.wait.mean:+.2f} minutes ({words['wait']})."
+                f"{row.quality.mean:+.3f} ({words['quality']}) and the wait by "
+                f"{row.wait.mean:+.2f} minutes ({words['wait']})."
             )
-    for words, rows in (
-        ("Less even than the average are the games of",
-         [each for each in groups if each.verdict == BEHIND]),
-        ("More even than the average are the games of",
-         [each for each in groups if each.verdict == AHEAD]),
-        ("It would be worse in some way for",
-         [each for each in found.who_pays if BEHIND in each.verdicts.values()]),
+    for title, rows in (
+        ("Less even than the average are the games of", [r for r in groups if r.verdict == BEHIND]),
+        ("More even than the average are the games of", [r for r in groups if r.verdict == AHEAD]),
+        ("Some measure would be worse for",
+         [r for r in found.who_pays if BEHIND in r.verdicts.values()]),
     ):  # fmt: skip
         if rows:
-            said.append(f"{words}: {', '.join(TITLES[each.group] for each in rows)}.")
-    rewards = {each.policy: each.true_reward.mean for each in found.standings}
-    said += [
+            sentences.append(f"{title}: {', '.join(TITLES[row.group] for row in rows)}.")
+    rewards = {row.policy: row.true_reward.mean for row in found.standings}
+    sentences += [
         "Knowing all skills would change the true reward by "
         f"{100.0 * gain.reward.mean / rewards[gain.than]:+.1f} % ({gain.verdicts['reward']})."
         for gain in found.learning[:1] if gain.verdicts["reward"] and rewards[gain.than] > 0.0
     ]  # fmt: skip
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def favourites_text(favourites: Record) -> str:
-    """Return what favourites were expected to score, and what they did."""
+    """Return the expected and actual scores of favourites in a line."""
     if not favourites.pairs:
         return "no game had a favourite"
     knows_more = favourites.verdict == BEHIND
@@ -144,15 +142,15 @@ def favourites_text(favourites: Record) -> str:
         f"favourites: expected to score {100.0 * favourites.stated.mean:.1f} %, scored "
         f"{100.0 * favourites.scored.mean:.1f} %, "
         f"{favourites.difference.times(100.0):+.1f} points"
-        f"{': the matcher may know more than the log' if knows_more else ''}"
+        f"{': the matcher could know more than the log' if knows_more else ''}"
     )
 
 
 def load_text(load: Record) -> str:
     """Return the load in a sentence."""
-    source = "read off the log's times" if load.read_off else "as given"
+    source = "estimated from the log's times" if load.read_off else "as given"
     return (
-        f"Load, {source}: {load.arrival_rate:.3g} log on in a minute when a typical player does, "
+        f"Load, {source}: {load.arrival_rate:.3g} log on per minute when a typical player does, "
         f"{100.0 * load.newcomers:.0f} % of them new; a game takes "
         f"{load.game_minutes:.1f} minutes, after it {100.0 * load.stay:.0f} % queue "
         f"again; patience {load.patience_minutes:.1f} minutes, which no log shows"

@@ -1,1 +1,1 @@
-"""Replay, fit and smooth: what their commands do with a log, as data, text and files."""
+"""The commands replay, fit and smooth: their results as data, text and files."""

@@ -29,12 +29,12 @@ from matchenv.runtime.files import (
 from matchenv.runtime.provenance import versions
 
 FIT = "fit.json"
-# Players that are shown where none is named.
+# Number of players to show if none is named.
 SHOWN = 4
 
 
 def locked(out: Path | None) -> AbstractContextManager[None]:
-    """Keep other processes out of a folder of results, if there is one."""
+    """Return ``folder_lock`` of a folder of results, if there is one."""
     return nullcontext() if out is None else folder_lock(out)
 
 
@@ -45,24 +45,24 @@ def run_fit(
     out: Path | None = None,
     quiet: bool = True,
 ) -> Fit:
-    """Fit a log that was read, and write ``fit.json``.
+    """Fit a log, and write ``fit.json``.
 
     Args:
         reading: the log.
-        train_share: as ``fit``.
+        train_share: see ``fit``.
         out: folder for the result; None to write nothing.
-        quiet: no progress bar.
+        quiet: hide the progress bar.
 
     Raises:
-        ValueError: as ``fit``, and where another process works in the folder.
-        OSError: if a file cannot be written.
+        ValueError: see ``fit``, and if another process works in the folder.
+        OSError: if the file cannot be written.
     """
     settings = {"train_share": train_share}
     with locked(out):
         found = fit(reading.log, **settings, quiet=quiet)
-        content = {"verdict": found.verdict, **asdict(found), "settings": settings}
-        content |= {"log": reading.source, "versions": versions("scipy")}
         if out is not None:
+            content = {"verdict": found.verdict, **asdict(found), "settings": settings}
+            content |= {"log": reading.source, "versions": versions("scipy")}
             write_bytes(out / FIT, json_bytes(content, checked=True))
     return found
 
@@ -83,7 +83,7 @@ def fit_text(found: Fit) -> str:
     known = [f"{k} {100 * error:.1f} points" for k, error in errors.items() if error is not None]
     gain, low, high = found.gain
     failed = "the fit failed: it does not forecast games better than a constant forecast does"
-    cut = "" if found.converged else "; the search was cut off before it settled"
+    cut = "" if found.converged else "; the search did not converge"
     lines = [
         *([failed] if found.failed else []),
         f"fitted to {found.train_games} of {found.games} games by the likelihood of games not yet "
@@ -106,7 +106,8 @@ def fit_text(found: Fit) -> str:
 
 
 def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    return text_table([Column(each, itemgetter(k)) for k, each in enumerate(headings)], rows)
+    columns = [Column(heading, itemgetter(k)) for k, heading in enumerate(headings)]
+    return text_table(columns, rows)
 
 
 def _interval(ends: tuple[float, float] | None) -> str:
@@ -121,7 +122,7 @@ def fitted_parameters(folder: Path) -> dict[str, float]:
     """
     file = folder / FIT if folder.is_dir() else folder
     try:
-        if not file.is_file():  # a device may have no end
+        if not file.is_file():  # a device can be endless
             raise FileNotFoundError(file)
         found = read_json(file)["parameters"]
         return {name: as_number(name, value) for name, value in found.items()}
@@ -130,14 +131,14 @@ def fitted_parameters(folder: Path) -> dict[str, float]:
 
 
 def with_fitted(model: Model, folder: Path | None) -> Model:
-    """Return a model with the parameters of a fit; as it is without one.
+    """Return a model with the parameters of a fit, if there is one.
 
     Raises:
-        ValueError: as ``fitted_parameters``.
+        ValueError: see ``fitted_parameters``.
     """
     found = {} if folder is None else fitted_parameters(folder)
-    return replace(model, **{each.name: found[each.name] for each in fields(Model)
-                             if each.name in found})  # fmt: skip
+    names = {parameter.name for parameter in fields(Model)}
+    return replace(model, **{name: value for name, value in found.items() if name in names})
 
 
 @dataclass(frozen=True)
@@ -148,8 +149,8 @@ class SmoothSettings:
         model: parameters of TrueSkill.
         fitted: folder of a fit whose parameters override these.
         tolerance: stop when no posterior moves by more than this share of its deviation.
-        max_iterations: stop here at the latest.
-        players: players whose curves are shown (default: the four of the highest last
+        max_iterations: limit on the number of iterations.
+        players: players whose curves are shown (default: the four with the highest last
             mu - 3 sigma).
     """
 
@@ -172,20 +173,20 @@ def run_smooth(
     out: Path | None = None,
     quiet: bool = True,
 ) -> tuple[SmoothedLog, list[str]]:
-    """Smooth a log, and write the table and the page.
+    """Smooth a log, and write its files.
 
     Args:
         reading: the log.
-        settings: all that decides the result.
-        out: folder for the table, the page and ``smooth.json``; None to write none.
-        quiet: no progress bar.
+        settings: everything that affects the result.
+        out: folder for ``curves.csv``, ``smooth.json`` and ``report.html``; None to write nothing.
+        quiet: hide the progress bar.
 
     Returns:
-        The posteriors, and the names of the players that are shown.
+        The posteriors, and the names of the players to show.
 
     Raises:
-        ValueError: as ``smooth``, for an unknown player, a folder without a fit, and where
-            another process works in the folder.
+        ValueError: see ``smooth``, for an unknown player, and if another process works in the
+            folder.
         OSError: if a file cannot be written.
     """
     log = reading.log
@@ -201,7 +202,7 @@ def run_smooth(
         smoothed = smooth(log, **limits, quiet=quiet, **asdict(model))  # type: ignore[arg-type]
         shown = list(settings.players) or strongest(log, smoothed)
         if out is not None:
-            # Plotting is slow to load.
+            # The plotting library is slow to load.
             from matchenv.benchmarks.report.replay import skills_page
 
             content = {
@@ -216,24 +217,25 @@ def run_smooth(
                 "log": reading.source,
                 "versions": versions(),
             }
-            write_together([
-                (out / "curves.csv", columns_csv(curves_table(log, smoothed))),
-                (out / "smooth.json", json_bytes(content, checked=True)),
-                (out / "report.html", skills_page(reading, smoothed, shown, content).encode()),
-            ])  # fmt: skip
+            files = {
+                "curves.csv": columns_csv(curves_table(log, smoothed)),
+                "smooth.json": json_bytes(content, checked=True),
+                "report.html": skills_page(reading, smoothed, shown, content).encode(),
+            }
+            write_together((out / name, file) for name, file in files.items())
     return smoothed, shown
 
 
 def strongest(log: MatchLog, smoothed: SmoothedLog, count: int = SHOWN) -> list[str]:
-    """Return the players of the highest mu - 3 sigma at their last game, in that order."""
+    """Return the players with the highest mu - 3 sigma at their last game, best first."""
     last = np.zeros(log.num_players, dtype=np.int64)
     last[log.player] = np.arange(len(log.player))
-    sure = smoothed.mu[last] - 3.0 * smoothed.sigma[last]
-    return [log.players[k] for k in np.argsort(-sure, kind="stable")[:count].tolist()]
+    bound = smoothed.mu[last] - 3.0 * smoothed.sigma[last]
+    return [log.players[k] for k in np.argsort(-bound, kind="stable")[:count].tolist()]
 
 
 def smooth_text(log: MatchLog, smoothed: SmoothedLog, players: Sequence[str]) -> str:
-    """Return the skills of the shown players at their first, best and last game."""
+    """Return the players' skills at their first, best and last game, and the evidence."""
     rows = []
     for name in players:
         entries = np.flatnonzero(log.player == log.players.index(name))
@@ -245,7 +247,7 @@ def smooth_text(log: MatchLog, smoothed: SmoothedLog, players: Sequence[str]) ->
     lines = [
         *_table(("player", "games", "first", "best", "last"), rows),
         "",
-        f"{sweeps}, {'settled' if smoothed.settled else 'cut off before it settled'}",
+        f"{sweeps}, {'settled' if smoothed.settled else 'not settled'}",
         f"log evidence {smoothed.log_evidence:.2f}, for each game "
         f"{smoothed.log_evidence / log.num_games:.4f}",
     ]

@@ -1,4 +1,4 @@
-"""A replay of a log: every measure of every system, as data, text and files."""
+"""A replay of a log: every measure of every rating system, as data, text and files."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from matchenv.runtime.files import columns_csv, csv_bytes, json_bytes, number, w
 Content = Mapping[str, Any]
 Floats = NDArray[np.float64]
 
-# Points of a curve in a file: one for each game would be more than anyone can look at.
+# Points of a curve in a file; one for each game would be too many.
 CURVE = np.linspace(0.0, 1.0, 101)
 # Players whose ratings are shown game by game.
 TOP_PLAYERS = 4
@@ -44,19 +44,18 @@ TOP_PLAYERS = 4
 
 @dataclass(frozen=True)
 class ReplaySettings:
-    """Settings of a replay; checked when they are made.
+    """Settings of a replay, checked on construction.
 
     Attributes:
-        systems: the rating systems, trueskill, elo, elo-logistic, weng-lin-bt, weng-lin-pl, these
-            with options (elo:alpha=0.1), or module:Class of your own; the first one picks the top
-            players.
+        systems: rating systems: trueskill, elo, elo-logistic, weng-lin-bt, weng-lin-pl, these with
+            options (elo:alpha=0.1), or your own module:Class; the first one picks the top players.
         fitted: folder of a fit whose parameters override those of TrueSkill.
         parameters: parameters of TrueSkill.
         challenge_share: share of the games that each system puts forward as most even.
         fair_share: share of the games, the most even ones, in which win ratios are counted.
 
     Raises:
-        ValueError: for an unknown name or a number out of range.
+        ValueError: for an unknown system or a number out of range.
     """
 
     systems: tuple[str, ...] = ("trueskill", "elo")
@@ -82,26 +81,25 @@ def run_replay(
 
     Args:
         reading: the log.
-        settings: all that decides the result.
-        out: folder for the files, made if need be; None to write none. ``ratings.csv`` is by the
-            first system that has deviations.
-        quiet: no progress bar.
+        settings: everything that affects the result.
+        out: folder for the files, created if missing; None to write nothing. ``ratings.csv`` has
+            the ratings of the first system with deviations.
+        quiet: hide the progress bar.
 
     Returns:
-        All numbers, as ``report.json`` has them; the measures of each system are in
-        ``["systems"]``.
+        The content of ``report.json``, with the measures of each system in ``["systems"]``.
 
     Raises:
-        ValueError: for parameters that a system refuses, or if another process writes to the
-            folder; nothing is written then.
-        OSError: if a file cannot be written; all older files are untouched then.
+        ValueError: for parameters that a system refuses, or if another process works in the
+            folder; nothing is written.
+        OSError: if a file cannot be written; existing files are unchanged.
     """
     log = reading.log
     pairs = pairs_of_sides(log.game_start, log.rank)
     parameters = settings.parameters.counted(log)
     settings = replace(settings, parameters=parameters)
     with locked(out):
-        # No bar within the first second: on a small log it would flicker.
+        # A small log takes less than a second, and its bar would flicker.
         names = tqdm(settings.systems, unit="system", disable=quiet, delay=1.0)
         judged = {name: judge(name, log, pairs, parameters) for name in names}
         content = {
@@ -123,7 +121,7 @@ def run_replay(
             "systems": measures(log, pairs, judged, settings),
         }
         if out is not None:
-            # Plotting is slow to load.
+            # The plotting library is slow to load.
             from matchenv.benchmarks.report.replay import replay_page
 
             files = {
@@ -132,9 +130,9 @@ def run_replay(
                 "table.txt": f"{reading_text(reading)}\n\n{report_text(content)}\n".encode(),
                 "report.json": json_bytes(content, checked=True),
             }
-            replays = (each.replay for each in judged.values())
-            if first := next((each for each in replays if (each.sigma > 0.0).all()), None):
-                files["ratings.csv"] = columns_csv(ratings_table(log, first))
+            for judgement in reversed(judged.values()):
+                if (judgement.replay.sigma > 0.0).all():
+                    files["ratings.csv"] = columns_csv(ratings_table(log, judgement.replay))
             write_together((out / name, file) for name, file in files.items())
     return content
 
@@ -144,25 +142,25 @@ def measures(
 ) -> dict[str, dict[str, Any]]:
     """Return the measures of each system by name; docs/replay.md explains them."""
     first = judged[settings.systems[0]]
-    # The highest rating first, the first named among equals.
-    rating = first.replay.mu - 3.0 * first.replay.sigma
-    top = np.argsort(-rating, kind="stable")[:TOP_PLAYERS].tolist()
+    bound = first.replay.mu - 3.0 * first.replay.sigma
+    top = np.argsort(-bound, kind="stable")[:TOP_PLAYERS].tolist()
     even = {
-        name: most_even(each.quality, settings.challenge_share)[pairs.game]
-        for name, each in judged.items()
+        name: most_even(judgement.quality, settings.challenge_share)[pairs.game]
+        for name, judgement in judged.items()
     }
     outcome = pairs.outcome
     first_costs = pair_costs(first.gap, outcome)
 
     def error_of(costs: Floats) -> dict[str, float]:
-        error, standard_error = mean_over_pairs(costs, pairs.game)
-        return {"error": error, "standard_error": standard_error}
+        return dict(
+            zip(("error", "standard_error"), mean_over_pairs(costs, pairs.game), strict=True)
+        )
 
     def of_system(judgement: Judgement) -> dict[str, Any]:
-        quality, stated = judgement.quality, judgement.log_probability
+        quality, log_probability = judgement.quality, judgement.log_probability
         costs = pair_costs(judgement.gap, outcome)
         fair = quality >= quality[most_even(quality, settings.fair_share)].min()
-        calibrated = calibrations(stated, outcome)
+        calibrated = calibrations(log_probability, outcome)
         return {
             "error": error_of(costs),
             "excess": mean_over_pairs(costs - first_costs, pairs.game),
@@ -171,7 +169,7 @@ def measures(
             },
             "draws": draw_curve(log, quality),
             "fairness": win_ratio_deviation(log, fair),
-            "log_loss": float(log_losses(stated, outcome).mean()),
+            "log_loss": float(log_losses(log_probability, outcome).mean()),
             "wins": calibrated["wins"],
             "draw_forecasts": calibrated["draws"],
             "start": judgement.start,
@@ -186,13 +184,11 @@ def measures(
 
 
 def most_even(quality: Floats, share: float) -> NDArray[np.bool_]:
-    """Return (games,) True for the given share of games of the highest quality.
+    """Return (games,) True for a share of the games, rounded up: those of the highest quality.
 
-    Args:
-        quality: (games,) high for a game that a system judges even.
-        share: of the games, in [0, 1]; the number is rounded up. Earlier games go first.
+    The earlier of equal games is chosen.
     """
-    # Rounded first, so that 0.2 of 5 games is 1 game although 0.2 * 5 may exceed 1.
+    # Rounded, so that 0.2 of 5 games is 1 game although 0.2 * 5 can exceed 1.
     count = math.ceil(round(share * len(quality), 9))
     chosen = np.zeros(len(quality), dtype=np.bool_)
     chosen[np.argsort(-quality, kind="stable")[:count]] = True
@@ -200,15 +196,11 @@ def most_even(quality: Floats, share: float) -> NDArray[np.bool_]:
 
 
 def draw_curve(log: MatchLog, quality: Floats) -> dict[str, Any]:
-    """Accumulate draws in order of falling quality; games of equal quality come as one.
-
-    Args:
-        log: the games.
-        quality: (games,) high for a game that a system judges even.
+    """Accumulate draws in order of falling quality; games of equal quality are taken together.
 
     Returns:
         ``possible``, shares of all possible draws in the games taken so far, at ``CURVE``;
-        ``found``, shares of all draws found in them; and the ``area`` under that curve, 0.5 for a
+        ``found``, shares of all draws in them; and the ``area`` under that curve, 0.5 for a
         quality without information. The last two are NaN without draws.
 
     Source: Herbrich, Minka, Graepel (2006), section 4.1, 'Match Quality'.
@@ -217,31 +209,25 @@ def draw_curve(log: MatchLog, quality: Floats) -> dict[str, Any]:
     order = np.argsort(-quality, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(quality[order])), len(order) - 1)
     with np.errstate(invalid="ignore"):
-        x, y = (np.append(0.0, np.cumsum(each[order])[ends]) / each.sum()
-                for each in (possible, found))  # fmt: skip
+        x, y = (np.append(0.0, np.cumsum(draws[order])[ends]) / draws.sum()
+                for draws in (possible, found))  # fmt: skip
     found_at = np.interp(CURVE, x, y)
     return {"possible": CURVE, "found": found_at, "area": float(np.trapezoid(y, x))}
 
 
 def win_shares(log: MatchLog) -> Floats:
-    """Return (teams,) the share of the other sides that each side beat, a draw counting half."""
-    # Sides of a rank, itself included; a rank is below the size of its game.
+    """Return (teams,) the share of the other sides that each side beat; a draw counts half."""
     place = log.game_start[log.team_game] + log.rank
-    level = np.bincount(place)[place]
+    level = np.bincount(place)[place]  # sides of this rank in the game
     others = log.game_size[log.team_game] - 1
     return (others + 1 - log.rank - level + 0.5 * (level - 1)) / others
 
 
 def win_ratio_deviation(log: MatchLog, kept: NDArray[np.bool_]) -> dict[str, Any]:
-    """Return the mean distance of players' win ratios from 50 % among the kept games.
+    """Return the mean distance of players' win ratios from 50 % in the kept games.
 
-    Args:
-        log: the games.
-        kept: (games,) the games above the threshold of quality.
-
-    Returns:
-        For ``games``, least numbers of games played: ``players`` with so many and the mean of
-        their ``deviation``.
+    For several least numbers of ``games`` played, it has the number of ``players`` and their mean
+    ``deviation``.
 
     Source: Herbrich, Minka, Graepel (2006), section 4.1, 'Win Probability'.
     """
@@ -253,16 +239,15 @@ def win_ratio_deviation(log: MatchLog, kept: NDArray[np.bool_]) -> dict[str, Any
     # 1, 2, 3, 5, 7, 10, 20, 30, 50, 70, 100, ... up to the most games of a player.
     round_numbers = np.outer(10 ** np.arange(10), [1, 2, 3, 5, 7]).ravel()
     least = round_numbers[round_numbers <= played.max(initial=0)]
-    chosen = [deviation[played >= each] for each in least]
     return {
         "games": least,
-        "players": np.array([each.size for each in chosen]),
-        "deviation": np.array([each.mean() for each in chosen]),
+        "players": np.array([np.count_nonzero(played >= games) for games in least]),
+        "deviation": np.array([deviation[played >= games].mean() for games in least]),
     }
 
 
 def measure_rows(content: Content) -> dict[str, list[str]]:
-    """Return the texts of all systems' measures in ``report.json``, by the measure's label."""
+    """Return a row of text for each measure in ``report.json``, with a cell for each system."""
     systems, share = content["systems"], content["settings"]["challenge_share"]
     found = list(systems.values())
     rows = {
@@ -289,7 +274,7 @@ def measure_rows(content: Content) -> dict[str, list[str]]:
 
 
 def report_text(content: Content) -> str:
-    """Return the measures of each system side by side, as ``run_replay`` returns them."""
+    """Return a table of the measures of all systems, from the result of ``run_replay``."""
     columns = [Column("", itemgetter(0)), *(
         Column(name, itemgetter(k), 12) for k, name in enumerate(content["systems"], 1)
     )]  # fmt: skip
@@ -300,7 +285,7 @@ def report_text(content: Content) -> str:
 
 
 def _text(form: str, *values: float | None) -> str:
-    """Return numbers in a form, or "-" where one is missing."""
+    """Return formatted numbers, or "-" if one is missing."""
     found = [number(value) for value in values]
     return "-" if np.isnan(found).any() else form.format(*found)
 

@@ -1,4 +1,4 @@
-"""Columns of match logs: their roles, and the names by which they are found."""
+"""Columns of match logs: their roles, and the names by which they are recognised."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from matchenv.logs.text_table import BadLogError
 
-# For each role, its usual names, in lower case without blanks and punctuation.
+# Usual names of the column of each role, in lower case without blanks and punctuation.
 NAMES: dict[str, tuple[str, ...]] = {
     "game": ("game", "gameid", "gameuuid", "match", "matchid", "matchuuid", "matchguid"),
     "time": (
@@ -23,8 +23,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "result": ("result", "outcome", "winloss", "wl"),
     "team_score": ("teamscore", "teampoints", "sidescore"),
     "score": ("score", "points", "playerscore", "roundswon"),
-    # A column of that name may well be of something else, for example kilograms.
-    "weight": (),
+    "weight": (),  # a column of that name could hold kilograms
     "time_played": ("timeplayed",),
     "neutral": ("neutral", "neutralground", "neutralvenue"),
     "home": ("hometeam", "home"),
@@ -32,22 +31,17 @@ NAMES: dict[str, tuple[str, ...]] = {
     "home_score": ("homescore", "homegoals"),
     "away_score": ("awayscore", "awaygoals"),
 }  # fmt: skip
-# The first of these that a log has decides, unless the user names one.
+# A log is read by the first of these that it has, unless the user names another one.
 RESULTS = ("rank", "result", "team_score", "score")
 HOME_AND_AWAY = ("home", "away", "home_score", "away_score")
-UNREADABLE = "unreadable"  # of what role follows
+UNREADABLE = "unreadable"  # reason of a bad row, before the role
 
 
 def find_columns(header: list[str], chosen: Iterable[str]) -> tuple[dict[str, str], list[str]]:
-    """Return the column of each role, the user's names first, then the usual ones; and notes.
-
-    Args:
-        header: the names of the columns.
-        chosen: ``ROLE=NAME`` as the user gave them; may be empty.
+    """Return the column of each role, chosen by ``ROLE=NAME`` or by its usual names, and notes.
 
     Raises:
-        BadLogError: for an unknown role, a role named twice, a missing column, or a needed role
-            that has none.
+        BadLogError: for an unknown role, a role named twice, or a missing column.
     """
     named: dict[str, str] = {}
     for text in chosen:
@@ -63,7 +57,7 @@ def find_columns(header: list[str], chosen: Iterable[str]) -> tuple[dict[str, st
             )
         named[role] = name
     if "weight" in named and "time_played" in named:
-        raise BadLogError("columns: one of weight and time_played may be named, got both")
+        raise BadLogError("columns: name at most one of weight and time_played, got both")
     plain = {name: re.sub(r"[\W_]+", "", name).lower() for name in header}
     usual = {role: [name for known in names for name in header if plain[name] == known]
              for role, names in NAMES.items()}  # fmt: skip
@@ -84,11 +78,11 @@ def find_columns(header: list[str], chosen: Iterable[str]) -> tuple[dict[str, st
         weight = "weight" if found["weight"] else "time_played"
         wanted = ["game", "time", "team", "player", results[0], "neutral", weight]
         column = found[results[0]][0]
-        if others := [
-            f"{role}={name}" for role in RESULTS for name in usual[role] if name != column
-        ]:
-            notes.append(f"{results[0]} from the column {column!r}; another one: --columns "
-                         f"{' or '.join(others)}")  # fmt: skip
+        if others := [f"{r}={name}" for r in RESULTS for name in usual[r] if name != column]:
+            others_text = " or ".join(others)
+            notes.append(
+                f"{results[0]} from the column {column!r}; another one: --columns {others_text}"
+            )
     names = {role: found[role][0] for role in wanted if found[role]}
     optional = [role for role in ("weight", "time_played", "neutral") if role in names]
     return names, notes + [f"{role} from the column {names[role]!r}" for role in optional]

@@ -1,4 +1,4 @@
-"""The parameters of TrueSkill that fit a log, found on its first part and judged on the rest."""
+"""Fitted parameters of TrueSkill: estimated on the first part of a log, judged on the rest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from matchenv.logs.forecasts import (
     pairs_of_sides,
     share_of_draws,
 )
-from matchenv.logs.games import Model, variance_of_time_away
+from matchenv.logs.games import variance_of_time_away
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.replay import replay_trueskill
 from matchenv.runtime.checks import as_open_share
@@ -35,19 +35,17 @@ MU, SIGMA, BETA, TAU = 25.0, 25.0 / 3.0, 25.0 / 6.0, 25.0 / 300.0
 TRAIN_SHARE = 0.7
 FEWEST_GAMES = 20
 MOST_EVALUATIONS = 400
-# The search ends when its region is this small, in usual steps of the parameters.
-PRECISION = 0.005
-# How far the differences go that give intervals, in the same steps.
-DIFFERENCE = 0.1
-# Two parameters whose estimates are correlated by more than this cannot be told apart.
+# Final trust radius of the search and step of the finite differences, in steps of the parameters.
+PRECISION, DIFFERENCE = 0.005, 0.1
+# Parameters whose estimates are correlated by more than this cannot be separated.
 TOGETHER = 0.95
-# Parts of a log over which intervals are taken.
+# Blocks of a log that count as independent observations.
 BLOCKS = 40
 # Below this share of the largest curvature the likelihood counts as flat.
 FLAT = 1e-6
-Scale = tuple[Callable[[float], Any], Callable[[float], Any]]  # to it and back
+Scale = tuple[Callable[[float], Any], Callable[[float], Any]]  # the transform and its inverse
 LOG, LOGIT, PLAIN = (np.log, np.exp), (logit, expit), (float, float)
-# A drift counts by its variance. Next to 0 a deviation or its logarithm would change nothing.
+# Drifts count by their variance: near 0, a deviation or its logarithm has no effect.
 SQUARE: Scale = (np.square, lambda variance: np.sqrt(max(variance, 0.0)))
 
 
@@ -57,23 +55,23 @@ class Fit:
 
     Attributes:
         parameters: by name; arguments of ``replay_trueskill``.
-        intervals: 95 % intervals of those that were fitted, but for those at a boundary.
-        log_loss: per pair of sides, on the games held out.
+        intervals: 95 % intervals of the fitted ones that are not at a boundary.
+        log_loss: log loss per pair of sides, on the games held out.
         log_loss_interval: its 95 % interval.
-        log_loss_constant: of a forecast that knows only the share of draws.
+        log_loss_constant: log loss of a forecast that knows only the share of draws.
         log_loss_constant_interval: its 95 % interval.
-        log_loss_by_side: of a forecast that also knows how often the first side wins.
-        log_loss_default: of the parameters before the fit.
+        log_loss_by_side: log loss of a forecast that also knows how often the first side wins.
+        log_loss_default: log loss of the default parameters.
         gain: log_loss_constant minus log_loss, and its 95 % interval.
-        prediction_error: share of the pairs held out, without draws, that the stronger side lost.
-        prediction_error_default: the same before the fit.
+        prediction_error: share of the decided pairs held out that the stronger side lost.
+        prediction_error_default: the same for the default parameters.
         calibration_wins: mean distance of stated and observed shares, on the games held out.
         calibration_draws: the same for draws; None without any.
-        games: games in the log.
-        train_games: those that the fit has read.
-        evaluations: replays of the search.
-        converged: whether the search ended by itself.
-        notes: what the log cannot tell, and what ran to a boundary.
+        games: number of games in the log.
+        train_games: number of games that were fitted.
+        evaluations: number of replays of the search.
+        converged: whether the search converged.
+        notes: parameters that the log does not identify, or that ran to a boundary.
     """
 
     parameters: dict[str, float]
@@ -97,31 +95,31 @@ class Fit:
 
     @property
     def verdict(self) -> Literal["better", "worse", "undecided"]:
-        """Verdict on the forecasts against a constant one, by the interval of the gain."""
+        """Verdict on the forecasts compared with a constant one, by the interval of the gain."""
         _, low, high = self.gain
         return "better" if low > 0.0 else "worse" if high < 0.0 else "undecided"
 
     @property
     def failed(self) -> bool:
-        """True if the forecasts are not shown to be better than a constant one."""
+        """Whether the forecasts are not shown to be better than a constant one."""
         return self.verdict != "better"
 
 
 def fit(log: MatchLog, *, train_share: float = TRAIN_SHARE, quiet: bool = True) -> Fit:
-    """Fit beta, tau and the other parameters that the log tells, by predictive likelihood.
+    """Fit beta, tau and the other parameters that the log identifies, by predictive likelihood.
 
-    Every game is forecast from the games before it. Parameters maximise that likelihood over the
-    first part of the log. The rest, with ratings that go on learning, judges them. The prior's
-    mean and deviation are 25 and 25 / 3, since skills have no scale of their own.
+    Each game is forecast from the games before it. The parameters maximise the likelihood of the
+    first part of the log; the rest judges them, with ratings that keep learning. The prior's mean
+    and deviation are 25 and 25 / 3, since skills have no scale of their own.
 
     Args:
-        log: the games in order of play, 20 or more.
-        train_share: share of the games, from the first on, that the fit uses, in (0, 1); at least
-            two games are fitted, and two held out.
-        quiet: no progress bar.
+        log: at least 20 games in order of play.
+        train_share: share of the games, from the first on, that is fitted, in (0, 1); at least two
+            games are fitted, and two held out.
+        quiet: hide the progress bar.
 
     Raises:
-        ValueError: for an empty log, too few games, one player, or a share out of range.
+        ValueError: for too few games, or a share out of range.
 
     Source: Dawid (1984), "The prequential approach".
     """
@@ -131,7 +129,7 @@ def fit(log: MatchLog, *, train_share: float = TRAIN_SHARE, quiet: bool = True) 
             f"log must have at least {FEWEST_GAMES} games to fit and judge, got {log.num_games}"
         )
     train = log.first_games(int(np.clip(round(share * log.num_games), 2, log.num_games - 2)))
-    parameters, reasons = parameters_of(train)
+    parameters, reasons = parameters_of(train, share_of_draws(log) > 0.0)
     pairs = pairs_of_sides(train.game_start, train.rank)
 
     def losses(values: Values) -> Floats:
@@ -139,8 +137,7 @@ def fit(log: MatchLog, *, train_share: float = TRAIN_SHARE, quiet: bool = True) 
 
     from scipy.optimize import minimize  # slow to load, and not needed for a replay
 
-    places = [list(map(each.to_scale, (each.start, each.low, each.high))) for each in parameters]
-    start, low, high = np.array(places).T
+    bounds = np.array([list(map(p.to_scale, (p.start, p.low, p.high))) for p in parameters])
     with tqdm(desc="fit", unit="replay", disable=quiet, total=None) as bar:
 
         def loss_at(place: Floats) -> float:
@@ -148,7 +145,7 @@ def fit(log: MatchLog, *, train_share: float = TRAIN_SHARE, quiet: bool = True) 
             return float(losses(_values_at(parameters, place)).mean())
 
         result = minimize(
-            loss_at, start, method="COBYQA", bounds=np.column_stack((low, high)),
+            loss_at, bounds[:, 0], method="COBYQA", bounds=bounds[:, 1:],
             options={"initial_tr_radius": 1.0, "final_tr_radius": PRECISION,
                      "maxfev": MOST_EVALUATIONS},
         )  # fmt: skip
@@ -157,13 +154,13 @@ def fit(log: MatchLog, *, train_share: float = TRAIN_SHARE, quiet: bool = True) 
         lambda values: np.bincount(pairs.game, losses(values), train.num_games).astype(float),
         parameters, values,
     )  # fmt: skip
-    notes += [f"{name} cannot be told: {reason}" for name, reason in reasons.items()]
+    notes += [f"{name} is not identified: {reason}" for name, reason in reasons.items()]
     values = {"mu": MU, "sigma": SIGMA, **values, **dict.fromkeys(reasons, 0.0)}
-    before = {each.name: each.default for each in parameters}
+    defaults = {parameter.name: parameter.default for parameter in parameters}
     return Fit(
         parameters=values,
         intervals=intervals,
-        **_judged(log, train.num_games, before, values),
+        **_judged(log, train.num_games, defaults, values),
         evaluations=int(result.nfev),
         converged=bool(result.success),
         notes=tuple(notes),
@@ -172,66 +169,66 @@ def fit(log: MatchLog, *, train_share: float = TRAIN_SHARE, quiet: bool = True) 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of the model."""
+    """A parameter of the model, searched in steps of a transformed scale."""
 
-    name: str  # of the argument of ``replay_trueskill``
-    scale: Scale  # in which the search moves and intervals are made
-    low: float  # the smallest value of the search
-    high: float  # the largest
-    start: float  # where the search starts
-    step: float  # a usual change on it
-    default: float  # its value where the log cannot tell it, and before any fit
+    name: str  # argument of ``replay_trueskill``
+    scale: Scale  # transform in which the search moves and intervals are computed
+    low: float  # lower bound
+    high: float  # upper bound
+    start: float  # start of the search
+    step: float  # typical change, on the transformed scale
+    default: float  # value before the fit
 
     def to_scale(self, value: float) -> float:
-        """Return the value on the scale of the search, in steps."""
+        """Return the place of a value on the transformed scale, in steps."""
         return float(self.scale[0](value)) / self.step
 
     def from_scale(self, place: float) -> float:
-        """Return the value at a place of the search, within the range."""
+        """Return the value at a place, within the bounds."""
         return float(np.clip(self.scale[1](place * self.step), self.low, self.high))
 
     def at_boundary(self, value: float) -> bool:
-        """Return whether a value is at an end of the range, or nearly; 0 is a value as others."""
+        """Return whether a value is at a bound, or nearly; a lower bound of 0 does not count."""
         low, place, high = map(self.to_scale, (self.low, value, self.high))
         gap = high - place if self.low == 0.0 else min(place - low, high - place)
         return gap < 0.02 * (high - low)
 
 
-def parameters_of(log: MatchLog) -> tuple[list[Parameter], dict[str, str]]:
-    """Return the parameters that a log can tell, and the reasons why it cannot tell the others."""
-    draws, size, start = share_of_draws(log), log.team_size, log.game_start[:-1]
-    share = min(max(draws, 2e-4), 0.9)
-    drift, away = 0.05 * SIGMA, 0.0
-    if log.time is not None:
-        away = float(variance_of_time_away(log, Model(time_drift=1.0)).mean())
+def parameters_of(log: MatchLog, drawn: bool) -> tuple[list[Parameter], dict[str, str]]:
+    """Return the parameters that a log identifies, and by name why it does not the others.
+
+    ``drawn`` says whether games can be drawn.
+    """
+    share, size, start = share_of_draws(log), log.team_size, log.game_start[:-1]
+    share = min(max(share, 2e-4), 0.9)
+    drift = 0.05 * SIGMA
+    away = 0.0 if log.time is None else float(variance_of_time_away(log, 1.0).mean())
     per_day = drift / np.sqrt(away or 1.0)
     uneven = (np.maximum.reduceat(size, start) != np.minimum.reduceat(size, start)).any()
-    at_home = ""
+    at_home = "some games have more than two sides" if log.game_size.max() > 2 else ""
     if log.neutral is not None and log.neutral.all():
         at_home = "all games are on neutral ground"
-    elif log.game_size.max() > 2:
-        at_home = "some games have more than two sides"
     found = {
         Parameter("beta", LOG, 0.02 * SIGMA, 20.0 * SIGMA, BETA, 0.4, BETA): "",
         Parameter("tau", SQUARE, 0.0, SIGMA, TAU, drift**2, TAU): "",
         Parameter("draw_probability", LOGIT, 1e-4, 0.95, share, 0.3, share): (
-            "" if draws > 0.0 else "no game was drawn"
+            "" if drawn else "no game was drawn"
         ),
         Parameter("time_drift", SQUARE, 0.0, SIGMA, 0.2 * per_day, per_day**2, 0.0): (
             "" if away > 0.0 else "the log shows no time between games of a player"
         ),
         Parameter("advantage", PLAIN, -3.0 * SIGMA, 3.0 * SIGMA, 0.0, 0.1 * SIGMA, 0.0): at_home,
         Parameter("team_exponent", PLAIN, 0.0, 2.0, 0.5, 0.3, 0.0): (
-            "" if uneven else "all sides of a game have as many players"
+            "" if uneven else "all sides of a game have the same size"
         ),
     }
-    known = [each for each, reason in found.items() if not reason]
-    return known, {each.name: reason for each, reason in found.items() if reason}
+    identified = [parameter for parameter, reason in found.items() if not reason]
+    return identified, {parameter.name: reason for parameter, reason in found.items() if reason}
 
 
 def _values_at(parameters: Sequence[Parameter], place: Floats) -> dict[str, float]:
-    """Return the parameters by name at a place on their scales."""
-    return {each.name: each.from_scale(float(x)) for each, x in zip(parameters, place, strict=True)}
+    """Return the values by name at a place of the search."""
+    return {p.name: p.from_scale(float(x)) for p, x in zip(parameters, place, strict=True)}
 
 
 def _forecast(log: MatchLog, pairs: Pairs, values: Values) -> Floats:
@@ -249,59 +246,57 @@ def _intervals(
     parameters: list[Parameter],
     values: dict[str, float],
 ) -> tuple[dict[str, tuple[float, float]], list[str]]:
-    """Return intervals by name, and notes on what the log does not tell."""
-    inner = [each for each in parameters if not each.at_boundary(values[each.name])]
-    notes = [f"{each.name} ran to a boundary, {values[each.name]:.4g}: it has no interval"
-             for each in parameters if each not in inner]  # fmt: skip
+    """Return intervals by name, and notes on parameters that the log does not identify."""
+    inner = [p for p in parameters if not p.at_boundary(values[p.name])]
+    notes = [f"{p.name} ran to a boundary, {values[p.name]:.4g}: it has no interval"
+             for p in parameters if p not in inner]  # fmt: skip
     if not inner:
         return {}, notes
-    place = np.array([each.to_scale(values[each.name]) for each in inner])
-    least = np.array([each.to_scale(each.low) for each in inner]) + DIFFERENCE
+    place = np.array([p.to_scale(values[p.name]) for p in inner])
+    least = np.array([p.to_scale(p.low) for p in inner]) + DIFFERENCE
     slopes, curvature = derivatives(
         lambda place: losses({**values, **_values_at(inner, place)}), np.maximum(place, least)
     )
     quantile, intervals = _quantile(blocks_of(len(slopes))), {}
-    for k, each in enumerate(inner):
-        # Where a drift is 0, the others are as sure as if it were known to be.
-        kept = [j for j, other in enumerate(inner)
-                if each.scale is SQUARE or other.scale is not SQUARE or place[j] > 0.0]  # fmt: skip
+    for k, parameter in enumerate(inner):
+        # A drift of 0 is treated as known in the intervals of the others.
+        kept = [j for j, other in enumerate(inner) if place[j] > 0.0
+                or parameter.scale is SQUARE or other.scale is not SQUARE]  # fmt: skip
         own = parameter_covariance(slopes[:, kept], curvature[np.ix_(kept, kept)])
         half = quantile * np.sqrt(own[kept.index(k), kept.index(k)]) or np.inf
         low, high = place[k] - half, place[k] + half
-        intervals[each.name] = each.from_scale(low), each.from_scale(high)
+        intervals[parameter.name] = parameter.from_scale(low), parameter.from_scale(high)
     covariance = parameter_covariance(slopes, curvature)
     spread = np.sqrt(np.diag(covariance))
     with np.errstate(invalid="ignore"):
         related = covariance / np.outer(spread, spread)
     for i, j in np.argwhere(np.abs(np.tril(related, -1)) > TOGETHER):
-        notes.append(f"{inner[j].name} and {inner[i].name} can hardly be told apart")
+        notes.append(f"{inner[j].name} and {inner[i].name} can hardly be separated")
     return intervals, notes
 
 
-def _judged(log: MatchLog, train_games: int, before: Values, values: Values) -> dict[str, Any]:
+def _judged(log: MatchLog, train_games: int, defaults: Values, values: Values) -> dict[str, Any]:
     """Return the attributes of ``Fit`` about the games held out."""
     pairs = pairs_of_sides(log.game_start, log.rank)
     late = pairs.game >= train_games
     seen = pairs.outcome[~late]
-    rest = Pairs._make(each[late] for each in pairs)
-    fitted, default = (_forecast(log, pairs, each)[late] for each in (values, before))
+    rest = Pairs._make(column[late] for column in pairs)
+    fitted, default = (_forecast(log, pairs, given)[late] for given in (values, defaults))
     losses = log_losses(fitted, rest.outcome)
     counts = np.array([(seen == value).sum() for value in (1, 0, -1)]) + 0.5
     shares = counts / counts.sum()
     win = 0.5 * (1.0 - shares[1])
-    even, by_side = (log_losses(np.tile(np.log(each), (losses.size, 1)), rest.outcome)
-                     for each in ((win, shares[1], win), shares))  # fmt: skip
-    later, games = rest.game - train_games, log.num_games - train_games
-    block = blocks_of(games)
-
-    def interval(each: Floats) -> tuple[float, float]:
-        mean = float(each.mean())
-        excess = np.bincount(block[later], each - mean).astype(np.float64)
-        half = _quantile(block) * float(np.sqrt(_between(excess[:, None])[0, 0])) / each.size
-        return mean - half, mean + half
-
+    even, by_side = (log_losses(np.tile(np.log(p), (losses.size, 1)), rest.outcome)
+                     for p in ((win, shares[1], win), shares))  # fmt: skip
+    block = blocks_of(log.num_games - train_games)
     draws = bool((rest.outcome == 0).any())
     calibrated = calibrations(fitted, rest.outcome)
+
+    def interval(values: Floats) -> tuple[float, float]:
+        mean = float(values.mean())
+        excess = np.bincount(block[rest.game - train_games], values - mean).astype(np.float64)
+        half = _quantile(block) * float(np.sqrt(_between(excess[:, None])[0, 0])) / values.size
+        return mean - half, mean + half
 
     def error(forecast: Floats) -> float:
         costs = pair_costs(forecast[:, 0] - forecast[:, 2], rest.outcome)
@@ -325,13 +320,13 @@ def _judged(log: MatchLog, train_games: int, before: Values, values: Values) -> 
 
 
 def blocks_of(games: int) -> NDArray[np.int64]:
-    """Return the block of each game: consecutive games, equally many in each as far as possible."""
+    """Return the block of each game: consecutive games, in blocks of nearly equal size."""
     count = min(BLOCKS, games)
     return np.arange(games) * count // max(games, 1)
 
 
 def _quantile(block: NDArray[np.int64]) -> float:
-    """Return the half width of a 95 % interval over blocks, in standard deviations."""
+    """Return the half width of a 95 % interval over blocks, in standard errors."""
     return float(stdtrit(max(int(block[-1]), 1), 0.975))
 
 
@@ -344,15 +339,9 @@ def _between(sums: Floats) -> Floats:
 def derivatives(
     losses: Callable[[Floats], Floats], place: Floats, step: float = DIFFERENCE
 ) -> tuple[Floats, Floats]:
-    """Return slopes of every game's loss and the curvature of their sum, by central differences.
+    """Return slopes (games, p) of losses and the curvature (p, p) of their sum.
 
-    Args:
-        losses: each game's loss at a place, shape (games,).
-        place: shape (p,).
-        step: how far to go in each direction.
-
-    Returns:
-        ``(slopes, curvature)``, shapes (games, p) and (p, p).
+    ``losses`` maps a place, (p,), to the loss of each game, (games,). The differences are central.
     """
     axes, twice = step * np.eye(place.size), 2.0 * losses(place).sum()
     forward, backward = (
@@ -369,9 +358,9 @@ def derivatives(
 def parameter_covariance(slopes: Floats, curvature: Floats) -> Floats:
     """Return the covariance (p, p) of the minimum over other games of the same kind.
 
-    It is that of one Newton step from the minimum, with the slopes of blocks of games as
-    observations. Next to 0 the loss may not be convex; then their covariance stands for its
-    curvature, which it equals on average where the model holds.
+    It is that of one Newton step, with the slopes of blocks of games as observations. If the
+    loss is not convex, their covariance replaces its curvature, which it equals on average if the
+    model holds.
 
     Source: White (1982), "Maximum likelihood estimation of misspecified models".
     """

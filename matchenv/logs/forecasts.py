@@ -1,7 +1,7 @@
 """Forecasts of pairs of sides: their probabilities, log loss and calibration.
 
-The unit of a forecast is a pair of sides that met in a game. Each pair is forecast as if it met
-alone: log probabilities have shape (pairs, 3), for a win, a draw and a loss of its first side.
+A forecast is about two sides that met in a game, as if they had met alone. Log probabilities have
+shape (pairs, 3): of a win, a draw and a loss of the first side.
 """
 
 from __future__ import annotations
@@ -29,28 +29,23 @@ class Pairs(NamedTuple):
     """Every pair of sides of every game; arrays of shape (pairs,)."""
 
     first: Integers  # one side of each pair
-    second: Integers  # the other
-    game: Integers  # the game in which they met
-    outcome: Outcomes  # +1 if the first side came out ahead, -1 if the second, 0 if even
+    second: Integers  # the other side
+    game: Integers  # their game
+    outcome: Outcomes  # +1 if the first side did better, -1 if the second, 0 for a draw
 
     def gap(self, value: Floats) -> Floats:
-        """Return (pairs,) a value of the first sides minus that of the second, from (sides,)."""
+        """Return (pairs,) differences of values of shape (sides,), first minus second."""
         return value[self.first] - value[self.second]
 
     def sum(self, value: NDArray[Any]) -> NDArray[Any]:
-        """Return (pairs,) the sums of a value of both sides, from (sides,)."""
+        """Return (pairs,) sums of values of shape (sides,)."""
         return value[self.first] + value[self.second]
 
 
 def pairs_of_sides(game_start: Integers, rank: NDArray[np.signedinteger]) -> Pairs:
-    """Return all pairs of sides within each game, game by game.
-
-    Args:
-        game_start: (games + 1,) where each game's sides begin.
-        rank: (sides,) low is good, equal is a draw.
-    """
+    """Return all pairs of sides within each game, game by game; arguments as in ``MatchLog``."""
     sizes = np.diff(game_start)
-    later = np.repeat(game_start[1:], sizes) - np.arange(len(rank)) - 1  # sides behind, in a game
+    later = np.repeat(game_start[1:], sizes) - np.arange(len(rank)) - 1  # later sides of the game
     first = np.repeat(np.arange(len(rank)), later)
     second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(later) - later, later)
     game = np.repeat(np.arange(len(sizes)), sizes * (sizes - 1) // 2)
@@ -60,7 +55,7 @@ def pairs_of_sides(game_start: Integers, rank: NDArray[np.signedinteger]) -> Pai
 def draws_of_games(log: MatchLog) -> Integers:
     """Return (games,) the number of draws between neighbours in rank.
 
-    A game of k sides has k - 1 pairs of neighbours when its sides are sorted by rank.
+    A game of k sides has k - 1 pairs of neighbours.
     """
     # A rank is the place of the first side that has it.
     has_rank = np.zeros(log.num_teams, dtype=np.bool_)
@@ -69,7 +64,7 @@ def draws_of_games(log: MatchLog) -> Integers:
 
 
 def share_of_draws(log: MatchLog) -> float:
-    """Return the share of all possible draws between neighbours in rank.
+    """Return the share of draws among all pairs of neighbours in rank.
 
     Source: Herbrich, Minka, Graepel (2006), section 4.1, 'empirical draw probability'.
     """
@@ -79,14 +74,14 @@ def share_of_draws(log: MatchLog) -> float:
 def gaussian_log_probabilities(
     gap: Floats, variance: Floats, players: Integers, beta: float, draw_probability: float
 ) -> Floats:
-    """Return log probabilities (pairs, 3) where the difference of performances is normal.
+    """Return log probabilities, (pairs, 3), for normal differences of performances.
 
-    The draw margin grows with the root of the number of players.
+    The draw margin grows with the square root of the number of players.
 
     Args:
         gap: (pairs,) means of the differences.
         variance: (pairs,) their variances.
-        players: (pairs,) players of both sides.
+        players: (pairs,) number of players of both sides.
         beta: standard deviation of one player's performance around skill.
         draw_probability: of two even sides of known skill, in [0, 1).
     """
@@ -106,22 +101,15 @@ def _log_probabilities(gap: Floats, variance: Floats, margin: Floats) -> Floats:
 
 
 def log_losses(log_probability: Floats, outcome: Outcomes) -> Floats:
-    """Return (pairs,) minus the log probability of each outcome; infinite where that was 0.
-
-    Args:
-        log_probability: (pairs, 3), of the first side's win, a draw and its loss.
-        outcome: (pairs,), +1, 0 or -1 as seen by the first side.
-    """
+    """Return (pairs,) log losses, infinite for a probability of 0, from (pairs, 3) and (pairs,)."""
     losses: Floats = -log_probability[np.arange(len(outcome)), 1 - outcome.astype(np.int64)]
     return losses
 
 
 def pair_costs(gap: Floats, outcome: Outcomes) -> Floats:
-    """Return (pairs,) 0 for the right order, 1 for the wrong one or none, NaN for a draw.
+    """Return (pairs,) 0 for the right order, 1 for the wrong one or a forecast draw, NaN for draws.
 
-    Args:
-        gap: (pairs,) predicted strength of the first side minus that of the second.
-        outcome: (pairs,) +1 if the first side came out ahead, -1 if the second, 0 for a draw.
+    ``gap`` is (pairs,) the forecast strength of the first side minus that of the second.
 
     Source: Herbrich, Minka, Graepel (2006), section 4.1.
     """
@@ -129,13 +117,9 @@ def pair_costs(gap: Floats, outcome: Outcomes) -> Floats:
 
 
 def mean_over_pairs(value: Floats, game: Integers) -> tuple[float, float]:
-    """Return the mean of a value over pairs, and its standard error; NaN where none is counted.
+    """Return the mean of values (pairs,), without NaN, and its standard error; NaN for none.
 
-    Pairs of one game share their players, so each game counts as one observation.
-
-    Args:
-        value: (pairs,) NaN for a pair that is left out.
-        game: (pairs,) the game of each pair.
+    Pairs of one game share players, so each game counts as one observation.
     """
     counted = ~np.isnan(value)
     if not counted.any():
@@ -146,51 +130,40 @@ def mean_over_pairs(value: Floats, game: Integers) -> tuple[float, float]:
 
 
 def constant_log_loss(outcome: Outcomes) -> float:
-    """Return the log loss of a forecast that knows only the share of draws in the log.
-
-    Both sides of each pair get the same probability. A system whose loss is not below this one
-    has foreseen nothing.
-    """
+    """Return the log loss of a constant forecast: the share of draws, and equal sides."""
     draw = float(np.mean(outcome == 0))
     win = 0.5 * (1.0 - draw)
     return -sum(p * np.log(q) for p, q in ((draw, draw), (1.0 - draw, win)) if p > 0.0)
 
 
-def calibration(probability: Floats, happened: NDArray[np.bool_], largest: float) -> dict[str, Any]:
-    """Compare stated probabilities with what happened, in bins of the stated one.
+def calibrations(log_probability: Floats, outcome: Outcomes) -> dict[str, Any]:
+    """Compare the probabilities of wins and draws with their frequencies.
 
-    Args:
-        probability: (forecasts,), stated.
-        happened: (forecasts,), whether it came true.
-        largest: where the last of ``BINS`` bins of equal width ends; each holds its lower edge,
-            the last one both.
+    Each pair counts as a forecast of a win for both of its sides. Arguments as for ``log_losses``.
 
     Returns:
-        The ``edges``; of each bin the ``count`` of forecasts, their mean ``stated`` and the share
-        ``observed`` that came true, NaN for an empty bin; and the ``error``, the mean of
-        |stated - observed| over forecasts.
-    """
-    edges = np.linspace(0.0, largest, BINS + 1)
-    place = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, BINS - 1)
-    count = np.bincount(place, minlength=BINS)
-    with np.errstate(invalid="ignore"):
-        stated, observed = (np.bincount(place, each, BINS) / count
-                            for each in (probability, happened))  # fmt: skip
-        filled = count > 0
-        error = np.dot(np.abs(stated - observed)[filled], count[filled]) / np.float64(count.sum())
-    return {"edges": edges, "count": count, "stated": stated, "observed": observed,
-            "error": float(error)}  # fmt: skip
-
-
-def calibrations(log_probability: Floats, outcome: Outcomes) -> dict[str, Any]:
-    """Return the ``calibration`` of the probabilities of wins and of draws, as ``wins``, ``draws``.
-
-    Each pair's win is seen from both of its sides. The bins of draws end at the largest probability
-    stated. Arguments as ``log_losses``.
+        For ``wins`` and ``draws``: the ``edges`` of ``BINS`` bins of equal width, which include
+        their lower edges, up to 1 or the largest probability of a draw; for each bin the ``count``
+        of forecasts, their mean ``stated`` probability and the ``observed`` frequency, NaN for
+        none; and the ``error``, the mean of |stated - observed| over forecasts.
     """
     win, draw, loss = np.exp(log_probability.T)
     won = np.concatenate((outcome == 1, outcome == -1))
     return {
-        "wins": calibration(np.concatenate((win, loss)), won, 1.0),
-        "draws": calibration(draw, outcome == 0, float(draw.max(initial=0.0)) or 1.0),
+        "wins": _calibration(np.concatenate((win, loss)), won, 1.0),
+        "draws": _calibration(draw, outcome == 0, float(draw.max(initial=0.0)) or 1.0),
     }
+
+
+def _calibration(probability: Floats, happened: NDArray[np.bool_], end: float) -> dict[str, Any]:
+    """Return one of ``calibrations``, with bins from 0 to ``end``."""
+    edges = np.linspace(0.0, end, BINS + 1)
+    place = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, BINS - 1)
+    count = np.bincount(place, minlength=BINS)
+    with np.errstate(invalid="ignore"):
+        stated = np.bincount(place, probability, BINS) / count
+        observed = np.bincount(place, happened, BINS) / count
+        filled = count > 0
+        error = np.dot(np.abs(stated - observed)[filled], count[filled]) / np.float64(count.sum())
+    found = {"edges": edges, "count": count, "stated": stated, "observed": observed}
+    return found | {"error": float(error)}

@@ -1,4 +1,4 @@
-"""TrueSkill's model of a log, and the compiled kernels of one game for replay and smoothing."""
+"""TrueSkill's model of a log, and the compiled update of one game for replay and smoothing."""
 
 from __future__ import annotations
 
@@ -20,12 +20,7 @@ from matchenv.runtime.checks import (
 )
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.draw_margin import as_draw_margin, margin_between
-from matchenv.trueskill.game import (
-    drifted,
-    log_outcome_probability_of,
-    total_variance,
-    update_two,
-)
+from matchenv.trueskill.game import drifted, log_outcome_probability_of, total_variance, update_two
 from matchenv.trueskill.rating import MAX_ITERATIONS, TOLERANCE
 from matchenv.trueskill.sides import (
     TABLE_ROWS,
@@ -51,14 +46,13 @@ class Model:
         mu: prior mean, in skill points.
         sigma: prior standard deviation, > 0.
         beta: standard deviation of one performance around skill, > 0.
-        tau: standard deviation of the skill's drift before each game of a player, >= 0.
-        draw_probability: probability that two even sides draw, in [0, 1) (default: counted in
-            the log).
-        time_drift: standard deviation of the skill's drift over a day without a game, >= 0.
-        advantage: by how much the first side of a game is stronger, in skill points, except on
-            neutral ground.
-        team_exponent: a side of n players is as strong as the sum of their performances over n
-            to this power, >= 0: 0 for the sum, 1 for the mean.
+        tau: standard deviation of the drift of a skill before each game of its player, >= 0.
+        draw_probability: probability that two even sides draw, in [0, 1) (default: share of draws
+            in the log).
+        time_drift: standard deviation of the drift of a skill over a day without a game, >= 0.
+        advantage: advantage of the first side of a game in skill points, except on neutral ground.
+        team_exponent: the strength of a side of n players is the sum of their performances divided
+            by n to this power, >= 0: 0 for the sum, 1 for the mean.
 
     Raises:
         ValueError: for a number out of range.
@@ -74,7 +68,7 @@ class Model:
     team_exponent: float = 0.0
 
     def __post_init__(self) -> None:
-        as_float_array("mu", self.mu)  # Python code may give one for each player
+        as_float_array("mu", self.mu)  # Python code can pass one for each player
         as_positive_array("sigma", self.sigma)
         as_positive_number("beta", self.beta)
         for name in ("tau", "time_drift", "team_exponent"):
@@ -84,10 +78,10 @@ class Model:
             as_probability("draw_probability", self.draw_probability)
 
     def counted(self, log: MatchLog) -> Self:
-        """Return the model with the draw probability of the log, where none is given.
+        """Return the model with the share of draws in the log, if no draw probability is given.
 
         Raises:
-            ValueError: for a log of draws alone, whose share no draw margin gives.
+            ValueError: for a log of draws alone, a share that no draw margin gives.
         """
         if self.draw_probability is not None:
             return self
@@ -97,7 +91,7 @@ class Model:
         return replace(self, draw_probability=share)
 
     def priors(self, log: MatchLog) -> tuple[Floats, Floats]:
-        """Return means and deviations before the first game, (players,) each.
+        """Return prior means and standard deviations, (players,) each.
 
         Raises:
             ValueError: for arrays of another shape.
@@ -113,10 +107,10 @@ class Model:
         return found[0], found[1]
 
     def constants(self, log: MatchLog, tau: float) -> Constants:
-        """Return the constants of each game, with a drift of ``tau`` before it.
+        """Return the constants of all games, with a drift of ``tau`` before each.
 
         Raises:
-            ValueError: for bad values, and for a log with draws where the draw probability is 0.
+            ValueError: for bad values, or a log with draws at a draw probability of 0.
         """
         margin = as_draw_margin(self.counted(log).draw_probability, None, self.beta)
         drawn = draws_of_games(log) > 0
@@ -131,133 +125,114 @@ class Model:
 
 
 class Games(NamedTuple):
-    """The games of a log for compiled code; ``player`` to ``rank`` are as in ``MatchLog``."""
+    """The games of a log for compiled code; ``player`` to ``rank`` are those of ``MatchLog``."""
 
     player: Indices
     team_start: Integers
     game_start: Integers
     rank: Indices
-    entry_start: Integers  # (games + 1,) where each game's entries begin
-    weight: Floats  # (entries,) factor of each performance
-    advantage: Floats  # (games,) by how much the first side of each game is stronger
+    weight: Floats  # (entries,) weight of each performance
+    advantage: Floats  # (games,) advantage of the first side of each game
 
 
 class Room(NamedTuple):
-    """Scratch arrays for one game, and what ``rate_game`` states about each game."""
+    """Beliefs and results of every game, and scratch of one."""
 
-    mu: Floats  # (entries,) means of the beliefs about the game's players
+    mu: Floats  # (entries,) means of the beliefs about the players, before their game, then after
     sigma: Floats  # (entries,) their standard deviations
-    start: Integers  # (sides + 1,) where each side's players begin
-    rank: Floats  # (sides,) rank of each side
-    table: Floats  # (TABLE_ROWS, sides) used by ``rate_sides``
+    table: Floats  # (TABLE_ROWS, sides) scratch table of ``rate_sides``
     team_mean: Floats  # (teams,) mean of each side's performance before its game
     team_variance: Floats  # (teams,) its variance
     change: Floats  # (games,) largest change in the last iteration of each game
-    log_probability: Floats  # (games,) of each result before the game; of size 0 if not computed
+    log_probability: Floats  # (games,) of each result before the game; of size 0 to skip it
 
 
 def games_of(log: MatchLog, model: Model) -> Games:
-    """Return the arrays of a log for compiled code."""
-    return Games(
-        log.player,
-        log.team_start,
-        log.game_start,
-        log.rank,
-        log.team_start[log.game_start],
-        performance_weights(log, model.team_exponent),
-        advantages_of(log, model.advantage),
-    )
+    """Return the games of a log for compiled code."""
+    weight = performance_weights(log, model.team_exponent)
+    advantage = advantages_of(log, model.advantage)
+    return Games(log.player, log.team_start, log.game_start, log.rank, weight, advantage)
 
 
 def performance_weights(log: MatchLog, team_exponent: float) -> Floats:
-    """Return (entries,) the factor of each performance in the strength of its side."""
+    """Return (entries,) the weight of each performance in the strength of its side."""
     weight = np.repeat(log.team_size.astype(np.float64) ** -float(team_exponent), log.team_size)
     return weight if log.weight is None else weight * log.weight
 
 
 def advantages_of(log: MatchLog, advantage: float) -> Floats:
-    """Return (games,) the advantage of each game's first side: none on neutral ground."""
+    """Return (games,) the advantage of each game's first side: 0 on neutral ground."""
     ahead = np.full(log.num_games, as_number("advantage", advantage))
-    if log.neutral is not None:
-        ahead[log.neutral] = 0.0
-    return ahead
+    return ahead if log.neutral is None else np.where(log.neutral, 0.0, ahead)
 
 
-def variance_of_time_away(log: MatchLog, model: Model) -> Floats:
-    """Return (entries,) the variance of the drift since the last game of each entry's player.
+def variance_of_time_away(log: MatchLog, time_drift: float) -> Floats:
+    """Return (entries,) the variance of the drift since each player's previous game.
 
     Raises:
-        ValueError: for a drift over time above 0 and a log without times.
+        ValueError: for a drift above 0 in a log without times.
     """
-    if model.time_drift == 0.0:
+    if time_drift == 0.0:
         return np.zeros(len(log.player))
     if log.time is None:
-        raise ValueError(f"time_drift must be 0 for a log without times, got {model.time_drift!r}")
+        raise ValueError(f"time_drift must be 0 for a log without times, got {time_drift!r}")
     time, before = log.time[log.entry_game], log.entry_before
     days = np.where(before < 0, 0.0, time - time[before]) / SECONDS_PER_DAY
-    return model.time_drift**2 * days
+    return time_drift**2 * days
 
 
-def new_room(games: Games) -> Room:
-    """Return arrays for the largest game, and for the statements about all."""
-    entries, sides = (int(np.diff(starts).max(initial=0))
-                      for starts in (games.entry_start, games.game_start))  # fmt: skip
+def new_room(log: MatchLog) -> Room:
+    """Return empty arrays for a log."""
     return Room(
-        np.empty(entries), np.empty(entries), np.empty(sides + 1, np.int64), np.empty(sides),
-        np.empty((TABLE_ROWS, sides)), np.empty(len(games.rank)), np.empty(len(games.rank)),
-        np.zeros(len(games.advantage)), np.empty(0),
+        np.empty(len(log.player)), np.empty(len(log.player)),
+        np.empty((TABLE_ROWS, int(log.game_size.max(initial=0)))),
+        np.empty(log.num_teams), np.empty(log.num_teams), np.zeros(log.num_games), np.empty(0),
     )  # fmt: skip
 
 
 @compiled(refcounted=False)
 def rate_game(games: Games, constants: Constants, game: int, room: Room) -> None:
-    """Update the beliefs about the players of one game, ``room.mu`` and ``room.sigma``, in place.
-
-    What is known before the game is stated in the room.
-    """
+    """Update the beliefs about the players of one game in place, and write its results."""
     first_team, last_team = games.game_start[game], games.game_start[game + 1]
     first, last = games.team_start[first_team], games.team_start[last_team]
     if last - first == 2 and games.weight[first] == games.weight[first + 1] == 1.0:
         _rate_two(games, constants, game, room)
         return
-    sides = last_team - first_team
-    mu, sigma, weight = room.mu, room.sigma, games.weight[first:last]
-    start, rank = room.start[: sides + 1], room.rank[:sides]
-    start[sides] = last - first
-    for side in range(sides):
-        start[side] = games.team_start[first_team + side] - first
-        rank[side] = games.rank[first_team + side]
+    mu, sigma, weight = room.mu, room.sigma, games.weight
+    start, rank = games.team_start[first_team : last_team + 1], games.rank[first_team:last_team]
     total = 0.0
-    for m in range(start[1]):
+    for m in range(first, start[1]):
         total += weight[m]
     share = games.advantage[game] / total
-    for m in range(start[1]):
+    for m in range(first, start[1]):
         mu[m] += share
-    for side in range(sides):
-        room.team_mean[first_team + side], room.team_variance[first_team + side] = side_performance(
-            mu, sigma, weight, constants.beta, constants.tau, start[side], start[side + 1]
-        )
+    for team in range(first_team, last_team):
+        room.team_mean[team], room.team_variance[team] = side_performance(
+            mu, sigma, weight, constants.beta, constants.tau,
+            games.team_start[team], games.team_start[team + 1],
+        )  # fmt: skip
     room.change[game] = rate_sides(Teams(mu, sigma, weight, start), rank, constants, room.table)
-    for m in range(start[1]):
+    for m in range(first, start[1]):
         mu[m] -= share
     if room.log_probability.size:
-        room.log_probability[game] = log_ranking_evidence(room.table, sides)
+        room.log_probability[game] = log_ranking_evidence(room.table, rank.size)
 
 
 @compiled(refcounted=False)
 def _rate_two(games: Games, constants: Constants, game: int, room: Room) -> None:
-    """As ``rate_game``, for two players of weight 1, in half of its time."""
+    """Rate a game of two players of weight 1, twice as fast as the general form."""
     team, mu, sigma, beta = games.game_start[game], room.mu, room.sigma, constants.beta
+    i, j = games.team_start[team], games.team_start[team + 1]
     outcome = np.sign(games.rank[team + 1] - games.rank[team])
     margin = margin_between(constants.draw_margin, constants.margin_grows, 2)
-    mu[0] += games.advantage[game]
-    one, other = drifted(sigma[0], constants.tau), drifted(sigma[1], constants.tau)
-    room.team_mean[team], room.team_mean[team + 1] = mu[0], mu[1]
+    mu[i] += games.advantage[game]
+    one, other = drifted(sigma[i], constants.tau), drifted(sigma[j], constants.tau)
+    room.team_mean[team], room.team_mean[team + 1] = mu[i], mu[j]
     room.team_variance[team] = one * one + beta * beta
     room.team_variance[team + 1] = other * other + beta * beta
     if room.log_probability.size:
         variance = total_variance(one, other, beta)
-        found = log_outcome_probability_of(mu[0] - mu[1], variance, outcome, margin)
+        found = log_outcome_probability_of(mu[i] - mu[j], variance, outcome, margin)
         room.log_probability[game] = found
-    mu[0], sigma[0], mu[1], sigma[1] = update_two(mu[0], one, mu[1], other, outcome, beta, margin)
-    mu[0] -= games.advantage[game]
+    mu[i], sigma[i], mu[j], sigma[j] = update_two(mu[i], one, mu[j], other, outcome, beta, margin)
+    mu[i] -= games.advantage[game]

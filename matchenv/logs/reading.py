@@ -12,16 +12,16 @@ from matchenv.logs.match_log import MatchLog
 from matchenv.logs.text_table import MOST_MEGABYTES, BadLogError, BadRow, read_table
 from matchenv.runtime.checks import as_integer
 
-# Shares of the games left out from which the user is warned, and from which nothing is rated.
+# Above these shares of games left out, the user is warned, and nothing is rated.
 MANY_LEFT_OUT, TOO_MANY_LEFT_OUT = 0.1, 0.5
 TIME_ADVICE = (
-    "--time-format says how times are written: number, iso, month/day/year, day/month/year or a "
+    "--time-format sets the format of times: number, iso, month/day/year, day/month/year or a "
     "format of strptime, for example '%d.%m.%Y %H:%M'"
 )
 
 
 class GamesLeftOutError(BadLogError):
-    """A match log of which too many games cannot be rated."""
+    """A match log in which too many games cannot be rated."""
 
     exit_status = 1
 
@@ -37,8 +37,8 @@ class ReadingSettings:
         encoding: encoding of the text.
         time_format: number, iso, month/day/year, day/month/year or a format of strptime
             (default: the one of the four that reads the most times).
-        strict: stop at bad rows.
-        max_megabytes: limit on the size of the log, unpacked, in millions of bytes.
+        strict: fail if any row is bad.
+        max_megabytes: limit on the unpacked size of the log, in millions of bytes.
     """
 
     columns: tuple[str, ...] = ()
@@ -53,19 +53,19 @@ class ReadingSettings:
 
 @dataclass(frozen=True)
 class Reading:
-    """A log as it was read.
+    """A log, and how it was read.
 
     Attributes:
         log: the games to rate.
         file_name: name of the file, without its folder.
-        sha256: of the file's bytes, unpacked.
-        column_names: role to the name of its column.
-        time_format: how times were written; None for a log without times.
-        bad_rows: what was wrong, by line.
-        rows: lines of the file that are not its header.
-        rows_left_out: good lines that were left out since their game has a bad one.
-        games: games that the file names.
-        notes: how the rows were understood, where it could be otherwise.
+        sha256: checksum of the unpacked bytes of the file.
+        column_names: name of the column of each role.
+        time_format: format of the times; None for a log without times.
+        bad_rows: the bad rows, by line.
+        rows: number of lines below the header.
+        rows_left_out: number of good lines left out with a game that has a bad one.
+        games: number of games in the file.
+        notes: interpretations of ambiguous input.
     """
 
     log: MatchLog
@@ -81,7 +81,7 @@ class Reading:
 
     @property
     def bad_rows_by_reason(self) -> dict[str, int]:
-        """Number of bad rows of each reason, the most frequent first."""
+        """Number of bad rows for each reason, the most frequent first."""
         return dict(Counter(row.reason for row in self.bad_rows).most_common())
 
     @property
@@ -91,20 +91,20 @@ class Reading:
 
 
 def read_log(path: str | os.PathLike[str], settings: ReadingSettings | None = None) -> Reading:
-    """Read a match log from a text file with a header, plain or packed with gzip.
+    """Read a match log from a text file with a header, plain or compressed with gzip.
 
-    Columns are separated by commas, semicolons, tabs or bars. A game with a bad row is left out as
-    a whole; nothing else is. Needs pandas (``pip install "matchenv[logs]"``).
+    Columns are separated by commas, semicolons, tabs or bars. Games with a bad row are left out.
+    Needs pandas (``pip install "matchenv[logs]"``).
 
     Args:
         path: the file.
-        settings: how to read it.
+        settings: options for reading it.
 
     Raises:
-        BadLogError: for a file, header or encoding that cannot be read at all, or no game to rate.
-        GamesLeftOutError: for a log of which more than half of the games cannot be rated, or, if
-            ``settings.strict``, for any bad row; the message counts the bad rows of each reason
-            and names the first ones with their line numbers.
+        BadLogError: for an unreadable file, header or encoding, or no game to rate.
+        GamesLeftOutError: if more than half of the games cannot be rated or, if
+            ``settings.strict``, for any bad row. The message counts the bad rows for each reason
+            and names the first ones by line.
     """
     from matchenv.logs.rows import whole_games  # with pandas, which is slow to load
 
@@ -134,17 +134,15 @@ def read_log(path: str | os.PathLike[str], settings: ReadingSettings | None = No
     elif settings.strict and bad:
         problem = "1 bad row" if bad == 1 else f"{bad} bad rows"
     if problem:
-        said = [problem, *map(str.strip, _listing(found, 5))]
-        raise (GamesLeftOutError if rated else BadLogError)(f"{file.name}: {'; '.join(said)}")
+        parts = [problem, *map(str.strip, _listing(found, 5))]
+        raise (GamesLeftOutError if rated else BadLogError)(f"{file.name}: {'; '.join(parts)}")
     return found
 
 
 def reading_text(reading: Reading, *, listed: int = 5) -> str:
-    """Return what was read and left out, with the first line numbers of each reason.
+    """Return a summary of the rows that were read and left out.
 
-    Args:
-        reading: the log as it was read.
-        listed: how many bad rows to name for each reason; 0 for the counts alone.
+    It names up to ``listed`` bad rows for each reason.
     """
     log, left_out = reading.log, reading.games - reading.log.num_games
     lines = [
@@ -162,7 +160,7 @@ def reading_text(reading: Reading, *, listed: int = 5) -> str:
 
 
 def _listing(reading: Reading, most: int) -> list[str]:
-    """Return lines of text: each reason with its count, its first rows, and advice."""
+    """Return lines of text: each reason with its count, its first bad rows, and advice."""
     text = []
     for reason, count in reading.bad_rows_by_reason.items():
         text.append(f"  {reason}: {count}")

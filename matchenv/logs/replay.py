@@ -1,4 +1,4 @@
-"""Rating systems over a log of matches, in order of play.
+"""Replays of a log: a rating system rates its games in order of play.
 
 ``replay_trueskill`` is compiled. ``replay_system`` replays any other system that rates one game in
 Python, for example ``matchenv.ratings.Elo`` and those of ``matchenv.ratings.openskill``.
@@ -35,19 +35,19 @@ Integers = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class BeliefReplay:
-    """Beliefs with a mean and a deviation before each game of a log, and after the last one.
+    """Beliefs before each game of a log, and after it.
 
     Attributes:
-        team_mean: (teams,) mean of each team before its game: the sum of its members' mu, each
-            times its weight if the log has weights.
+        team_mean: (teams,) mean of each team's strength before its game: the weighted sum of its
+            members' mu.
         team_variance: (teams,) its variance: for TrueSkill the sum of sigma^2 + tau^2 + beta^2,
-            each times the square of its weight; for other systems the sum of sigma^2 + tau^2.
-        quality: (games,) match quality of each game before it, in (0, 1].
+            each times the squared weight; for other systems the sum of sigma^2 + tau^2.
+        quality: (games,) match quality before each game, in (0, 1].
         mu: (players,) means of the beliefs after the last game.
         sigma: (players,) their standard deviations.
-        entry_mu: (entries,) mean of the belief about the entry's player right after the game.
+        entry_mu: (entries,) mean of the belief about the entry's player after the game.
         entry_sigma: (entries,) its standard deviation.
-        unconverged: games whose expectation propagation reached its cap before its tolerance.
+        unconverged: games whose expectation propagation did not converge.
     """
 
     team_mean: Floats
@@ -64,72 +64,67 @@ TrueSkillReplay = BeliefReplay
 
 
 def replay_trueskill(log: MatchLog, **parameters: Any) -> BeliefReplay:
-    """Rate a log of matches with TrueSkill, in order of play.
+    """Rate the games of a log with TrueSkill, in order of play.
 
-    Every game is one ``rate``; tau^2 is added to the players of a game just before it.
+    Each game is one ``rate``; tau^2 is added to the variances of its players before it.
 
     Args:
-        log: the matches.
+        log: the games.
         parameters: of ``Model``: mu, sigma, beta, tau, draw_probability, time_drift, advantage,
             team_exponent; mu and sigma are numbers or of shape (players,).
 
     Raises:
         TypeError: for another parameter.
-        ValueError: for bad input, a log with draws where the draw probability is 0, or a drift
-            over time for a log without times.
+        ValueError: for bad input, a log with draws at a draw probability of 0, or a drift over
+            time in a log without times.
 
     Source: Herbrich, Minka, Graepel (2006).
     """
     model = Model(**parameters)
     mu, sigma = model.priors(log)
     constants = model.constants(log, model.tau)
-    away = np.sqrt(variance_of_time_away(log, model))
-    history, games = np.empty((2, len(log.player))), games_of(log, model)
-    room = new_room(games)
-    _replay(games, constants, away, mu, sigma, room, history)
+    away = np.sqrt(variance_of_time_away(log, model.time_drift))
+    games, room = games_of(log, model), new_room(log)
+    _replay(games, constants, away, mu, sigma, room)
     noise = model.beta**2 * log.team_sums(games.weight**2)
     mean, variance = room.team_mean, room.team_variance
     quality = match_qualities(log.game_start, mean, variance, np.maximum(noise, LEAST_VARIANCE))
-    as_float_array("results at these parameters", np.append(history, quality))
+    as_float_array("results at these parameters", np.hstack((room.mu, room.sigma, quality)))
     return BeliefReplay(
         team_mean=mean, team_variance=variance, quality=quality, mu=mu, sigma=sigma,
-        entry_mu=history[0], entry_sigma=history[1],
+        entry_mu=room.mu, entry_sigma=room.sigma,
         unconverged=np.flatnonzero(~(room.change <= constants.tolerance)),
     )  # fmt: skip
 
 
-@compiled(nogil=True, refcounted=False)  # a long log leaves Ctrl-C alive
+@compiled(nogil=True, refcounted=False)  # Ctrl-C works during a long log
 def _replay(
-    games: Games, constants: Constants, away: Floats, mu: Floats, sigma: Floats, room: Room,
-    history: Floats,
-) -> None:  # fmt: skip
-    player, game_mu, game_sigma = games.player, room.mu, room.sigma
+    games: Games, constants: Constants, away: Floats, mu: Floats, sigma: Floats, room: Room
+) -> None:
+    player, start = games.player, games.team_start
     for game in range(games.game_start.size - 1):
-        first, last = games.entry_start[game], games.entry_start[game + 1]
+        first, last = start[games.game_start[game]], start[games.game_start[game + 1]]
         for entry in range(first, last):
             k = player[entry]
-            game_mu[entry - first], game_sigma[entry - first] = mu[k], sigma[k]
+            room.mu[entry], room.sigma[entry] = mu[k], sigma[k]
             if away[entry] > 0.0:
-                game_sigma[entry - first] = drifted(sigma[k], away[entry])
+                room.sigma[entry] = drifted(sigma[k], away[entry])
         rate_game(games, constants, game, room)
         for entry in range(first, last):
-            k = player[entry]
-            mu[k], sigma[k] = game_mu[entry - first], game_sigma[entry - first]
-            history[0, entry], history[1, entry] = mu[k], sigma[k]
+            mu[player[entry]], sigma[player[entry]] = room.mu[entry], room.sigma[entry]
 
 
 Belief = tuple[float, float]
 
 
 class RatingSystem(Protocol):
-    """Interface of a rating system for ``replay_system``: a mean and a deviation for each player.
+    """Interface of a rating system for ``replay_system``.
 
-    ``matchenv.trueskill.TrueSkill``, ``matchenv.ratings.Elo`` and the systems of
-    ``matchenv.ratings.openskill`` have it.
+    A belief about a player is a pair of mean and standard deviation.
 
     Attributes:
-        mu: mean of a newcomer.
-        sigma: standard deviation of a newcomer; 0 for a system without deviations.
+        mu: prior mean.
+        sigma: prior standard deviation; 0 for a system without deviations.
         beta: standard deviation of one performance.
         tau: standard deviation of the drift before each game, which ``rate`` adds.
     """
@@ -140,25 +135,24 @@ class RatingSystem(Protocol):
     tau: float
 
     def rate(self, teams: list[list[Any]], ranks: list[int]) -> list[list[Any]]:
-        """Return the sides with their new beliefs.
+        """Return the sides with their updated beliefs.
 
         Args:
             teams: the sides, each a list of its members' beliefs (mu, sigma).
-            ranks: one number for each side; lower is better, equal is a draw.
+            ranks: rank of each side; lower is better, equal is a draw.
         """
         ...
 
 
 def replay_system(log: MatchLog, system: RatingSystem) -> BeliefReplay:
-    """Rate a log of matches with any system that rates one game.
+    """Rate the games of a log with any rating system, in order of play.
 
     Args:
-        log: the matches; weights and neutral ground are not read.
+        log: the games; weights and neutral ground are ignored.
         system: the rating system.
 
     Raises:
-        ValueError: for a system that returns something else than a finite mean and deviation for
-            each member.
+        ValueError: if ``rate`` does not return a finite mean and deviation for each member.
     """
     beliefs: list[Belief] = [(float(system.mu), float(system.sigma))] * log.num_players
     before: list[Belief] = []
@@ -172,7 +166,7 @@ def replay_system(log: MatchLog, system: RatingSystem) -> BeliefReplay:
             for k, (mu, sigma) in zip(side, rated, strict=True):
                 beliefs[k] = (mu, sigma)
                 after.append((mu, sigma))
-    known, history, final = (np.array(each).reshape(-1, 2) for each in (before, after, beliefs))
+    known, history, final = (np.array(rows).reshape(-1, 2) for rows in (before, after, beliefs))
     bad = ~np.isfinite(history).all(axis=1) | (history[:, 1] < 0.0)
     if bad.any():
         entry = int(np.argmax(bad))
@@ -193,13 +187,10 @@ def replay_system(log: MatchLog, system: RatingSystem) -> BeliefReplay:
 
 @compiled
 def match_qualities(game_start: Integers, mean: Floats, variance: Floats, noise: Floats) -> Floats:
-    """Return (games,) match qualities of sides whose performances are normal.
+    """Return (games,) match qualities of sides with normal performances.
 
-    Args:
-        game_start: (games + 1,) where each game's sides begin.
-        mean: (teams,) means of the performances.
-        variance: (teams,) their variances.
-        noise: (teams,) the part of them that is around known skills.
+    ``mean`` and ``variance`` are (sides,); ``noise`` is the part of the variance around known
+    skills.
     """
     out = np.empty(game_start.size - 1)
     for game in range(out.size):
@@ -209,14 +200,9 @@ def match_qualities(game_start: Integers, mean: Floats, variance: Floats, noise:
 
 
 def ratings_table(log: MatchLog, replay: BeliefReplay) -> dict[str, Any]:
-    """Return everyone's rating after the last game of a log, one row for each player.
+    """Return the columns player, mu, sigma and games: every player's rating after the last game.
 
-    Args:
-        log: the log that was replayed.
-        replay: the result of ``replay_trueskill`` or ``replay_system``.
-
-    Returns:
-        The columns player, mu, sigma and games, for example for ``pandas.DataFrame``.
+    They make a table, for example by ``pandas.DataFrame``.
     """
     return {
         "player": np.array(log.players, object), "mu": replay.mu, "sigma": replay.sigma,

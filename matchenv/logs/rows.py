@@ -1,8 +1,7 @@
 """Rows of players in games: the values of their texts, and the games that can be rated.
 
-A game with a bad row is left out as a whole: the rest of its rows would describe a game that was
-not played. Files (``read_log``) and tables (``MatchLog.from_table``) both become such rows, whose
-index is the number of their line.
+A game with a bad row is left out as a whole, since its other rows would describe a game that was
+not played. Rows of files (``read_log``) and tables (``MatchLog.from_table``) are indexed by line.
 """
 
 from __future__ import annotations
@@ -20,29 +19,27 @@ from matchenv.trueskill.sides import LARGEST_WEIGHT
 
 BadRows = dict[int, BadRow]
 
-# What logs write where they have no value; compared in lower case.
+# Texts in place of a value. All words are compared in lower case.
 MISSING = ("", "na", "n/a", "null", "none")
 TRUTH = dict.fromkeys(("true", "t", "yes", "y", "1"), True)
 TRUTH |= dict.fromkeys(("false", "f", "no", "n", "0", *MISSING), False)
 WORDS = dict.fromkeys(("win", "won", "w", "victory", "true"), "1")
 WORDS |= dict.fromkeys(("loss", "lost", "lose", "l", "defeat", "false"), "0")
 WORDS |= dict.fromkeys(("draw", "drawn", "d", "tie", "tied", "t"), "0.5")
-# The least and the largest number of a role that is no mistake. Scores are added up as floats.
+# Range of plausible numbers of each role. Scores are summed as floats.
 LARGEST = 2**62
 RANGES = dict.fromkeys(("rank", "result", "team_score", "time"), (-LARGEST, LARGEST))
-RANGES |= {"score": (-(2**53), 2**53), "weight": (0, int(LARGEST_WEIGHT)),
-           "time_played": (0, LARGEST)}  # fmt: skip
+RANGES["score"] = -(2**53), 2**53
+RANGES["weight"], RANGES["time_played"] = (0, int(LARGEST_WEIGHT)), (0, LARGEST)
 NAMED = ("game", "player", "team")
-# Decimals of a sum of scores that are compared: 0.1 + 0.2 is 0.3.
-DECIMALS = 9
-# From this share on, equal scores of a side's members are the score of their side.
+DECIMALS = 9  # of sums of scores: 0.1 + 0.2 is 0.3
+# From this share of sides with equal scores of all members, scores are those of the side.
 REPEATED = 0.95
 
 DAY_TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
-# Seconds from here on, after the year 5000, are likely milliseconds.
-LATEST = 1e11
+LATEST = 1e11  # seconds; numbers after the year 5000 are likely milliseconds
 AMERICAN, EUROPEAN = "month/day/year", "day/month/year"
-# Ways to write times, as formats of ``pandas.to_datetime``.
+# Names of time formats, and the formats of ``pandas.to_datetime``.
 TIME_FORMATS = {
     "number": [],
     "iso": ["ISO8601"],
@@ -56,18 +53,13 @@ def whole_games(
 ) -> tuple[MatchLog, int, str | None, list[str]]:
     """Return the games without a bad row, in order of play.
 
-    Games are sorted by their last time where there are times. Games of equal times stay in the
-    order of the rows, or in the reverse order if the rows begin with the newest game.
-
-    Args:
-        columns: texts of each role; with home and away, a row is a game of two.
-        begin: line of the first row.
-        bad: by line, rows that could not be split into columns; those that are found are added.
-        time_format: as ``read_times``.
+    Games are sorted by their last time, if there are times. Games with equal times keep the order
+    of the rows, reversed if the rows begin with the newest game. With home and away, each row is a
+    game of two. Bad rows are added to those that could not be split, by line from ``begin``.
 
     Returns:
-        ``(log, games, time_format, notes)``: the log; how many games the rows name; how times were
-        written, None without times; and how the rows were understood, where it could be otherwise.
+        ``(log, games, time_format, notes)``: the log, the number of games in the rows, the format
+        of the times or None without times, and interpretations of ambiguous input.
     """
     texts = pd.DataFrame(columns, dtype=object)
     texts.index += begin
@@ -86,7 +78,7 @@ def whole_games(
         if read_times(pd.Series(read, dtype=object), EUROPEAN)[0].notna().all():
             notes.append(f"times are read as {AMERICAN}; --time-format {EUROPEAN} is possible too")
     game = rows["game"].where(split).ffill()
-    rows["run"] = (game != game.shift()).cumsum()  # of rows that stand together
+    rows["run"] = (game != game.shift()).cumsum()  # consecutive rows of one game
     sound = _without(rows, bad)
     alone = pd.Series(np.arange(len(sound)), sound.index, dtype=object)
     sides = [sound["game"], sound["team"].where(sound["team"].notna(), alone)]
@@ -104,9 +96,10 @@ def whole_games(
 def _values(
     texts: pd.DataFrame, bad: BadRows, time_format: str | None
 ) -> tuple[pd.DataFrame, str | None]:
-    """Return the values of each role, missing ones as pandas has them, and the time format.
+    """Return the values of each role, NA where missing, and the time format; add bad rows.
 
-    The result is in the column ``result``, times of play are in ``weight``, and there are teams.
+    The column ``result`` is the role of ``RESULTS``, ``weight`` also ``time_played``; ``team``
+    always exists.
     """
     values, used = pd.DataFrame({"team": None}, texts.index, dtype=object), None
     columns = {"time_played": "weight"} | dict.fromkeys(RESULTS, "result")
@@ -121,24 +114,23 @@ def _values(
             found = lower.map(TRUTH)
         elif role == "time":
             found, used = read_times(written, time_format)
-        elif role == "result":
-            found = _numbers(lower.map(lambda text: WORDS.get(text, text)), role)
         else:
-            found = _numbers(written, role)
+            words = lower.map(lambda text: WORDS.get(text, text)) if role == "result" else written
+            found = _numbers(words, role)
         found, missing, written = (
-            each.take(place).set_axis(texts.index) for each in (found, missing, written)
+            cells.take(place).set_axis(texts.index) for cells in (found, missing, written)
         )
         values[columns.get(role, role)] = found
         if role != "team":
-            _add(bad, found.isna() & missing, f"missing {role}")
+            _add(bad, found.isna() & missing, f"missing {role}", written, "")
             _add(bad, found.isna() & ~missing, f"{UNREADABLE} {role}", written, "{!a}")
     return values, used
 
 
 def _numbers(texts: pd.Series[Any], role: str) -> pd.Series[Any]:
-    """Return numbers, missing where a text is none or out of the role's range.
+    """Return numbers, NA for other texts and numbers outside the role's range.
 
-    A decimal point may be a comma, unless three digits follow: that may separate thousands.
+    A decimal comma is allowed, unless three digits follow: it could separate thousands.
     """
     plain = texts.mask(texts.str.contains(r",\d{3}$")).str.replace(",", ".")
     found = pd.to_numeric(plain, errors="coerce", dtype_backend="numpy_nullable")
@@ -146,16 +138,10 @@ def _numbers(texts: pd.Series[Any], role: str) -> pd.Series[Any]:
 
 
 def read_times(texts: pd.Series[Any], time_format: str | None = None) -> tuple[pd.Series[Any], str]:
-    """Read written times; a time without a zone counts as UTC.
+    """Return times as seconds since 1970, or numbers unchanged, NA for others; and their format.
 
-    Args:
-        texts: the times, each once.
-        time_format: a key of ``TIME_FORMATS``, a format of strptime, or None for the first that
-            reads the most times.
-
-    Returns:
-        ``(times, name)``: seconds since 1970 or numbers as they are, missing where a time cannot
-        be read, and the format that was used.
+    The format is a key of ``TIME_FORMATS`` or one of strptime; None selects the first key that
+    parses the most times. Times without a zone are in UTC.
 
     Raises:
         BadLogError: for an unknown format.
@@ -170,63 +156,61 @@ def read_times(texts: pd.Series[Any], time_format: str | None = None) -> tuple[p
         tried[name] = _seconds(texts, name)
         if tried[name].notna().all():
             break
-    used = max(tried, key=lambda name: tried[name].count())  # the first of several
+    used = max(tried, key=lambda name: tried[name].count())  # the first among equals
     return tried[used], used
 
 
 def _seconds(texts: pd.Series[Any], name: str) -> pd.Series[Any]:
-    """Return the seconds since 1970 of times in one format, or numbers as they are."""
+    """Return ``read_times`` for one format."""
     if name == "number":
         return _numbers(texts, "time")
     if name == "iso":
         texts = texts.str.replace(r"\s*(UTC|GMT)$", "Z", case=False, regex=True)
     found = pd.Series(pd.NaT, texts.index, dtype="datetime64[us, UTC]")
-    for each in TIME_FORMATS.get(name, [name]):
+    for form in TIME_FORMATS.get(name, [name]):
         left = texts[found.isna()]
-        read = pd.to_datetime(left, format=each, errors="coerce", utc=True).astype(found.dtype)
+        read = pd.to_datetime(left, format=form, errors="coerce", utc=True).astype(found.dtype)
         found = found.where(found.notna(), read)
     return (found.astype("int64") / 1e6).where(found.notna())
 
 
 def _add(
-    bad: BadRows, found: pd.Series[Any], reason: str, values: Any = None, form: str = "{}"
+    bad: BadRows, wrong: pd.Series[Any], reason: str, values: pd.Series[Any], form: str = "{}"
 ) -> None:
-    """Add the rows that were found bad, unless something else is wrong with their lines."""
-    lines = found.index[found].tolist()
-    details = [""] * len(lines) if values is None else map(form.format, values[found])
-    for line, detail in zip(lines, details, strict=True):
-        bad.setdefault(line, BadRow(line, reason, detail))
+    """Add the wrong rows to the bad ones, with formatted values; a line keeps its first fault."""
+    for line, value in values[wrong].items():
+        bad.setdefault(line, BadRow(line, reason, form.format(value)))
 
 
 def _without(rows: pd.DataFrame, bad: BadRows) -> pd.DataFrame:
-    """Return a copy of the rows of games that have no bad row."""
-    # A row that could not be split may name its game all the same.
+    """Return a copy of the rows of games without a bad row."""
+    # A row that could not be split can still name its game.
     return rows[~rows["game"].isin(rows["game"][rows.index.isin(list(bad))])].copy()
 
 
 def _is_repeated(sound: pd.DataFrame) -> bool:
     """Return whether members of a side have equal scores in nearly all sides.
 
-    Sides of one member and sides in which everybody has 0 tell nothing.
+    Sides of one member, and sides in which all scores are 0, do not count.
     """
     sides = sound.groupby("side")["result"]
     distinct = sides.nunique()
-    told = distinct[(sides.size() > 1) & ((distinct > 1) | (sides.first() != 0))]
-    return len(told) > 0 and bool((told == 1).mean() >= REPEATED)
+    counted = distinct[(sides.size() > 1) & ((distinct > 1) | (sides.first() != 0))]
+    return len(counted) > 0 and bool((counted == 1).mean() >= REPEATED)
 
 
 def _add_faults(sound: pd.DataFrame, two_results: str, bad: BadRows) -> None:
-    """Add what is wrong with games whose rows are all good on their own.
+    """Add contradictions within games whose rows are good on their own.
 
-    ``two_results`` names the fault of a side whose members have different results; it is blank if
-    each has their own.
+    ``two_results`` is the reason for members of a side with different results; blank if members
+    have results of their own.
     """
     game, by_game, by_side = sound["game"], sound.groupby("game"), sound.groupby("side")
     _add(bad, sound.duplicated(["game", "player"]), "player twice in a game", sound["player"])
     nameless = sound["team"].isna() & (by_game["team"].transform("count") > 0)
     _add(bad, nameless, "unknown team", game, "others in game {} name theirs")
     back = sound["run"] != by_game["run"].transform("first")
-    if "time" in sound:  # rows of one moment are one game wherever they stand
+    if "time" in sound:  # rows with one time are one game wherever they stand
         back &= by_game["time"].transform("nunique") != 1
     _add(bad, back, "game comes back after another", game, "game {}")
     if two_results:
@@ -234,18 +218,18 @@ def _add_faults(sound: pd.DataFrame, two_results: str, bad: BadRows) -> None:
         _add(bad, other, two_results, sound["result"])
     faults = {"game of one side": by_game["side"].transform("nunique") == 1}
     if "weight" in sound:
-        # The square is what counts, and is 0 for the smallest of numbers too.
-        most = by_side["weight"].transform("max").astype(float)
-        faults["side whose weights are all 0"] = most * most == 0.0
+        # Squares count, and the square of a tiny number is 0.
+        largest = by_side["weight"].transform("max").astype(float)
+        faults["side whose weights are all 0"] = largest * largest == 0.0
     if "neutral" in sound:
         grounds = by_game["neutral"].transform("nunique")
         faults["game both on neutral ground and not"] = grounds > 1
-    for reason, found in faults.items():  # one line stands for the game
-        _add(bad, found & ~game.where(found).duplicated(), reason, game, "game {}")
+    for reason, wrong in faults.items():  # one line of each game
+        _add(bad, wrong & ~game.where(wrong).duplicated(), reason, game, "game {}")
 
 
 def _in_order(sound: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
-    """Return the rows game by game in order of play, side by side, with the games' places."""
+    """Return the rows sorted by game and side, with the ``place`` of each game in order of play."""
     last = sound.groupby("game", sort=False)["time" if "time" in sound else "run"].max()
     if "time" in sound:
         steps = last.diff()
@@ -260,10 +244,10 @@ def _in_order(sound: pd.DataFrame, notes: list[str]) -> pd.DataFrame:
 
 
 def _match_log(rows: pd.DataFrame, common: bool, is_rank: bool, is_time: bool) -> MatchLog:
-    """Return the log of rows in order of play, all of them sound.
+    """Return the log of good rows in order of play.
 
-    A result is common to a side, or the members' are added up. With ``is_rank`` the lower one wins;
-    with ``is_time`` weights are times of play.
+    A side has one common result, or the sum of its members'. With ``is_rank`` the lower one wins;
+    with ``is_time`` weights are times, divided by the longest of the game.
     """
     first = np.flatnonzero(np.diff(rows["side"], prepend=-1))  # row of each side
     begins = np.flatnonzero(np.diff(rows["place"].iloc[first], prepend=-1))  # side of each game
@@ -277,8 +261,8 @@ def _match_log(rows: pd.DataFrame, common: bool, is_rank: bool, is_time: bool) -
     names = rows["player"].sort_index(kind="stable").unique()
     columns: dict[str, Any] = {}
     if "weight" in rows:
-        most = by_game["weight"].transform("max") if is_time else 1
-        columns["weight"] = (rows["weight"] / most).to_numpy(np.float64)
+        longest = by_game["weight"].transform("max") if is_time else 1
+        columns["weight"] = (rows["weight"] / longest).to_numpy(np.float64)
     if "neutral" in rows:
         columns["neutral"] = by_game["neutral"].first().to_numpy(np.bool_)
     if "time" in rows:
@@ -295,13 +279,13 @@ def _match_log(rows: pd.DataFrame, common: bool, is_rank: bool, is_time: bool) -
 
 def log_of_table(frame: Any, columns: Mapping[str, str]) -> MatchLog:
     """Return the log of a table; see ``MatchLog.from_table``."""
-    given = {str(column).strip(): column for column in getattr(frame, "columns", frame)}
-    names, _ = find_columns(list(given), [f"{role}={name}" for role, name in columns.items()])
-    texts = {role: list(frame[given[name]]) for role, name in names.items()}
-    table = pd.DataFrame(texts, dtype=object)
-    bad = BadRows()
+    header = {str(column).strip(): column for column in getattr(frame, "columns", frame)}
+    names, _ = find_columns(list(header), [f"{role}={name}" for role, name in columns.items()])
+    cells = {role: list(frame[header[name]]) for role, name in names.items()}
+    table, bad = pd.DataFrame(cells, dtype=object), BadRows()
     log, *_ = whole_games(table.map(str).where(table.notna(), "").to_dict("list"), 0, bad)
-    for row in sorted(bad.values())[:1]:
+    if bad:
+        row = min(bad.values())
         raise ValueError(
             f"frame must be a log of matches: row {row.line}: {row.reason} ({row.detail})"
         )

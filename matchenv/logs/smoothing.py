@@ -1,13 +1,13 @@
 """TrueSkill Through Time: the posterior of every player at every game, from a whole log.
 
-A player's skill is one variable for each of their games, and neighbouring ones differ by the drift
+A player's skill is one variable for each of their games; consecutive ones differ by the drift
 between the games. Three messages meet at each entry (one player's part in one game): from the past,
-from the future, and from the game itself. A forward sweep reads those from the future and replaces
-them by those from the past; a backward sweep does the reverse; the game's are computed anew each
-time. So an entry keeps one message, and memory grows with the log alone.
+from the future and from the game. A forward sweep reads the messages from the future and replaces
+them by those from the past; a backward sweep does the reverse. The messages from the games are
+recomputed each time, so an entry stores one message.
 
-Messages are normals in natural parameters: exp(shift x - precision x^2 / 2) is kept as its
-precision and its shift = precision x mean. Two messages multiply by adding both; (0, 0) is no
+Messages are normals in natural parameters: exp(shift x - precision x^2 / 2) is stored as its
+precision and its shift = precision x mean. The product of two messages adds both; (0, 0) is no
 information.
 
 Source: Dangauthier, Herbrich, Minka, Graepel (2008), TrueSkill Through Time, section 3.
@@ -42,31 +42,25 @@ Floats = NDArray[np.float64]
 
 SETTLED = 1e-5
 MAX_SWEEPS = 200
-# Steps that are remembered.
+# Steps that the extrapolation remembers.
 DEPTH = 4
-# The first iterations change the messages' precisions too, and tell little about the later ones.
+# The first iterations also change precisions, and predict little about later ones.
 FIRST = 3
-# A step so many times as long as the shortest one so far: the extrapolation went astray.
-ASTRAY = 2.0
-# Iterations without extrapolation after that.
-PAUSE = 10
 
 
 @dataclass(frozen=True, eq=False)
 class SmoothedLog:
-    """Posteriors about every player at every game of theirs, from the whole log.
+    """Posteriors about every player at each of their games, given the whole log.
 
     Attributes:
-        mu: (entries,) mean of the posterior about the entry's player at that game, from all games
-            before, at and after it.
+        mu: (entries,) mean of the posterior about the entry's player at that game.
         sigma: (entries,) its standard deviation.
-        log_probability: (games,) logarithm of the probability of each game's result, given all
-            other games; their sum is what the TrueSkillThroughTime package calls evidence.
-        log_evidence: logarithm of the probability of all results together under the model's
-            parameters, by expectation propagation.
-        iterations: number of sweeps forwards and backwards.
+        log_probability: (games,) log probability of each result given all other games; the
+            TrueSkillThroughTime package calls their sum evidence.
+        log_evidence: log probability of all results together, by expectation propagation.
+        iterations: number of forward and backward sweeps.
         settled: whether no posterior moved by more than the tolerance in the last iteration.
-        rest_mu: (entries,) mean of the belief about the entry's player at that game, from all
+        rest_mu: (entries,) mean of the belief about the entry's player at that game, given all
             other games.
         rest_sigma: (entries,) its standard deviation.
     """
@@ -89,38 +83,38 @@ def smooth(
     quiet: bool = True,
     **parameters: Any,
 ) -> SmoothedLog:
-    """Return posteriors of every player at every time from a whole log: TrueSkill Through Time.
+    """Return the posterior of every player at each of their games: TrueSkill Through Time.
 
-    The model is that of ``replay_trueskill``, but a game also informs about the times before it.
-    The log is swept forwards and backwards until no posterior moves any more.
+    The model is that of ``replay_trueskill``, but a game also informs about earlier times. The log
+    is swept forwards and backwards until no posterior moves.
 
     Args:
-        log: the matches, in order of play.
-        tolerance: stop when in one iteration no posterior's mean or deviation moved by more than
-            this share of its deviation.
-        max_iterations: stop here at the latest.
-        quiet: no progress bar.
-        parameters: as in ``replay_trueskill``.
+        log: the games in order of play.
+        tolerance: stop when no posterior's mean or deviation moves by more than this share of its
+            deviation in one iteration.
+        max_iterations: limit on the number of iterations.
+        quiet: hide the progress bar.
+        parameters: see ``replay_trueskill``.
 
     Raises:
         TypeError: for another parameter.
-        ValueError: for bad input, a log of fewer than two games, a log with draws where the draw
-            probability is 0, or a drift over time for a log without times.
+        ValueError: for bad input, a log of fewer than two games, a log with draws at a draw
+            probability of 0, or a drift over time in a log without times.
     """
     if log.num_games < 2:
         raise ValueError(f"log must hold at least 2 games, got {log.num_games}")
     model = Model(**parameters)
-    constants, games = model.constants(log, 0.0), games_of(log, model)  # drift is between games
+    constants, games = model.constants(log, 0.0), games_of(log, model)  # the drift is between games
     mean, prior_sigma = model.priors(log)
     bound = as_positive_number("tolerance", tolerance)
     most = as_integer("max_iterations", max_iterations, 1)
-    entries, room = len(log.player), new_room(games)
+    entries, room = len(log.player), new_room(log)
     chains = Chains(
-        model.tau**2 + variance_of_time_away(log, model), mean, np.empty((log.num_players, 3)),
-        np.zeros((entries, 2)), np.empty((2, entries)), np.zeros(entries), np.full(entries, np.inf),
-        np.empty((2, room.mu.size, 2)),
+        model.tau**2 + variance_of_time_away(log, model.time_drift), mean,
+        np.empty((log.num_players, 3)), np.zeros((entries, 2)), np.empty((entries, 2)),
+        np.zeros(entries), np.full(entries, np.inf),
     )  # fmt: skip
-    acceleration, iterations, change = _Acceleration(), 0, np.inf
+    history, iterations, change = deque[tuple[Floats, Floats]](maxlen=DEPTH + 1), 0, np.inf
 
     def sweep(forwards: bool, room: Room = room) -> tuple[float, float]:
         chains.near[:] = 0.0
@@ -128,14 +122,14 @@ def smooth(
             chains.near[:, 0] = prior_sigma**-2.0
         return _sweep(games, constants, chains, room, forwards)
 
-    # No bar within the first second: on a small log it would flicker.
+    # A small log takes less than a second, and its bar would flicker.
     with tqdm(desc="smooth", unit="iteration", disable=quiet, delay=1.0) as bar:
         while iterations < most and not change <= bound:
             before = chains.messages[:, 1].copy()
             change = max(sweep(forwards)[0] for forwards in (True, False))
             iterations += 1
-            # Only the shifts are extrapolated: the precisions settle soon.
-            acceleration.extrapolate(before, chains.messages[:, 1], iterations)
+            if iterations >= FIRST:  # precisions settle soon: shifts are extrapolated
+                _extrapolate(history, before, chains.messages[:, 1])
             bar.set_postfix(moved=f"{change:.1e}", until=f"{bound:.0e}", refresh=False)
             bar.update()
     room = room._replace(log_probability=np.empty(log.num_games))
@@ -148,84 +142,72 @@ def smooth(
         log_evidence=log_evidence,
         iterations=iterations,
         settled=bool(change <= bound),
-        rest_mu=chains.rest[0],
-        rest_sigma=chains.rest[1],
+        rest_mu=mean[log.player] + chains.cavity[:, 1] / chains.cavity[:, 0],
+        rest_sigma=1.0 / np.sqrt(chains.cavity[:, 0]),
     )
 
 
 class Chains(NamedTuple):
-    """The model of the skills over time, and the arrays that a sweep reads and writes."""
+    """The model of skills over time, and the arrays that a sweep reads and writes."""
 
-    drift: Floats  # (entries,) variance of the drift before each entry since the player's last one
-    # (players,) mean of the belief before the first game; messages are about skill minus this, so
-    # that a common offset costs no digits.
-    mean: Floats
-    # (players, 3) precision and shift of the message from the entry that was visited last, at first
-    # the prior, and the drift before that entry.
-    near: Floats
-    # (entries, 2) precision and shift of the message to each entry from the time where the next
-    # sweep ends.
-    messages: Floats
-    rest: Floats  # (2, entries) mean and deviation of the belief from all other games
+    drift: Floats  # (entries,) variance of the drift since the player's previous entry
+    mean: Floats  # (players,) prior means; shifts are relative to them, so a common offset is exact
+    near: Floats  # (players, 3) message from the last entry visited, and the drift before it
+    messages: Floats  # (entries, 2) message to each entry from where the next sweep ends
+    cavity: Floats  # (entries, 2) message to each entry from all other games
     mu: Floats  # (entries,) means of the posteriors minus the prior mean
     sigma: Floats  # (entries,) their standard deviations
-    # (2, entries of the largest game, 2) of the current game: the messages from all other games
-    # together, and those from the side where the sweep began.
-    current: Floats
 
 
-@compiled(nogil=True, refcounted=False)  # a long log leaves Ctrl-C alive
+@compiled(nogil=True, refcounted=False)  # Ctrl-C works during a long log
 def _sweep(
     games: Games, constants: Constants, chains: Chains, room: Room, forwards: bool
 ) -> tuple[float, float]:
-    """Walk once over all games, in order of play or against it, and pass every message.
+    """Visit all games once, in order of play or in reverse, and pass every message.
 
     Returns:
-        ``(change, log_evidence)``: the largest move of a posterior, as a share of its sigma,
-        and the evidence of all games in a forward sweep, if their probabilities are computed.
+        ``(change, log_evidence)``: the largest move of a posterior, as a share of its deviation,
+        and the evidence of all games in a forward sweep that computes their probabilities.
     """
-    drift, prior_mean, near, messages, rest, mu, sigma, current = chains
-    player, begins, log_probability = games.player, games.entry_start, room.log_probability
-    game_mu, game_sigma, cavity, past = room.mu, room.sigma, current[0], current[1]
+    drift, prior_mean, near, messages, cavity, mu, sigma = chains
+    player, start, log_probability = games.player, games.team_start, room.log_probability
     change, log_evidence = 0.0, 0.0
-    num_games = begins.size - 1
+    num_games = games.game_start.size - 1
     for step in range(num_games):
         game = step if forwards else num_games - 1 - step
-        first, last = begins[game], begins[game + 1]
+        first, last = start[games.game_start[game]], start[games.game_start[game + 1]]
         for entry in range(first, last):
-            m, k = entry - first, player[entry]
+            k = player[entry]
             variance = drift[entry] if forwards else near[k, 2]
-            past[m, 0], past[m, 1] = _widened(near[k, 0], near[k, 1], variance)
-            cavity[m, 0] = past[m, 0] + messages[entry, 0]
-            cavity[m, 1] = past[m, 1] + messages[entry, 1]
-            game_mu[m] = prior_mean[k] + cavity[m, 1] / cavity[m, 0]
-            game_sigma[m] = 1.0 / math.sqrt(cavity[m, 0])
-            rest[0, entry], rest[1, entry] = game_mu[m], game_sigma[m]
+            precision, shift = _widened(near[k, 0], near[k, 1], variance)
+            cavity[entry, 0] = precision + messages[entry, 0]
+            cavity[entry, 1] = shift + messages[entry, 1]
+            messages[entry, 0], messages[entry, 1] = precision, shift
+            room.mu[entry] = prior_mean[k] + cavity[entry, 1] / cavity[entry, 0]
+            room.sigma[entry] = 1.0 / math.sqrt(cavity[entry, 0])
         rate_game(games, constants, game, room)
         if log_probability.size:
             log_evidence += log_probability[game]
         for entry in range(first, last):
-            m, k = entry - first, player[entry]
-            mean, deviation = game_mu[m] - prior_mean[k], game_sigma[m]
+            k = player[entry]
+            mean, deviation = room.mu[entry] - prior_mean[k], room.sigma[entry]
             change = max(change, abs(mean - mu[entry]) / deviation)
             change = max(change, abs(deviation / sigma[entry] - 1.0))
             mu[entry], sigma[entry] = mean, deviation
-            # No game makes a belief wider; below 0 is rounding.
-            precision = max(0.0, 1.0 / (deviation * deviation) - cavity[m, 0])
-            shift = mean * (cavity[m, 0] + precision) - cavity[m, 1]
-            messages[entry, 0], messages[entry, 1] = past[m, 0], past[m, 1]
-            near[k, 0] = past[m, 0] + precision
-            near[k, 1] = past[m, 1] + shift
-            near[k, 2] = drift[entry]
+            rest, past = cavity[entry], messages[entry]
+            # No game widens a belief; a negative number is a rounding error.
+            precision = max(0.0, 1.0 / (deviation * deviation) - rest[0])
+            shift = mean * (rest[0] + precision) - rest[1]
+            near[k, 0], near[k, 1], near[k, 2] = past[0] + precision, past[1] + shift, drift[entry]
             if log_probability.size:
-                log_evidence += _log_overlap(past[m, 0], past[m, 1], precision, shift)
-                log_evidence -= _log_overlap(cavity[m, 0], cavity[m, 1], precision, shift)
+                log_evidence += _log_overlap(past[0], past[1], precision, shift)
+                log_evidence -= _log_overlap(rest[0], rest[1], precision, shift)
     return change, log_evidence
 
 
 @compiled
 def _widened(precision: float, shift: float, variance: float) -> tuple[float, float]:
-    """Return a message after the skill has drifted by N(0, variance), in either direction."""
+    """Return a message after a drift of the skill by N(0, variance), in either direction."""
     share = 1.0 / (1.0 + precision * variance)
     return precision * share, shift * share
 
@@ -234,12 +216,12 @@ def _widened(precision: float, shift: float, variance: float) -> tuple[float, fl
 def _log_overlap(
     precision: float, shift: float, other_precision: float, other_shift: float
 ) -> float:
-    """Return the logarithm of the integral of a normal density times an unscaled message.
+    """Return the log integral of a normal density times an unscaled message.
 
-    The density is given by its precision > 0 and its shift, precision x mean. The message is
+    The density has a precision > 0 and a shift, precision x mean. The message is
     exp(other_shift x - other_precision x^2 / 2).
     """
-    # Completed squares, written so that a weak message leaves no difference of large numbers.
+    # Squares are completed without a difference of large numbers for a weak message.
     both = precision + other_precision
     mean = shift / precision
     square = other_shift * (other_shift + 2.0 * shift) - other_precision * shift * mean
@@ -247,15 +229,10 @@ def _log_overlap(
 
 
 def curves_table(log: MatchLog, smoothed: SmoothedLog) -> dict[str, Any]:
-    """Return everyone's skill through time, player by player, a row for each of their games.
+    """Return every player's skill through time, with a row for each of their games.
 
-    Args:
-        log: the log that was smoothed.
-        smoothed: the result of ``smooth``.
-
-    Returns:
-        The columns player, game (its number in the log), time if the log has times, mu and sigma,
-        for example for ``pandas.DataFrame``.
+    The columns are player, game (its number in the log), time if the log has times, mu and sigma.
+    They make a table, for example by ``pandas.DataFrame``.
     """
     order = np.argsort(log.player, kind="stable")
     game = log.entry_game[order]
@@ -266,41 +243,19 @@ def curves_table(log: MatchLog, smoothed: SmoothedLog) -> dict[str, Any]:
     }  # fmt: skip
 
 
-class _Acceleration:
-    """Anderson's acceleration of a fixed-point iteration.
+def _extrapolate(history: deque[tuple[Floats, Floats]], before: Floats, after: Floats) -> None:
+    """Replace an iterate by its Anderson extrapolation.
 
-    Sweeps spread information about differences of skills quickly, and slowly that about the common
-    level of all players: each moves that by a few hundredths of the way.
+    Sweeps spread information about differences of skills quickly, but move the common level of all
+    players by a few hundredths of the way only. The iteration, from ``before`` to ``after``, is
+    added to the history of earlier iterates and their steps; ``after`` is overwritten.
 
     Source: Anderson (1965), "Iterative procedures for nonlinear integral equations".
     """
-
-    def __init__(self) -> None:
-        self._history: deque[tuple[Floats, Floats]] = deque(maxlen=DEPTH + 1)
-        self._pause, self._shortest = 0, np.inf
-
-    def extrapolate(self, before: Floats, after: Floats, iteration: int) -> None:
-        """Replace an iterate by its extrapolation.
-
-        Args:
-            before: (size,) the numbers before the iteration.
-            after: (size,) the numbers after it, overwritten.
-            iteration: the number of iterations, this one included.
-        """
-        step = after - before
-        # Not by BLAS: sums have one order, whatever the number of threads.
-        length = float(np.sqrt(np.einsum("j,j", step, step)))
-        if length > ASTRAY * self._shortest and self._history:
-            self._pause = PAUSE
-        self._shortest = min(self._shortest, length)
-        if self._pause or iteration < FIRST:
-            self._pause = max(0, self._pause - 1)
-            self._history.clear()
-            return
-        self._history.append((before, step))
-        if len(self._history) > 1:
-            places, steps = map(np.array, zip(*self._history, strict=True))
-            moves, turns = np.diff(places, axis=0), np.diff(steps, axis=0)
-            gram, slope = np.einsum("ik,jk", turns, turns), np.einsum("ik,k", turns, step)
-            share = np.linalg.lstsq(gram, slope, rcond=None)[0]
-            after -= np.einsum("i,ik", share, moves + turns)
+    history.append((before, after - before))
+    places, steps = map(np.array, zip(*history, strict=True))
+    moves, turns = np.diff(places, axis=0), np.diff(steps, axis=0)
+    # Not by BLAS, whose order of summation depends on the number of threads.
+    gram, slope = np.einsum("ik,jk", turns, turns), np.einsum("ik,k", turns, steps[-1])
+    share = np.linalg.lstsq(gram, slope, rcond=None)[0]
+    after -= np.einsum("i,ik", share, moves + turns)

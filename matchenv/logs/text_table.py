@@ -1,7 +1,7 @@
-"""Tables of texts from files, and a reason for every line that cannot be used.
+"""Tables of text from files, with a reason for every line that cannot be used.
 
-Lines are split here: pandas' fast reader does not say which lines it could not split, and its
-slow one is five times slower than this.
+Lines are split here: the fast parser of pandas does not report which lines it could not split, and
+its slow parser takes five times as long.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ from typing import Any, NamedTuple
 from matchenv.runtime.checks import LARGEST_SKILL, SMALLEST
 
 GZIP = b"\x1f\x8b"
-PIECE = 1 << 20  # bytes
+CHUNK = 1 << 20  # bytes
 DELIMITERS = ",;\t|"
 MOST_MEGABYTES, MOST_ROWS = 256, 10_000_000
-# A line of a log has some hundred characters. What is far beyond that is no log.
-LONGEST_LINE = 100_000
-# Control characters, and the lone surrogates that stand for bytes which the encoding lacks.
+LONGEST_LINE = 100_000  # characters; lines of logs have about a hundred
+# Control characters, and the lone surrogates that stand for bytes outside the encoding.
 BROKEN = re.compile("[\x00\x1f\ud800-\udfff]")
 
 
@@ -33,7 +32,7 @@ class BadLogError(ValueError):
 
 
 class BadRow(NamedTuple):
-    """The first thing that is wrong with a line, counted from 1 with the header, and the value."""
+    """A bad line, counted from 1 with the header, with its first fault and the value."""
 
     line: int
     reason: str
@@ -44,36 +43,24 @@ class BadRow(NamedTuple):
 
 
 class TextTable(NamedTuple):
-    """The lines of a file.
+    """The lines of a file below its header."""
 
-    Attributes:
-        columns: texts of line 2 and the following, blank where a row is too short, by the names in
-            the header without blanks around them.
-        bad: by line number, what is wrong with lines that do not fit the header.
-        sha256: of the file's bytes, unpacked.
-    """
-
-    columns: dict[str, list[str]]
-    bad: dict[int, BadRow]
-    sha256: str
+    columns: dict[str, list[str]]  # fields by column name, blank where a row is too short
+    bad: dict[int, BadRow]  # by line number, lines that do not fit the header
+    sha256: str  # checksum of the unpacked bytes of the file
 
 
 def read_table(
     path: Path, encoding: str = "utf-8", max_megabytes: int = MOST_MEGABYTES
 ) -> TextTable:
-    """Read a table with a header, plain or packed with gzip; rows that do not fit are bad.
+    """Read a table with a header, plain or compressed with gzip.
 
-    Columns are separated by commas, semicolons, tabs or bars. A quoted field cannot hold a line
-    break, so that an open quote spoils no other line.
-
-    Args:
-        path: the file, or a device or pipe, which may have no end.
-        encoding: of its text.
-        max_megabytes: limit on its size, unpacked.
+    Columns are separated by commas, semicolons, tabs or bars. A quoted field cannot contain a line
+    break, so an unclosed quote affects one line only. The limit is on the unpacked size; the file
+    can be a device without an end.
 
     Raises:
-        BadLogError: for a file that cannot be read, one without a header, or a header that names
-            a column twice.
+        BadLogError: for an unreadable file, a missing header, or a repeated column name.
     """
     data = _read_bytes(path, max_megabytes)
     try:
@@ -95,30 +82,31 @@ def read_table(
         if header.count(name) > 1:
             raise BadLogError(f"line 1: the header names {name!r} twice")
     rows, bad = list[list[str]](), dict[int, BadRow]()
-    broken = BROKEN.search(text) is not None
     for number, line in enumerate(lines, start=2):
         fields, detail = _fields(line[:LONGEST_LINE], delimiter), ascii(line[:60])
-        problem = ""
+        reason = ""
         if not line.strip():
-            problem, detail = "blank line", ""
+            reason, detail = "blank line", ""
         elif len(line) > LONGEST_LINE:
-            problem, detail = "line too long", f"{len(line):,} characters"
-        elif broken and BROKEN.search(line):
-            problem = "broken encoding"
+            reason, detail = "line too long", f"{len(line):,} characters"
+        elif BROKEN.search(line):
+            reason = "broken encoding"
         elif not fields:
-            problem = "broken quoting"
+            reason = "broken quoting"
         elif len(fields) != len(header):
-            problem, detail = "wrong number of columns", f"{len(fields)} instead of {len(header)}"
-        if problem:
-            bad[number] = BadRow(number, problem, detail)
+            reason, detail = "wrong number of columns", f"{len(fields)} instead of {len(header)}"
+        if reason:
+            bad[number] = BadRow(number, reason, detail)
         rows.append(fields or line[:LONGEST_LINE].split(delimiter))
-    columns = {name: [row[place] if place < len(row) else "" for row in rows]
-               for place, name in enumerate(header)}  # fmt: skip
+    columns = {
+        name: [row[place] if place < len(row) else "" for row in rows]
+        for place, name in enumerate(header)
+    }
     return TextTable(columns, bad, hashlib.sha256(data).hexdigest())
 
 
 def _fields(line: str, delimiter: str) -> list[str]:
-    """Return the fields of a line, none if its quotes are broken."""
+    """Return the fields of a line; none for broken quoting."""
     if '"' not in line:
         return line.split(delimiter)
     try:
@@ -128,65 +116,61 @@ def _fields(line: str, delimiter: str) -> list[str]:
 
 
 def _read_bytes(path: Path, max_megabytes: int) -> bytearray:
-    """Return the bytes of a file, unpacked if they are gzip's, whatever its name ends in."""
+    """Return the bytes of a file, unpacked if its content is gzip."""
     data, most, packed = bytearray(), max_megabytes * 1_000_000, False
     try:
         with path.open("rb") as file:
             packed = file.peek(len(GZIP)).startswith(GZIP)
             source: Any = gzip.GzipFile(fileobj=file) if packed else file
-            while len(data) <= most and (piece := source.read(PIECE)):
-                data += piece
+            while len(data) <= most and (chunk := source.read(CHUNK)):
+                data += chunk
     except (OSError, EOFError, ValueError, zlib.error) as error:
-        said = f"broken gzip file: {error}" if packed else getattr(error, "strerror", None) or error
-        raise BadLogError(f"{path}: {said}") from None
+        text = f"broken gzip file: {error}" if packed else getattr(error, "strerror", None) or error
+        raise BadLogError(f"{path}: {text}") from None
     if len(data) > most:
-        raise BadLogError(
-            f"{path}: it has more than {max_megabytes:,} MB; --max-megabytes allows more"
-        )
+        raise BadLogError(f"{path}: it has more than {max_megabytes:,} MB, see --max-megabytes")
     return data
 
 
 def read_ratings(
     path: Path, kind: str, numbers: Sequence[str] = ("mu", "sigma"), texts: Sequence[str] = ()
 ) -> dict[str, list[Any]]:
-    """Return columns of a table with a row for each player, such as ``ratings.csv`` of a replay.
+    """Return columns of a table with a row for each player, for example a replay's ``ratings.csv``.
 
-    Args:
-        path: as ``read_table``.
-        kind: of argument, for messages.
-        numbers: columns of finite numbers, in any case in the header; ``sigma`` is above 0.
-        texts: columns of texts.
+    The names of columns are in lower case; numbers are finite, and ``sigma`` is positive. ``kind``
+    is the name of the argument in messages.
 
     Raises:
-        ValueError: if the file cannot be read, has no players or misses a column, and for bad
-            numbers; it names the first one's line.
+        ValueError: for an unreadable file, a table without players, a missing column, and bad
+            lines or numbers; names the first line.
     """
     try:
         table = read_table(path)
     except BadLogError as error:
         raise ValueError(f"{kind} must be a readable file of ratings: {error}") from None
-    columns: dict[str, list[Any]] = {name.lower(): each for name, each in table.columns.items()}
+    columns: dict[str, list[Any]] = {name.lower(): cells for name, cells in table.columns.items()}
     if missing := [name for name in (*texts, *numbers) if name not in columns]:
         raise ValueError(
             f"{kind} must have columns {', '.join((*texts, *numbers))}: {path} has no "
             f"{' and no '.join(missing)} in line 1, {', '.join(table.columns)}"
         )
-    found = {name: columns[name] for name in (*texts, *numbers)}
-    if not found[numbers[0]]:
+    if not columns[numbers[0]]:
         raise ValueError(f"{kind} must hold at least one player, got none in {path}")
     bad = [str(row) for row in table.bad.values()]
     for name in numbers:
-        least = SMALLEST if name == "sigma" else -LARGEST_SKILL
-        written, found[name] = found[name], [_number(text) for text in found[name]]
-        bad += [f"line {line}: {name} is {text.strip()!r}"
-                for line, (text, value) in enumerate(zip(written, found[name], strict=True), 2)
-                if not least <= value <= LARGEST_SKILL and line not in table.bad]  # fmt: skip
+        least, cells = SMALLEST if name == "sigma" else -LARGEST_SKILL, columns[name]
+        columns[name] = [_number(cell) for cell in cells]
+        bad += [
+            f"line {line}: {name} is {cell.strip()!r}"
+            for line, (cell, value) in enumerate(zip(cells, columns[name], strict=True), 2)
+            if not least <= value <= LARGEST_SKILL and line not in table.bad
+        ]
     if bad:
         more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
         raise ValueError(
             f"{kind} must hold finite numbers, deviations above 0: {path}: {bad[0]}{more}"
         )
-    return found
+    return {name: columns[name] for name in (*texts, *numbers)}
 
 
 def _number(text: str) -> float:

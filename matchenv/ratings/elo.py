@@ -1,11 +1,11 @@
 """Elo's rating system in two forms, for two players and, by duels, for many sides of any size.
 
-The form says how performances spread around skill. ``gaussian`` is the paper's: each
-performance is normal with standard deviation beta, so the probability that i beats j is
-Phi((r_i - r_j) / (sqrt(2) beta)). ``logistic`` is the one of most services: it is
+The form is the distribution of performances around skill. ``gaussian`` is the paper's: performances
+are normal with standard deviation beta, and i beats j with probability
+Phi((r_i - r_j) / (sqrt(2) beta)). ``logistic`` is that of most services: the probability is
 1 / (1 + 10^((r_j - r_i) / 400)).
 
-The paper prints the update with a factor y before Delta; Delta is signed already.
+The paper prints the update with a factor y before Delta; Delta is already signed.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ FORMS = ("gaussian", "logistic")
 BETA = 200.0
 ALPHA = 0.07
 LOGISTIC_RATE = math.log(10.0) / 400.0
-# The Gaussian form whose win probability has the logistic form's slope at a gap of 0.
+# The Gaussian win probability with this beta has the slope of the logistic one at a gap of 0.
 LOGISTIC_BETA = 2.0 / (LOGISTIC_RATE * math.sqrt(math.pi))
 
 
 def elo_log_probabilities(gap: ArrayLike, draw_probability: float) -> Floats:
-    """Return log probabilities of a win, a draw and a loss in the logistic form with draws.
+    """Return log probabilities of a win, a draw and a loss in the logistic form.
 
-    A margin on the rating scale makes the draws.
+    Draws come from a margin on the rating scale.
 
     Args:
         gap: rating of i minus that of j, shape (...,).
         draw_probability: of two even players, in [0, 1).
 
     Returns:
-        Shape (..., 3), natural logarithms for i.
+        Shape (..., 3), natural logarithms, as seen by i.
 
     Raises:
         ValueError: for NaN, infinity, or a draw probability outside [0, 1).
@@ -66,15 +66,14 @@ def elo_log_probabilities(gap: ArrayLike, draw_probability: float) -> Floats:
 
 
 class Elo:
-    """Elo as a ``matchenv.logs.RatingSystem``: beliefs without a deviation.
+    """Elo as a ``matchenv.logs.RatingSystem``: beliefs with a deviation of 0.
 
     Args:
-        rating: rating of a newcomer.
-        beta: standard deviation of one performance around skill, > 0; only the Gaussian form
-            has it.
-        alpha: weight of a new game, in (0, 1), which gives K = alpha beta sqrt(pi), the most
-            that one game can move a rating (Herbrich, Minka, Graepel 2006, section 1).
-        k_factor: K >= 0, in place of alpha.
+        rating: rating of a new player.
+        beta: standard deviation of one performance around skill, > 0; for the Gaussian form only.
+        alpha: weight of a new game, in (0, 1). It sets K = alpha beta sqrt(pi), the largest change
+            of a rating by one game (Herbrich, Minka, Graepel 2006, section 1).
+        k_factor: K >= 0, overrides alpha.
         form: ``gaussian`` or ``logistic``.
 
     Raises:
@@ -100,7 +99,7 @@ class Elo:
         self.beta = LOGISTIC_BETA if form == "logistic" else float(beta)
 
     def win_probability(self, rating_i: ArrayLike, rating_j: ArrayLike) -> Any:
-        """Return the probability that i beats j, draws counted as half a win.
+        """Return the probability that i beats j, where a draw counts as half a win.
 
         Args:
             rating_i: rating of i; arguments broadcast.
@@ -119,13 +118,12 @@ class Elo:
     ) -> list[list[tuple[float, float]]]:
         """Return ratings after a game of two or more sides, by the duelling heuristic.
 
-        A player's update is the average of what single games against every player of every
-        other side would give, each with the outcome of the two players' sides. For one
-        against one this is plain Elo.
+        A player's update is the average over single games against every player of every other
+        side, each with the outcome of their sides. For one against one this is plain Elo.
 
         Args:
             teams: the sides, each a list of its members' (rating, 0).
-            ranks: one number for each side; lower is better, equal is a draw.
+            ranks: rank of each side; lower is better, equal is a draw.
 
         Returns:
             The same sides with their new ratings.
@@ -146,5 +144,5 @@ class Elo:
         surprise = result - self.win_probability(rating[:, None], rating[None, :])
         rivals = side[:, None] != side[None, :]
         rated = rating + self.k_factor * (surprise * rivals).sum(axis=1) / rivals.sum(axis=1)
-        found = iter(rated.tolist())
-        return [[(next(found), 0.0) for _ in side] for side in teams]
+        ratings = iter(rated.tolist())
+        return [[(next(ratings), 0.0) for _ in side] for side in teams]

@@ -1,6 +1,6 @@
-"""The rating systems of Weng and Lin, from the package openskill.
+"""The rating systems of Weng and Lin, by the package openskill.
 
-It comes with ``pip install "matchenv[logs]"``.
+They need ``pip install "matchenv[logs]"``.
 
 Source: Weng, Lin (2011), A Bayesian approximation method for online ranking.
 """
@@ -27,8 +27,8 @@ class OpenSkill:
 
     Args:
         model: name of the model, one of ``MODELS``.
-        mu: mean of the belief about a newcomer.
-        sigma: its standard deviation, > 0.
+        mu: prior mean.
+        sigma: prior standard deviation, > 0.
         beta: standard deviation of one performance, > 0.
         tau: standard deviation of the drift before each game, >= 0.
         options: other arguments of the model.
@@ -57,8 +57,8 @@ class OpenSkill:
         )
 
     def rate(self, teams: list[list[Belief]], ranks: list[int]) -> list[list[Belief]]:
-        """Return the sides with their new beliefs; arguments as ``RatingSystem.rate``."""
+        """Return the sides with their updated beliefs, see ``RatingSystem.rate``."""
         known = [[self._model.rating(mu=mu, sigma=sigma) for mu, sigma in side] for side in teams]
-        # It reads ranks that are all 0 as none.
+        # openskill ignores ranks that are all 0.
         rated = self._model.rate(known, ranks=[1.0 + rank for rank in ranks])
-        return [[(each.mu, each.sigma) for each in side] for side in rated]
+        return [[(rating.mu, rating.sigma) for rating in side] for side in rated]

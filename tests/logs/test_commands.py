@@ -25,7 +25,7 @@ NORMAL = NormalDist()
 
 
 def league() -> list[tuple[str, str, int]]:
-    """The games of the league's log: home side, away side and outcome for home."""
+    """Return the games of the league: home side, away side and outcome for the home side."""
     games = []
     for line in (LOGS / "league.csv").read_text(encoding="utf-8").splitlines()[1:]:
         _, home, away, home_score, away_score = line.split(",")[:5]
@@ -54,7 +54,7 @@ class PackageTrueSkill:
 
 
 def thirds(gap: float, margin: float, c: float) -> list[float]:
-    """Probabilities of a loss, a draw and a win."""
+    """Return probabilities of a loss, a draw and a win."""
     win, loss = NORMAL.cdf((gap - margin) / c), NORMAL.cdf((-gap - margin) / c)
     return [loss, 1 - win - loss, win]
 
@@ -75,7 +75,7 @@ def league_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_against_the_paper_written_out_again(league_folder: Path) -> None:
+def test_report_against_the_formulas_of_the_paper(league_folder: Path) -> None:
     report = json.loads((league_folder / "replay" / "report.json").read_text())
     log, got = report["log"], report["systems"]["trueskill"]
     counts = log["file"], log["rows"], log["games_rated"], log["bad_rows"]
@@ -94,7 +94,7 @@ def test_against_the_paper_written_out_again(league_folder: Path) -> None:
     assert got["error"]["error"] == pytest.approx(error(seen), abs=1e-12)
     loss = -sum(math.log(p[outcome + 1]) for _, _, p, outcome in seen) / len(seen)
     assert got["log_loss"] == pytest.approx(loss, rel=1e-7)
-    # A sort by rounded quality: games that both call equally even keep their order.
+    # Rounded, so that games of equal quality keep their order.
     even = sorted(range(len(seen)), key=lambda k: -round(seen[k][1], 9))
     chosen = [seen[k] for k in even[: math.ceil(0.2 * len(seen))]]
     assert got["challenged"]["trueskill"]["error"] == pytest.approx(error(chosen), abs=1e-12)
@@ -105,7 +105,7 @@ def test_against_the_paper_written_out_again(league_folder: Path) -> None:
 
 
 @pytest.mark.parametrize("command", WRITTEN)
-def test_equal_settings_give_equal_bytes_and_say_where_they_are(
+def test_equal_settings_give_equal_files(
     command: str, league_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_command([command, str(LEAGUE), "--out", str(tmp_path)]) == 0
@@ -141,7 +141,7 @@ def test_equal_settings_give_equal_bytes_and_say_where_they_are(
         )),
     ],
 )  # fmt: skip
-def test_bad_input_is_one_line_and_writes_nothing(
+def test_bad_input_gives_one_line_and_no_files(
     command: str, words: list[str], said: str, tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
@@ -158,7 +158,7 @@ def test_bad_input_is_one_line_and_writes_nothing(
     ("smooth", 34, ["--strict"], 1, "6 bad rows; missing score: 6"),
     ("fit", 19, [], 1, "only 19 of 40 games can be rated; missing score: 21"),
 ])  # fmt: skip
-def test_games_left_out_are_said_first_even_when_quiet_and_too_many_are_failed_work(
+def test_games_left_out_are_reported_first_and_too_many_are_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, good: int, more: list[str],
     status: int, said: str,
 ) -> None:  # fmt: skip
@@ -171,8 +171,7 @@ def test_games_left_out_are_said_first_even_when_quiet_and_too_many_are_failed_w
     assert ("  missing score: 6" in shown.err) == (status == 0)
 
 
-def test_ratings_can_be_the_population_of_the_queue(league_folder: Path) -> None:
-    """The file has everyone's belief after the last game, and ``population`` reads it."""
+def test_ratings_are_a_population_of_the_queue(league_folder: Path) -> None:
     log = read_log(LEAGUE).log
     rated = replay_trueskill(log)
     table = league_folder / "replay" / "ratings.csv"
@@ -211,7 +210,7 @@ def test_parameters_of_a_fit(
     assert "parameters are those of --fitted, got --beta" in capsys.readouterr().err
 
 
-def test_the_table_is_what_smooth_gives(league_folder: Path) -> None:
+def test_curves_and_evidence_equal_those_of_smooth(league_folder: Path) -> None:
     log = read_log(LEAGUE).log
     expected = smooth(log)
     with (league_folder / "smooth" / "curves.csv").open(encoding="utf-8", newline="") as file:
@@ -225,7 +224,7 @@ def test_the_table_is_what_smooth_gives(league_folder: Path) -> None:
     assert (said["log_evidence"], said["settled"]) == (expected.log_evidence, True)
 
 
-def test_the_page_has_the_players_who_were_named(tmp_path: Path, capsys: Any) -> None:
+def test_the_page_shows_the_named_players(tmp_path: Path, capsys: Any) -> None:
     words = ["smooth", str(LEAGUE), "--players", "South", "East", "--out", str(tmp_path)]
     assert run_command(words) == 0
     table = capsys.readouterr().out.splitlines()
@@ -234,7 +233,7 @@ def test_the_page_has_the_players_who_were_named(tmp_path: Path, capsys: Any) ->
     assert [name in page for name in ('"South"', '"East"', '"North"')] == [True, True, False]
 
 
-def test_the_strongest_are_those_of_the_highest_bound_at_their_last_game() -> None:
+def test_the_strongest_have_the_highest_bound_at_their_last_game() -> None:
     log = MatchLog.from_games([[["a"], ["b"]], [["b"], ["c"]], [["c"], ["a"]]], [[1, 0]] * 3)
     found = smooth(log, mu=[0.0, 3.0, 1.0], sigma=0.1, beta=1.0, tau=0.0)
     assert strongest(log, found, 2) == ["b", "c"]

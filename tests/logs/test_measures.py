@@ -1,4 +1,4 @@
-"""Measures of a replay against examples worked out by hand and by brute force."""
+"""Measures of a replay against examples by hand and brute force."""
 
 from __future__ import annotations
 
@@ -7,16 +7,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from matchenv.benchmarks.replay.report import (
-    draw_curve,
-    most_even,
-    win_ratio_deviation,
-    win_shares,
-)
+from matchenv.benchmarks.replay.report import draw_curve, most_even, win_ratio_deviation, win_shares
 from matchenv.logs import MatchLog
 from matchenv.logs.forecasts import (
     calibrations,
@@ -30,10 +25,11 @@ from matchenv.logs.forecasts import (
 
 
 def log_of(scores: list[list[int]]) -> MatchLog:
-    """Games of sides of one, in each of which the k-th side is player k."""
+    """Return games in which the k-th side is player k."""
     return MatchLog.from_games([[[str(k)] for k in range(len(game))] for game in scores], scores)
 
 
+@settings(deadline=None)
 @given(st.lists(st.lists(st.integers(0, 3), min_size=2, max_size=6), min_size=1, max_size=6))
 def test_pairs_draws_and_win_shares_by_brute_force(scores: list[list[int]]) -> None:
     log = log_of(scores)
@@ -58,14 +54,14 @@ def test_pairs_draws_and_win_shares_by_brute_force(scores: list[list[int]]) -> N
 def test_prediction_error_by_hand() -> None:
     gap = np.array([1.0, -2.0, 0.0, 3.0, 0.0, 5.0])
     outcome = np.array([1, 1, 1, -1, 0, 0], dtype=np.int8)
-    # Right, wrong, draw predicted, wrong; then two drawn pairs.
+    # Right, wrong, forecast draw, wrong; then two drawn pairs.
     costs = pair_costs(gap, outcome)
     assert mean_over_pairs(costs, np.arange(6))[0] == pytest.approx(3 / 4)
     assert np.isnan(mean_over_pairs(costs[4:], np.arange(2))).all()
 
 
-def test_standard_error_is_the_spread_over_repeated_logs() -> None:
-    """Logs of 200 games of 1 to 9 pairs, all pairs of a game right or wrong together."""
+def test_standard_error_equals_the_spread_over_logs() -> None:
+    """Logs have 200 games of 1 to 9 pairs; all pairs of a game are right or wrong together."""
     rng = np.random.default_rng(11)
     errors, stated = [], []
     for _ in range(400):
@@ -74,20 +70,18 @@ def test_standard_error_is_the_spread_over_repeated_logs() -> None:
         costs = pair_costs(gap, np.ones(len(game), dtype=np.int8))
         errors.append(mean_over_pairs(costs, game)[0])
         stated.append(mean_over_pairs(costs, game)[1])
-    # The spread of 400 values is itself known to one part in sqrt(800).
+    # The standard error of a spread of 400 values is one part in sqrt(800).
     assert np.mean(stated) == pytest.approx(np.std(errors), rel=5 / math.sqrt(800))
 
 
 @pytest.mark.parametrize(("share", "chosen"), [(0.2, [1]), (0.4, [0, 1]), (0.41, [0, 1, 2])])
-def test_the_most_even_games_come_first_and_earlier_ones_among_equals(
-    share: float, chosen: list[int]
-) -> None:
+def test_most_even_games(share: float, chosen: list[int]) -> None:
     assert np.flatnonzero(most_even(np.array([0.5, 0.9, 0.5, 0.5, 0.1]), share)).tolist() == chosen
 
 
 def test_curve_of_draws_by_hand() -> None:
-    # The most even game could hold two draws and held one; of the two games of equal
-    # quality behind it one was drawn: a line from (1/2, 1/2) to (1, 1).
+    # The most even game has one of two possible draws; one of the two games of equal quality
+    # behind it was drawn: a line from (1/2, 1/2) to (1, 1).
     curve = draw_curve(log_of([[1, 1], [2, 1, 1], [0, 1]]), np.array([0.2, 0.9, 0.2]))
     assert_allclose(curve["found"], curve["possible"])
     assert curve["area"] == pytest.approx(0.5)
@@ -98,8 +92,8 @@ def test_curve_of_draws_by_hand() -> None:
 
 
 def test_deviation_of_win_ratios_by_hand() -> None:
-    # Of the first three games a wins two, b and c lose one and draw one; d only plays in a game
-    # that is never kept.
+    # In the first three games a wins two, b and c lose one and draw one; d plays only in a game
+    # that is not kept.
     names, scores = ["ab", "ac", "bc", "da", "bc"], [[1, 0], [1, 0], [1, 1], [1, 0], [1, 0]]
     log = MatchLog.from_games([[[one], [other]] for one, other in names], scores)
     found = win_ratio_deviation(log, np.array([True, True, True, False, False]))
@@ -130,15 +124,15 @@ def test_log_losses_by_hand() -> None:
 
 def test_calibration_by_hand() -> None:
     found = calibrations(LOG_P, OUTCOME)
-    # Wins stated 0.5, 0.1, 0.5 and, from the other side, 0.3, 0.7, 0.1; the first two
-    # came true. 0.1, 0.3 and 0.7 are edges, where rounding decides.
+    # Stated wins are 0.5, 0.1, 0.5 and, for the other side, 0.3, 0.7, 0.1; the first two
+    # happened. 0.1, 0.3 and 0.7 are edges, where rounding decides.
     wins, draws = found["wins"], found["draws"]
     assert [wins["count"][k : k + 2].sum() for k in (1, 5, 9, 13)] == [2, 1, 2, 1]
     assert_allclose(wins["edges"], np.arange(21) / 20)
     stated, came = [0.5, 0.1, 0.3, 0.7], [0.5, 0.5, 0.0, 0.0]
     off = np.abs(np.subtract(stated, came))
     assert wins["error"] == pytest.approx(np.dot([2, 2, 1, 1], off) / 6)
-    # Two draws stated at 0.2; one at 0.4, the largest, came true.
+    # Two draws are stated at 0.2; one at 0.4, the largest, happened.
     assert_allclose(draws["edges"], np.arange(21) / 50)
     assert_allclose((draws["stated"][[10, 19]], draws["observed"][[10, 19]]), [[0.2, 0.4], [0, 1]])
     assert draws["error"] == pytest.approx((0.2 + 0.2 + 0.6) / 3)

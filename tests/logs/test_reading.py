@@ -1,4 +1,4 @@
-"""Reading match logs from files and tables: what is found in them, and what is said of the rest."""
+"""Reading match logs from files and tables: their games, and the reasons of bad rows."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def read(tmp_path: Path, text: str | bytes, **settings: Any) -> Reading:
 
 
 def games(log: MatchLog) -> Games:
-    """Each game as a list of (names, rank), one for each side."""
+    """Return each game as a list of (names, rank), one for each side."""
     bounds = itertools.pairwise(log.team_start)
     sides = [
         (tuple(log.players[k] for k in log.player[a:b]), rank)
@@ -59,9 +59,7 @@ FORMS: dict[str, tuple[str, Games]] = {
     "a broken line within a game, and a quote within a name": (
         'game,player,score\n1,c"d,2\nx,1\n1,a,1\n', [[(('c"d',), 0), (A, 1)]],
     ),
-    "rank before score": (
-        "game,player,score,rank\n1,a,5,2\n1,b,9,1\n", [[(A, 1), (B, 0)]],
-    ),
+    "rank before score": ("game,player,score,rank\n1,a,5,2\n1,b,9,1\n", [[(A, 1), (B, 0)]]),
     "home and away, far in the future": (
         "date,home_team,away_team,home_goals,away_goals\n1/2/2900,a,b,2,2\n2/13/2901,b,a,0,1\n",
         [[(A, 0), (B, 0)], [(B, 1), (A, 0)]],
@@ -73,9 +71,7 @@ FORMS: dict[str, tuple[str, Games]] = {
     "sums are exact": (
         "game,team,player,score\n1,x,a,0.1\n1,x,b,0.2\n1,y,c,0.3\n", [[(AB, 0), (("c",), 0)]],
     ),
-    "decimal commas": (
-        "game;player;placement\n1;a;1,5\n1;b;1,25\n", [[(A, 1), (B, 0)]],
-    ),
+    "decimal commas": ("game;player;placement\n1;a;1,5\n1;b;1,25\n", [[(A, 1), (B, 0)]]),
 }  # fmt: skip
 
 
@@ -104,15 +100,14 @@ def test_forms(tmp_path: Path, form: str) -> None:
     assert ("--columns score=RoundsWon" in reading_text(reading)) == ("a service" in form)
 
 
-def test_files_of_the_examples(tmp_path: Path) -> None:
+def test_example_files(tmp_path: Path) -> None:
     league = read_log(LOGS / "league.csv")
     assert (league.log.num_games, league.time_format) == (79, "iso")
-    # The last fixture has not been played yet.
     assert faults(league) == [(81, "missing score")]
     club = read_log(LOGS / "club.csv", ReadingSettings(columns=CLUB, strict=True))
     assert (club.log.num_games, club.log.num_players, club.bad_rows) == (150, 12, [])
     assert "Jón" in club.log.players
-    for name in ("league.csv.gz", "league.csv"):  # gzip is known by its content
+    for name in ("league.csv.gz", "league.csv"):  # the content decides, not the name
         (tmp_path / name).write_bytes(gzip.compress((LOGS / "league.csv").read_bytes()))
         packed = read_log(tmp_path / name)
         assert (games(packed.log), packed.sha256) == (games(league.log), league.sha256)
@@ -138,7 +133,7 @@ SIDES = "home,away,home_score,away_score,neutral_ground\nA,B,1,0,t\nB,A,1,0,FALS
     [
         (WEIGHED.format("time_played"), {}, "weight", [1.0, 0.0, 0.5, 1.0, 1.0]),
         (WEIGHED.format("kg"), {"columns": ["weight=kg"]}, "weight", [30.0, 0.0, 15.0, 8.0, 8.0]),
-        # A column that happens to be called so is not taken for it.
+        # A column named weight is not recognised without --columns.
         (WEIGHED.format("weight"), {}, "weight", None),
         ("game,player,score,neutral\n1,a,1,yes\n1,b,0,TRUE\n2,a,1,0\n2,b,0,\n", {}, "neutral",
          [True, False]),
@@ -154,7 +149,7 @@ def test_weights_neutral_ground_and_names_in_any_encoding(
     assert expected == (None if found is None else list(found))
 
 
-def test_every_fault_has_its_line_and_all_rows_are_accounted_for() -> None:
+def test_every_fault_is_listed_and_every_row_counted() -> None:
     reading = read_log(LOGS / "every_fault.csv")
     assert faults(reading) == [
         (4, "missing score"),
@@ -171,10 +166,10 @@ def test_every_fault_has_its_line_and_all_rows_are_accounted_for() -> None:
         (27, "missing player"),
         (31, "game comes back after another"),
     ]
-    # Game 6, whose clock was wrong, comes first; then 10, 13, and 14 to 26.
+    # Game 6, with a wrong clock, comes first; then 10, 13, and 14 to 26.
     sides = [[names for names, _ in game] for game in games(reading.log)]
     assert sides == [[("ann",), ("bob",)]] * 3 + [[("cat",), ("bob",)]] * 13
-    # 16 games of two rows are rated.
+    # 16 games of two rows each are rated.
     assert (reading.rows, len(reading.bad_rows), reading.rows_left_out) == (56, 13, 11)
     with pytest.raises(BadLogError) as error:
         read_log(LOGS / "every_fault.csv", ReadingSettings(strict=True))
@@ -200,7 +195,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("rows", FAULTS)
-def test_bad_rows_cost_their_game_alone(tmp_path: Path, rows: str) -> None:
+def test_a_bad_row_leaves_out_its_game_only(tmp_path: Path, rows: str) -> None:
     text = f"game,team,player,score,time_played,neutral\n{rows}{GOOD}"
     reading = read(tmp_path, text.encode(errors="surrogateescape"))
     assert faults(reading) == [FAULTS[rows]]
@@ -231,7 +226,7 @@ HEAD = "game,player,score\n"
           for columns in (["game"], ["referee=x"], ["game="], ["player=nobody"],
                           ["game=game", "game=game"])),
         (f"{HEAD.strip()},w,m\n1,a,1,1,1\n", {"columns": ["weight=w", "time_played=m"]},
-         "one of weight and time_played"),
+         "at most one of weight and time_played"),
         (f"{HEAD.strip()},time\n1,a,1,1\n", {"time_format": "roman"}, "time_format must be one of"),
         (b"game,player,score\n1", {"encoding": "utf-16"}, "utf-16"),
         (HEAD.encode("utf-16"), {}, "the header cannot be read: no text in utf-8"),
@@ -243,14 +238,12 @@ HEAD = "game,player,score\n"
         (gzip.compress(bytes(2_000_001), mtime=0), {"max_megabytes": 2}, "more than 2 MB"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_read_at_all(
-    tmp_path: Path, text: str | bytes, settings: Any, message: str
-) -> None:
+def test_unreadable_logs(tmp_path: Path, text: str | bytes, settings: Any, message: str) -> None:
     with pytest.raises(BadLogError, match=message):
         read(tmp_path, text, **settings)
 
 
-def test_missing_files_and_devices_without_an_end(tmp_path: Path) -> None:
+def test_missing_files_and_endless_devices(tmp_path: Path) -> None:
     with pytest.raises(BadLogError, match="nowhere"):
         read_log(tmp_path / "nowhere.csv")
     with pytest.raises(BadLogError, match="more than 2 MB"):
@@ -263,9 +256,7 @@ def test_missing_files_and_devices_without_an_end(tmp_path: Path) -> None:
     ("rows", "message"),
     [(b"\n", "no game to rate"), (b"x", "no game to rate"), (b",\n", "more than 10,000,000 rows")],
 )
-def test_a_file_without_games_takes_little_more_memory_than_its_size(
-    rows: bytes, message: str, tmp_path: Path
-) -> None:
+def test_memory_of_a_file_without_games(rows: bytes, message: str, tmp_path: Path) -> None:
     path = tmp_path / "log.csv.gz"
     with gzip.open(path, "wb", compresslevel=1) as file:
         file.write(HEAD.encode())
@@ -281,7 +272,7 @@ def test_a_file_without_games_takes_little_more_memory_than_its_size(
     assert most < 150_000_000
 
 
-def test_a_long_list_is_cut_and_says_what_to_do(tmp_path: Path) -> None:
+def test_a_long_list_of_bad_rows_is_cut_and_ends_with_advice(tmp_path: Path) -> None:
     rows = [f"{g},day {g + 1},{p},1\n" for g in range(500) for p in "ab"]
     with pytest.raises(BadLogError) as error:
         read(tmp_path, "game,time,player,score\n" + "".join(rows))
@@ -291,13 +282,13 @@ def test_a_long_list_is_cut_and_says_what_to_do(tmp_path: Path) -> None:
         "log.csv: no game to rate", "unreadable time: 1000", "line 2: unreadable time ('day 1')"
     ]  # fmt: skip
     assert said[-2] == "and 995 more"
-    assert said[-1].startswith("--time-format says how times are written")
+    assert said[-1].startswith("--time-format sets the format of times")
     few = "game,time,player,score\n" + "".join(rows[:4])
     assert read(tmp_path, few, time_format="day %d").games == 2
 
 
-def test_any_damage_is_accounted_for(tmp_path: Path) -> None:
-    """Bytes inserted and cut out: no row is lost, none is read twice."""
+def test_random_damage_loses_no_row(tmp_path: Path) -> None:
+    """Bytes are inserted and deleted; no row is lost or read twice."""
     rng = np.random.default_rng(17)
     head, source = (LOGS / "every_fault.csv").read_bytes().split(b"\n", 1)
     junk = (b",", b'"', b"\xff", b"NA", b"1e999", b"\x1f", b"\x00", b"\r", b"\n", b"")
@@ -335,7 +326,7 @@ def test_times(texts: list[str], name: str, days: list[float | None]) -> None:
 
 
 def test_newest_first_is_sorted_by_time(tmp_path: Path) -> None:
-    """Games of one day stand in reverse order too; the first of three is won by b."""
+    """Games of one day are reversed too; the first of three is won by b."""
     rows = [f"{g},2025-03-{1 + g // 3:02},a,{g % 3}\n{g},2025-03-{1 + g // 3:02},b,0.5\n"
             for g in range(30)]  # fmt: skip
     forth, back = (read(tmp_path, "game,ended_at,player,score\n" + "".join(each))
@@ -348,7 +339,7 @@ def test_newest_first_is_sorted_by_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("columns", [(), ("team_score=Points",)])
-def test_a_score_that_is_repeated_for_each_member_is_the_sides(
+def test_scores_repeated_for_all_members_are_those_of_the_side(
     tmp_path: Path, columns: tuple[str, ...]
 ) -> None:
     text = "match,team,player,Points\n"
@@ -357,14 +348,12 @@ def test_a_score_that_is_repeated_for_each_member_is_the_sides(
     assert {tuple(rank for _, rank in game) for game in games(reading.log)} == {(0, 1)}
     assert [line for line, _ in faults(reading)] == [64]
     assert ("equal scores" in reading_text(reading)) == (not columns)
-    # Scores that differ, or are 0 for all, are the members' own.
+    # Scores that differ, or are all 0, are those of the members.
     text = "match,team,player,Points\n"
     text += "".join(f"{g},x,a,1\n{g},y,b,0\n{g},y,c,{g % 2}\n" for g in range(20))
     ranks = [rank for game in games(read(tmp_path, text).log) for _, rank in game]
     assert ranks == [0, 1, 0, 0] * 10
 
-
-# Tables.
 
 ROWS: dict[str, list[Any]] = {
     "match": [7, 7, 7, 8, 8, 8, 8, 9, 9],
@@ -386,7 +375,7 @@ def assert_same(log: MatchLog, expected: MatchLog) -> None:
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_a_table_is_the_log_that_its_rows_say(library: str) -> None:
+def test_logs_from_tables_and_back(library: str) -> None:
     maker: Any = pytest.importorskip(library).DataFrame
     day = int(datetime(2024, 1, 1, 12, tzinfo=UTC).timestamp())
     shares = [[[1.0, 0.5], [1.0]], [[0.0, 1.0], [2.0, 0.25]], [[1.0], [1.0]]]
@@ -410,7 +399,7 @@ def test_a_table_is_the_log_that_its_rows_say(library: str) -> None:
     [(90, 90), (90.7, 91), (date(1970, 1, 2), 86400), (datetime(1970, 1, 2, tzinfo=UTC), 86400),
      (np.datetime64("1970-01-02"), 86400)],
 )  # fmt: skip
-def test_times_may_be_numbers_dates_or_moments_with_a_zone(when: Any, seconds: int) -> None:
+def test_times_in_tables(when: Any, seconds: int) -> None:
     rows = {"game": [1, 1], " player ": ["a", "b"], 7: [1, 0], "time": [when, when]}
     assert MatchLog.from_table(rows, score="7").time == [seconds]
 
@@ -419,7 +408,7 @@ def test_times_may_be_numbers_dates_or_moments_with_a_zone(when: Any, seconds: i
     ("change", "columns", "words"),
     [
         ({}, {"game": "game"}, "no column 'game' for 'game' in the header match, name"),
-        ({}, {"weight": "share", "time_played": "share"}, "one of weight and time_played"),
+        ({}, {"weight": "share", "time_played": "share"}, "at most one of weight and time_played"),
         ({}, {"referee": "name"}, "each role at most once out of game, .*, got 'referee=name'"),
         ({"name": [*ROWS["name"][:8], None]}, {}, "row 8: missing player"),
         ({"when": [*ROWS["when"][:8], None]}, {}, "row 8: missing time"),

@@ -1,4 +1,4 @@
-"""Compiled replays against one ``rate`` a game in plain Python, and the log's own checks."""
+"""Compiled replays against one ``rate`` for each game, and the checks of a log."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def random_log(seed: int, games: int, draws: bool = True) -> MatchLog:
 
 
 def games_of(log: MatchLog):
-    """Members of each side, ranks and numbers of the sides, game by game."""
+    """Yield members of each side, ranks and indices of the sides, game by game."""
     for first, last in itertools.pairwise(log.game_start):
         bounds = itertools.pairwise(log.team_start[first : last + 1])
         members = [[log.players[k] for k in log.player[a:b]] for a, b in bounds]
@@ -51,7 +51,7 @@ SYSTEMS = [TrueSkill(draw_probability=0.1), Elo(), Elo(form="logistic"),
 
 
 @pytest.mark.parametrize("system", SYSTEMS, ids=lambda each: type(each).__name__)
-def test_a_replay_is_the_system_game_after_game(log: MatchLog, system: Any) -> None:
+def test_a_replay_rates_game_after_game(log: MatchLog, system: Any) -> None:
     replay = replay_system(log, system)
     known = dict.fromkeys(log.players, (system.mu, system.sigma))
     history = zip(replay.entry_mu, replay.entry_sigma, strict=True)
@@ -70,12 +70,12 @@ def test_a_replay_is_the_system_game_after_game(log: MatchLog, system: Any) -> N
     assert ((replay.quality > 0.0) & (replay.quality <= 1.0)).all()
 
 
-def test_the_compiled_replay_is_rate(log: MatchLog) -> None:
+def test_the_compiled_replay_equals_rate(log: MatchLog) -> None:
     replay = replay_trueskill(log, draw_probability=0.1)
     expected = replay_system(log, SYSTEMS[0])
     for name in ("mu", "sigma", "entry_mu", "entry_sigma", "team_mean"):
         assert_allclose(getattr(replay, name), getattr(expected, name), rtol=1e-9)
-    # Elsewhere the variance of a side is without that of its performance.
+    # Other systems leave out the variance of the performance.
     noise = log.team_size * BETA**2
     assert_allclose(replay.team_variance, expected.team_variance + noise, rtol=1e-9)
     assert replay.unconverged.size == 0
@@ -88,15 +88,13 @@ def test_the_compiled_replay_is_rate(log: MatchLog) -> None:
         known |= {name: next(after) for name in itertools.chain(*members)}
 
 
-def test_games_that_do_not_converge_are_listed(
-    log: MatchLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_unconverged_games_are_listed(log: MatchLog, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(games, "MAX_ITERATIONS", 1)
     replay = replay_trueskill(log)
     assert set(replay.unconverged) == set(np.flatnonzero(log.game_size > 2))
 
 
-def test_draws_are_refused_where_they_cannot_happen(log: MatchLog) -> None:
+def test_parameters_that_do_not_fit_the_log(log: MatchLog) -> None:
     with pytest.raises(ValueError, match="results at these parameters"):
         replay_trueskill(log, team_exponent=1e4)
     with pytest.raises(ValueError, match="must be above 0 for a log with draws, for example game"):
@@ -123,25 +121,30 @@ GOOD = {
     [
         ({"players": ["a", "b", "b"]}, "players"),
         ({"player": [0, 1, 2, 3]}, "index into the 3 players, got 3 at entry 3"),
-        ({"player": [0, 1, 2, 2]}, "twice in one game, as in game 1"),
-        ({"player": [0.5, 1, 2, 0]}, "player must be a row of int32"),
+        ({"player": [0, 1, 2, 2]}, "player must not repeat within a game, got 2 at entry 3"),
+        ({"player": [0.5, 1, 2, 0]}, "player must be a one-dimensional array of int32"),
         ({"team_start": [0, 1, 2, 3, 5]}, "team_start"),
-        ({"team_start": [0, 1, 1, 3, 4]}, "team_start must leave each part at least 1"),
+        (
+            {"team_start": [0, 1, 1, 3, 4]},
+            "at least 1 in each part, got 0 at part 1",
+        ),
         ({"team_start": [0, 2, 1, 3, 4]}, "team_start must leave"),
-        ({"game_start": [0, 1, 4]}, "game_start must leave each part at least 2"),
+        ({"game_start": [0, 1, 4]}, "game_start must leave at least 2 in each part"),
         ({"game_start": [0, 2]}, "game_start"),
         ({"rank": [0, 1, 0, 1, 2]}, "rank must have shape"),
         ({"rank": [1, 2, 0, 0]}, "rank must be the number of teams"),
         ({"rank": [0, 2, 0, 0]}, "rank must be the number of teams"),
         ({"time": [1, 2, 3]}, "time"),
-        ({"time": [9, 8]}, "time must not go backwards, got 8 after 9 at game 1"),
+        ({"time": [9, 8]}, "time must not decrease, got 8 at game 1"),
     ],
 )
 def test_bad_logs_are_refused(change: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         MatchLog(**{**GOOD, **change})
+    with pytest.raises(ValueError, match="weights must hold one number for each player"):
+        MatchLog.from_games([[["a", "b"], ["c"]]], [[1, 0]], weights=[[[1.0], [1.0, 2.0]]])
     log = MatchLog(**GOOD)
-    assert repr(log) == "<MatchLog of 2 games, 4 teams and 3 players, without times>"
+    assert repr(log) == "<MatchLog of 2 games and 3 players>"
     with pytest.raises(ValueError, match="read-only"):
         log.player[0] = 100
 
@@ -161,7 +164,7 @@ def test_no_advantage_on_neutral_ground() -> None:
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_ratings_are_a_table(log: MatchLog, library: str) -> None:
+def test_ratings_table(log: MatchLog, library: str) -> None:
     replay = replay_trueskill(log)
     table = pytest.importorskip(library).DataFrame(ratings_table(log, replay))
     assert list(table.columns) == ["player", "mu", "sigma", "games"]

@@ -1,4 +1,4 @@
-"""What the systems state, on games small enough to work out again."""
+"""Forecasts of rating systems on small games, by hand."""
 
 from __future__ import annotations
 
@@ -9,11 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from matchenv.benchmarks.replay.systems import (
-    SYSTEMS,
-    judge,
-    quality_per_comparison,
-)
+from matchenv.benchmarks.replay.systems import SYSTEMS, judge
 from matchenv.logs import MatchLog, Model
 from matchenv.logs.forecasts import pairs_of_sides
 from matchenv.ratings.elo import LOGISTIC_BETA
@@ -26,7 +22,7 @@ PAIRS = pairs_of_sides(LOG.game_start, LOG.rank)
 
 
 def test_draw_probability_is_counted_between_neighbours_in_rank() -> None:
-    # Two neighbours in the first game, one in each of the others; two of the four are level.
+    # Two pairs of neighbours in the first game, one in each of the others; two of four drew.
     assert Model().counted(LOG).draw_probability == 0.5
     with pytest.raises(ValueError, match="for a log of draws alone"):
         Model().counted(MatchLog.from_games([[["a"], ["b"]]], [[1, 1]]))
@@ -41,10 +37,9 @@ def test_stated_probabilities_are_a_distribution(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "spread"), [("elo", 200.0), ("elo-logistic", LOGISTIC_BETA)])
-def test_sides_of_elo_are_sums_with_the_noise_of_their_members(name: str, spread: float) -> None:
+def test_forecasts_of_elo_for_sides_of_several_members(name: str, spread: float) -> None:
     found = judge(name, LOG, PAIRS, Model(draw_probability=0.2))
     mean = found.replay.team_mean
-    # Two against one is no even game.
     gap, noise = mean[3] - mean[4], 3.0 * spread**2
     assert gap > 1000.0
     assert found.quality[1] == pytest.approx(math.exp(-(gap**2) / (2.0 * noise)))
@@ -57,18 +52,16 @@ def test_sides_of_elo_are_sums_with_the_noise_of_their_members(name: str, spread
     assert_allclose(np.exp(found.log_probability[3]), [win, 1.0 - win - loss, loss], rtol=1e-6)
 
 
-def test_systems_of_weng_and_lin_have_trueskills_parameters_and_elo_its_own() -> None:
+def test_ratings_of_new_players() -> None:
     model = Model(mu=10.0, draw_probability=0.5)
     starts = [judge(name, LOG, PAIRS, model).start for name in ("weng-lin-pl", "elo")]
     assert starts == [10.0, 1200.0]
 
 
-def test_quality_of_equals_does_not_fall_with_the_number_of_sides() -> None:
+def test_quality_of_equal_sides_does_not_depend_on_their_number() -> None:
     log = MatchLog.from_games(
         [[["a"], ["b"]], [["c"], ["d"], ["e"], ["f"], ["g"]]], [[1, 2], [1, 2, 3, 4, 5]]
     )
     pairs = pairs_of_sides(log.game_start, log.rank)
     quality = judge("trueskill", log, pairs, Model(draw_probability=0.1)).quality
-    # Five newcomers are as even as two.
     assert quality[0] == pytest.approx(quality[1], rel=1e-12)
-    assert quality_per_comparison(np.array([0.25, 0.25]), log).tolist() == [0.25, 0.25**0.25]

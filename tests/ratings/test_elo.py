@@ -1,4 +1,4 @@
-"""Elo in both forms and the duelling heuristic, against the formulas written out."""
+"""Elo in both forms and the duelling heuristic, against their formulas."""
 
 import math
 from statistics import NormalDist
@@ -15,7 +15,7 @@ def rated(elo: Elo, teams: list, ranks: list) -> list[list[float]]:
 
 
 def by_duels(teams: list, ranks: list, k_factor: float, chance) -> list[list[float]]:
-    """The heuristic from the paper's sentence: the average of the deltas of all duels."""
+    """Return the average of the deltas of all duels, as in the paper."""
 
     def new(a: int, rating: float) -> float:
         deltas = [
@@ -50,7 +50,7 @@ def test_random_games_of_every_form(form: str, chance) -> None:
 
 
 def test_the_paper_moves_a_rating_by_at_most_25_points() -> None:
-    """Delta alone, without the misprinted factor y: the loser falls."""
+    """The update has Delta alone, without the misprinted factor y: the loser falls."""
     k_factor = 0.07 * 200.0 * math.sqrt(math.pi)
     assert Elo().mu == 1200.0
     assert Elo().k_factor == pytest.approx(k_factor) == pytest.approx(24.8, abs=0.02)
@@ -87,8 +87,8 @@ def test_bad_input_is_refused(teams, ranks, keywords, message) -> None:
 
 
 @pytest.mark.parametrize("draw", [0.0, 1e-9, 0.3, 0.999])
-def test_draws_are_those_of_rao_and_kupper(draw: float) -> None:
-    """Their eq. with theta: win p / (p + theta q), draw (theta^2 - 1) p q / ..., by strengths."""
+def test_draws_of_rao_and_kupper(draw: float) -> None:
+    """A win has p / (p + theta q), a draw (theta^2 - 1) p q / ..., in terms of strengths."""
     gap = np.array([-900.0, -30.0, 0.0, 250.0])
     strength = 10.0 ** (gap / 400.0)
     theta = (1.0 + draw) / (1.0 - draw)

@@ -1,4 +1,4 @@
-"""Systems of Python in a replay: openskill's, TrueSkill's own object, and third-party ones."""
+"""Replays of rating systems in Python: openskill and third-party classes."""
 
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ LEAGUE = Path(__file__).parents[1] / "logs" / "data" / "league.csv"
 LOG = MatchLog.from_games([[["a"], ["b"]]], [[1, 0]])
 
 
-def test_the_model_has_the_given_numbers() -> None:
+def test_arguments_reach_the_model() -> None:
     theirs = PlackettLuce(mu=10.0, sigma=3.0, beta=2.0, tau=0.5, kappa=0.01)
     ours = OpenSkill("PlackettLuce", mu=10.0, sigma=3.0, beta=2.0, tau=0.5, kappa=0.01)
     (a,), (b,) = theirs.rate([[theirs.rating()], [theirs.rating()]], ranks=[2, 1])
@@ -25,9 +25,7 @@ def test_the_model_has_the_given_numbers() -> None:
     ]  # fmt: skip
 
 
-def test_the_report_forecasts_with_every_system(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reports_of_python_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "own_system.py").write_text(
         "class Steps:\n"
         "    mu, sigma, tau = 25.0, 8.0, 0.0\n"
@@ -46,7 +44,7 @@ def test_the_report_forecasts_with_every_system(
     for system in systems.values():
         assert 0.0 <= system["error"]["error"] <= 1.0
         assert np.isfinite(system["log_loss"])
-    # Of two sides both models are one.
+    # For two sides both models are the same.
     one, other = (systems[name] for name in names[:2])
     assert one["error"] == other["error"]
     assert one["log_loss"] == pytest.approx(other["log_loss"])
@@ -55,7 +53,7 @@ def test_the_report_forecasts_with_every_system(
 
 
 class Broken(TrueSkill):
-    """A system that loses its numbers."""
+    """A system that returns NaN."""
 
     def rate(self, teams: Any, ranks: Any) -> Any:  # type: ignore[override]
         return [[(float("nan"), 1.0) for _ in team] for team in teams]
@@ -73,6 +71,6 @@ class Broken(TrueSkill):
         (lambda: replay_system(LOG, Broken()), "rate must return a finite mean .* in game 0"),
     ],
 )
-def test_bad_input_is_named(call: Any, words: str) -> None:
+def test_bad_input(call: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         call()

@@ -1,4 +1,4 @@
-"""A service whose truth is known: the queue, and the log that its games leave."""
+"""A simulated service: the log of games in the queue, and their true skills."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BETA, DRAWS, TICK = 25.0 / 6.0, 0.1, 30  # seconds
 TRUTH = {"beta": BETA, "draw_probability": DRAWS}
 MODEL = {**TRUTH, "tau": 0.0, "time_drift": 0.0, "advantage": 0.0, "team_exponent": 0.0}
 OPTIONS: dict[str, Any] = {
-    "newcomers": 1.0,  # each player once, for a long session
+    "newcomers": 1.0,  # each player has one long session
     "stay": 0.9,
     "patience": 20.0,
     "horizon": 10**6,
@@ -33,7 +33,7 @@ OPTIONS: dict[str, Any] = {
 
 
 class SimulatedService(NamedTuple):
-    """The log; true skills of its players; true quality of its games; wait, minutes."""
+    """The log, true skills of its players, true qualities of its games, mean wait in minutes."""
 
     log: MatchLog
     skill: NDArray[np.float64]
@@ -42,7 +42,7 @@ class SimulatedService(NamedTuple):
 
 
 class HiddenWindow:
-    """A widening window on true skills, which no log holds."""
+    """A widening window on true skills, which the log does not show."""
 
     def choose(self, waiting: WaitingPlayers, rng: np.random.Generator) -> int:
         del rng
@@ -70,7 +70,7 @@ def simulated_service(policy: Any, games: int, seed: int = 0, **options: Any) ->
         gap = skills[0] - skills[1] + np.sqrt(2.0) * BETA * z
         won = [float(gap > OPTIONS["draw_margin"]), float(-gap > OPTIONS["draw_margin"])]
         skill |= dict(zip(players.tolist(), skills.tolist(), strict=True))
-        order = rng.permutation(2)  # the first side of the log says nothing
+        order = rng.permutation(2)  # the order of the sides is random
         names.append([[f"p{players[side]}"] for side in order])
         scores.append([won[side] for side in order])
     ends = np.array([tick + simulator.settings.game_length for tick, *_ in found])

@@ -1,4 +1,4 @@
-"""Evenness of a log's games: against quadrature, and against services whose truth is known."""
+"""Evenness of the games of a log, against quadrature and simulated services."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def seen(log: MatchLog, parameters: dict[str, float]) -> tuple[Qualities, Smooth
 def by_quadrature(
     mean: float, variance: float, outcome: int | None, lead: float, noise: float, margin: float
 ) -> float:
-    """Mean of exp(-d^2 / (2 noise)) over a belief about the gap d, given the outcome of a game."""
+    """Return the mean of exp(-d^2 / (2 noise)) over a belief about the gap d, given an outcome."""
     deviation, spread = np.sqrt(variance), np.sqrt(noise)
     gap = np.linspace(mean - 12.0 * deviation, mean + 12.0 * deviation, 4001)
     weight = norm.pdf(gap, mean, deviation)
@@ -89,7 +89,9 @@ def services(matcher: object, logs: int) -> list[SimulatedService]:
 @pytest.mark.parametrize(
     "matcher", [WINDOW, pytest.param(RandomCandidate(), marks=pytest.mark.slow)], ids=repr
 )
-def test_both_columns_are_right_where_the_matcher_knew_what_the_log_shows(matcher: object) -> None:
+def test_qualities_are_unbiased_if_the_matcher_knew_what_the_log_shows(
+    matcher: object,
+) -> None:
     errors = []
     for service in services(matcher, 8):
         found, _ = seen(service.log, TRUTH)
@@ -101,8 +103,8 @@ def test_both_columns_are_right_where_the_matcher_knew_what_the_log_shows(matche
         assert error.standard_error < 0.03
 
 
-def test_favourites_betray_a_matcher_that_knows_more() -> None:
-    """Matched on hidden skill: favourites are none, and games are more even than is believed."""
+def test_favourites_score_less_if_the_matcher_knows_more() -> None:
+    """Games matched on hidden skill are more even than believed."""
     for service in services(HiddenWindow(), 2):
         found, _ = seen(service.log, TRUTH)
         favourites = favourites_of(service.log, found)
@@ -134,7 +136,7 @@ def test_groups_by_brute_force() -> None:
     assert rows["all"].verdict == ""
 
 
-def test_many_sides_count_each_pair() -> None:
+def test_quality_of_a_side_is_the_mean_over_its_pairs() -> None:
     games = [[["a"], ["b"], ["c"]], [["a"], ["b"]]] * 3
     log = MatchLog.from_games(games, [[2, 1, 0], [1, 0]] * 3)
     found, smoothed = seen(log, TRUTH)
@@ -146,7 +148,7 @@ def test_many_sides_count_each_pair() -> None:
     assert_allclose(rows["all"].hindsight.mean, value.mean())
 
 
-def test_blocks_give_the_error_of_a_ratio() -> None:
+def test_block_values_have_the_error_of_a_ratio() -> None:
     rng = np.random.default_rng(0)
     block = np.sort(rng.integers(0, 40, 1000))
     values, mask = rng.normal(size=1000), rng.random(1000) < 0.4
@@ -156,11 +158,11 @@ def test_blocks_give_the_error_of_a_ratio() -> None:
     assert_allclose([ours.mean, ours.low, ours.high], [theirs.mean, theirs.low, theirs.high])
 
 
-def test_nobody_is_a_favourite_among_strangers() -> None:
+def test_new_players_have_no_favourites() -> None:
     games = [[[f"a{k}"], [f"b{k}"]] for k in range(5)]
     log = MatchLog.from_games(games, [[1, 0]] * 5)
     found, _ = seen(log, TRUTH)
     assert favourites_of(log, found).pairs == 0
-    # Nobody meets a stranger where there is but one pair of names.
+    # Random pairs exist for one pair of names too.
     twice = MatchLog.from_games([[["a"], ["b"]]] * 2, [[1, 0]] * 2)
     assert 0.0 < seen(twice, TRUTH)[0].strangers < 1.0

@@ -1,4 +1,4 @@
-"""``matchenv judge`` as a whole: what it finds, its files, its rule, what it refuses."""
+"""``matchenv judge``: its findings, files, rules and errors."""
 
 from __future__ import annotations
 
@@ -52,8 +52,7 @@ def found(log: MatchLog) -> Judgement:
     return judged(log, policies=["matching", "kg_matching", "oracle"])
 
 
-def test_the_comparison_is_that_of_the_queue(found: Judgement) -> None:
-    """The same runs by ``run_comparison``, given the same settings."""
+def test_the_comparison_equals_run_comparison(found: Judgement) -> None:
     settings = found.comparison.settings
     options = ("population", "newcomers", "patience", "stay", "horizon", "beta", "draw_margin",
                "tau")  # fmt: skip
@@ -77,7 +76,7 @@ def test_the_comparison_is_that_of_the_queue(found: Judgement) -> None:
         for name, factor in (("quality", 1.0), ("left", 1.0), ("wait", minutes)):
             theirs = group[f"{name}_difference"].mean
             assert payer[name].mean == pytest.approx(factor * theirs, nan_ok=True)
-        # To wait less is to be ahead.
+        # A shorter wait is ahead.
         sign = {"ahead": 1.0, "behind": -1.0}.get(payer.verdicts["wait"], 0.0)
         assert sign * group.wait_difference.mean <= 0.0 or sign == 0.0
     assert [(gain.policy, gain.than) for gain in found.learning] == [
@@ -88,7 +87,7 @@ def test_the_comparison_is_that_of_the_queue(found: Judgement) -> None:
     assert found.learning[0].quality.mean > 0.0
 
 
-def test_the_text_opens_with_its_conclusion(found: Judgement) -> None:
+def test_the_text_begins_with_its_conclusion(found: Judgement) -> None:
     paragraph, *rest = found.text.split("\n\n")
     assert "\n" not in paragraph
     for said in (f"{found.evenness.groups[0].hindsight.mean:.3f}", f"matching in place of {RULE}",
@@ -97,10 +96,10 @@ def test_the_text_opens_with_its_conclusion(found: Judgement) -> None:
     known, unknown = (found.comparison.values("true_reward", 0, name).mean()
                       for name in ("oracle", "matching"))  # fmt: skip
     assert f"by {100.0 * (known / unknown - 1.0):+.1f} % (ahead)" in paragraph
-    for said in ("How even were the games?", "read off the log's times", "Who pays, if matching",
+    for said in ("How even were the games?", "estimated from the log's times", "Who pays, if",
                  "How much would learning have gained?", "weakest tenth", "ahead"):  # fmt: skip
         assert said in "\n\n".join(rest)
-    # Nobody takes a tenth for a date.
+    # A spreadsheet would read 1/10 as a date.
     assert re.search(r"\d/\d", found.text) is None
 
 
@@ -121,7 +120,7 @@ def test_a_short_horizon_gives_a_result(log: MatchLog, horizon: int) -> None:
 
 
 def test_ours_are_tuned_at_this_load(log: MatchLog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The best of each family plays, and ours is none that waits for ever or knows the truth."""
+    """The best of each family plays; ours neither waits for ever nor knows true skills."""
     strict, easy = "matching:reservation=0.99,fall=0", "matching:reservation=0.3,fall=0.05"
     kg = "kg_matching:multiplier=1,reservation=0.3,fall=0.05"
     monkeypatch.setattr(
@@ -155,7 +154,7 @@ def test_a_log_without_times_and_with_teams() -> None:
     assert "as given" in found.text
 
 
-def test_bad_input_is_named_before_the_work(log: MatchLog, tmp_path: Path) -> None:
+def test_bad_input_is_refused_before_the_work(log: MatchLog, tmp_path: Path) -> None:
     one = MatchLog.from_games([[["a"], ["b"]]], [[1, 0]], np.array([0]))
     out = tmp_path / "out"
     with pytest.raises(ValueError, match="at least 20 games"):
@@ -218,7 +217,7 @@ class Nearest:
 
 
 def rule_file(folder: Path, text: str) -> str:
-    """Write a rule, a window or a class, and return how it is named."""
+    """Write a rule, a window or a class, and return its name."""
     name = f"rule_of_{abs(hash(text))}"
     is_code = "class" in text
     (folder / (f"{name}.py" if is_code else name)).write_text(text)
@@ -227,7 +226,7 @@ def rule_file(folder: Path, text: str) -> str:
 
 def test_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for text, width, growth in (("window: 3\ngrowth: 0.5", 3, 0.5), ('{"window": 2.5}', 2.5, 0)):
-        # Half a minute is a tick.
+        # A tick is half a minute.
         found = read_rule(rule_file(tmp_path, text), 0.5)
         assert found.label == f"window {width:g}, growth {growth:g} a minute"
         assert found.identity == f"window:width={width:g},growth={growth / 2:g}"
@@ -253,7 +252,7 @@ def test_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (NEAREST.format("return 10**6"), "actions must be in"),
     ],
 )
-def test_no_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str) -> None:
+def test_bad_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, said: str) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ValueError, match=said):
         read_rule(rule_file(tmp_path, text), 1.0)

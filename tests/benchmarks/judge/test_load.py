@@ -1,4 +1,4 @@
-"""What the times of a log show of its service."""
+"""Load of a service, estimated from the times of its log."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MINUTE = 60
 
 
 def log_of(*games: tuple[str, str, int]) -> MatchLog:
-    """Games of two players at minutes."""
+    """Return the log of games of two players, at minutes."""
     minutes = np.array([minute for *_, minute in games])
     return MatchLog.from_games(
         [[[a], [b]] for a, b, _ in games], [[1, 0]] * len(games), minutes * MINUTE
@@ -28,14 +28,14 @@ def log_of(*games: tuple[str, str, int]) -> MatchLog:
 def test_sessions_by_hand() -> None:
     log = log_of(("a", "b", 0), ("c", "d", 3), ("a", "b", 10), ("a", "c", 50), ("a", "b", 55))
     begins, gaps = sessions_of(log, 30.0)
-    # a and b at first, c and d, a and c after a break, b after a longer one.
+    # a and b log on, c and d, a and c after a break, b after a longer one.
     assert begins.tolist() == [True, True, True, True, False, False, True, True, False, True]
     assert sorted(gaps.tolist()) == [5 * MINUTE, 10 * MINUTE, 10 * MINUTE]
     _, gaps = sessions_of(log, 40.0)
     assert sorted(gaps.tolist())[-1] == 40 * MINUTE
 
 
-def test_a_simulated_service_is_read_back() -> None:
+def test_load_of_a_simulated_service() -> None:
     service = simulated_service(RandomCandidate(), 3000, 4, stay=0.75, patience=math.inf)
     found = arrivals_of(service.log, JudgeSettings())
     assert found.game_minutes == pytest.approx(5.0)
@@ -47,8 +47,8 @@ def test_a_simulated_service_is_read_back() -> None:
     assert set(found.read_off) == {"arrival_rate", "game_minutes", "stay", "newcomers"}
 
 
-def test_the_load_is_what_a_typical_player_meets() -> None:
-    """A busy hour among empty ones: a hundred log on, each once, and one a day after."""
+def test_the_arrival_rate_is_that_of_a_typical_player() -> None:
+    """In one busy hour a hundred players log on, and two a day later."""
     games = [(f"a{k}", f"b{k}", k) for k in range(50)] + [("a", "b", 24 * 60)]
     found = arrivals_of(log_of(*games), JudgeSettings(game_minutes=5.0))
     assert found.arrival_rate == pytest.approx((100 * 99 + 2 * 1) / 102 / 60)
@@ -77,7 +77,7 @@ def test_settings_override_the_log() -> None:
         (log_of(("a", "b", 0)), {"arrival_rate": 1e9, "game_minutes": 5.0}, "at most 10,000"),
     ],
 )
-def test_what_the_log_does_not_show_must_be_given(
+def test_quantities_that_the_log_does_not_show_are_required(
     log: MatchLog, settings: dict[str, float], said: str
 ) -> None:
     with pytest.raises(ValueError, match=said):
@@ -94,11 +94,11 @@ def test_numbers_out_of_range(name: str, value: float) -> None:
         JudgeSettings(**{name: value})
 
 
-def test_the_population_is_who_came_back() -> None:
+def test_population_of_returning_players() -> None:
     log = log_of(("a", "b", 0), ("a", "c", 5), ("a", "b", 1440))
     replay = replay_trueskill(log)
     people = population_of(log, replay, 30.0, time_drift=2.0)
-    # a after the second game and b after the first, each a day later or nearly.
+    # a after the second game and b after the first, each about a day later.
     np.testing.assert_allclose(people.mu, [replay.entry_mu[2], replay.entry_mu[1]])
     days = np.array([1435.0, 1440.0]) / 1440.0
     sigma = np.sqrt(replay.entry_sigma[[2, 1]] ** 2 + 4.0 * days)

@@ -1,4 +1,4 @@
-"""What of a judgement survives when the log was matched on something that it does not show.
+"""Bias of a judgement if the games were matched on something that the log does not show.
 
 ``SELECTION_LOGS=8 pytest -m slow -s tests/benchmarks/judge/test_selection.py`` prints the table of
 docs/notes.md.
@@ -19,7 +19,7 @@ from matchenv.evaluation.estimates import Estimate, estimate
 
 LOGS, GAMES = int(os.environ.get("SELECTION_LOGS", "2")), 3000
 RULE = "window:width=3,growth=0.15"
-# How the games came about: the matcher, and parameters that are given to the judgement.
+# The matcher of the games, and the parameters given to the judgement.
 KINDS: dict[str, tuple[Any, Any]] = {
     "at random": (RandomCandidate(), None),
     "on beliefs": (WINDOW, None),
@@ -29,7 +29,7 @@ KINDS: dict[str, tuple[Any, Any]] = {
 
 
 def true_and_judged(matcher: Any, parameters: Any, seed: int) -> tuple[bool, dict[str, Any]]:
-    """Whether the fit failed, and each conclusion as it is and as it is judged."""
+    """Return whether the fit failed, and the true and judged value of each conclusion."""
     service = simulated_service(matcher, GAMES, seed)
     settings = JudgeSettings(rule=RULE, episodes=20, seed=seed)
     found = judge(service.log, settings, policies=["matching", "oracle"], parameters=parameters)
@@ -65,11 +65,11 @@ def test_conclusions_hold_unless_the_matcher_knew_more() -> None:
             true, judged = np.array([each[name] for _, each in found]).T
             errors[kind, name] = estimate(judged - true)
             print(f"| {kind} | {name} | {true.mean():.3f} | {judged.mean():.3f} |")
-    # Games that were matched on beliefs may be too few for a forecast.
+    # Games that were matched on beliefs can be too few for a forecast.
     failed.pop("on beliefs")
     assert list(failed.values()) == [0, LOGS, 0]
     for kind in ("at random", "on beliefs"):
         for name, most in (("quality", 0.08), ("matching minus window", 0.04)):
             assert abs(errors[kind, name].mean) < most, (kind, name)
-    # The games were even: that alone is found, whatever the matcher knew.
+    # Skills then seem to vary less.
     assert errors["on hidden skills", "deviation"].mean < -1.0
