@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from matchenv.baselines.policy import PredictMixin
 from matchenv.belief.joint import difference_variance, game_precision
 from matchenv.envs.ranking import RankingSettings, RankingView, pair_counts, places_of
 from matchenv.runtime.checks import as_action_masks, as_choice, as_float_array
@@ -33,7 +34,7 @@ NODES, WEIGHTS = 0.5 * np.array(np.polynomial.legendre.leggauss(16)) + np.array(
 WIDEST, UNSURE, INFORMATION, SHRINKAGE, KNOWLEDGE = range(5)
 
 
-class RankingPolicy:
+class RankingPolicy(PredictMixin):
     """A rule that chooses the pair that plays next.
 
     Args:
@@ -83,22 +84,9 @@ class RankingPolicy:
             scores[~as_action_masks(action_masks, scores.shape)] = -math.inf
         return scores.argmax(axis=1)
 
-    def predict(
-        self,
-        observation: Any,
-        state: tuple[NDArray[Any], ...] | None = None,
-        episode_start: NDArray[np.bool_] | None = None,
-        deterministic: bool = True,
-        action_masks: ArrayLike | None = None,
-    ) -> tuple[Integers, tuple[NDArray[Any], ...] | None]:
-        """Choose pairs from observations, as stable-baselines3's models do.
-
-        Arguments and returns as ``matchenv.baselines.Policy.predict``; observations are those of
-        an environment with these ``settings``.
-
-        Raises:
-            ValueError: for observations of another size, and for bad masks.
-        """
+    def _predict(
+        self, observation: Any, action_masks: ArrayLike | None, deterministic: bool
+    ) -> Integers:
         numbers = as_float_array("observation", observation)
         size, masks = self.settings.observation_size, action_masks
         if numbers.ndim not in (1, 2) or numbers.shape[-1] != size:
@@ -111,7 +99,7 @@ class RankingPolicy:
             view_of(np.atleast_2d(numbers), self.settings),
             action_masks=None if masks is None else np.atleast_2d(masks),
         )
-        return actions.reshape(numbers.shape[:-1]), state
+        return actions.reshape(numbers.shape[:-1])
 
 
 def view_of(observations: Floats, settings: RankingSettings) -> RankingView:
