@@ -285,7 +285,7 @@ FULL = KnowledgeState(np.zeros(3), np.ones(3), np.full(2, 1.4), "full")
         (lambda: PointEstimate().predict(3.0), r"observation must have shape .* got shape \(\)"),
         (lambda: KnowledgeGradient(1.0), r"discount must be in \[0, 1\), got 1.0"),
         (lambda: KnowledgeGradient(multiplier=-1), "multiplier must not be negative"),
-        (lambda: KnowledgeGradient(0.9, multiplier=3), "give one of discount"),
+        (lambda: KnowledgeGradient(0.9, multiplier=3), "give at most one of discount"),
         (lambda: KnowledgeGradient(belief="full", tau=0.1), "tau must be 0 with belief='full'"),
         (lambda: DrawChance(belief="half"), "belief must be one of 'factorised', 'full'"),
         (lambda: PointEstimate().act(STATES, -1), "games_left must not be negative"),
