@@ -18,7 +18,7 @@ from matchenv.benchmarks.limits.optimum import (
     follow,
     rule_of,
     run_optimum,
-    work,
+    solve,
 )
 from matchenv.envs.core.settings import PAPER_BETA
 from matchenv.envs.one_player.settings import Settings
@@ -119,7 +119,7 @@ class TestProperties:
     @pytest.mark.parametrize("belief", ["factorised", "full"])
     def test_no_policy_is_above_the_optimum(self, belief):
         settings = settings_of(3, 5, belief)
-        found = work(settings, candidates_of(POLICIES, settings), 0, range(12), 2)
+        found = solve(settings, candidates_of(POLICIES, settings), 0, range(12), 2)
         best = found["believed"][0]
         assert (found["believed"] <= best + 1e-12).all()
         assert found["first_is_best"][0].all()
@@ -160,8 +160,8 @@ class TestProperties:
         [
             ({"memory": (0,)}, "'mine', which has a memory"),
             ({"stochastic": True}, "'mine', which is stochastic"),
-            ({"needs_truth": True}, "'mine', which knows the true skills"),
-            ({"belief": "factorised"}, "'mine' reads the factorised one, got 'full'"),
+            ({"needs_truth": True}, "'mine', which reads the true skills"),
+            ({"belief": "factorised"}, "got 'full': 'mine' reads the factorised one"),
             ({"label": OPTIMUM}, "must not be named 'optimum'"),
             ({"action": -1}, r"must be in \[0, 1\], got -1"),
             ({"action": 0.5}, "must be integers"),
