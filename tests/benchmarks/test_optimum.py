@@ -1,4 +1,4 @@
-"""The optimum against recursions written out here from the papers' formulas."""
+"""The optimum against recursions written from the papers' formulas."""
 
 import itertools
 import math
@@ -29,7 +29,7 @@ POLICIES = ("pe", "drawchance", "kg", "kg:multiplier=2", "kg:finite_horizon=true
 
 
 def value(belief: DenseBelief, games: int, policy: Any = None) -> float:
-    """Of a policy, by plain recursion; without one, of the best choices."""
+    """Value of a policy, or of the optimum without one, by plain recursion."""
     if games == 0:
         return 0.0
     return max(
@@ -40,7 +40,7 @@ def value(belief: DenseBelief, games: int, policy: Any = None) -> float:
 
 
 def by_hand(prior: tuple[Any, Any], settings: Settings) -> list[DenseBelief]:
-    """The beliefs of ``random_prior``, with a dense covariance matrix."""
+    """The beliefs of ``random_prior`` with dense covariances."""
     game = settings.beta, settings.draw_margin, settings.belief == "factorised"
     return [DenseBelief(mu, np.diag(sigma**2), *game) for mu, sigma in zip(*prior, strict=True)]
 
@@ -61,7 +61,7 @@ def rule_by(policy: Any, settings: Settings, label: str = "mine") -> Any:
 
 
 def zeros(prior: KnowledgeState) -> Any:
-    """One set of true skills for each prior, where they do not count."""
+    """One placeholder set of true skills for each prior."""
     return np.zeros((len(prior), 1, prior.mu.shape[1]))
 
 
@@ -123,7 +123,7 @@ class TestProperties:
         best = found["believed"][0]
         assert (found["believed"] <= best + 1e-12).all()
         assert found["first_is_best"][0].all()
-        # Whoever is as good as the optimum began as well as it.
+        # A policy with the optimal value starts with an optimal choice.
         assert (found["first_is_best"] | (found["believed"] < best - 1e-12)).all()
 
     def test_one_game_is_drawchance(self):
@@ -136,7 +136,7 @@ class TestProperties:
         assert drawchance.believed.mean == pytest.approx(optimum.believed.mean, rel=1e-14)
         assert optimum.first_is_best == drawchance.first_is_best == 1.0
 
-    def test_a_learned_policy_is_asked_once_for_each_level(self):
+    def test_a_learned_policy_is_called_once_per_game(self):
         settings = settings_of(2, 4, "full")
         sizes = []
 
@@ -167,7 +167,7 @@ class TestProperties:
             ({"action": 0.5}, "must be integers"),
         ],
     )
-    def test_who_does_not_choose_by_the_state_alone_is_refused(self, policy, said):
+    def test_policies_must_choose_by_the_state_alone(self, policy, said):
         def predict(observation: Any, *_: Any) -> tuple[Any, Any]:
             return np.full(len(observation), policy.get("action", 0)), policy.get("memory")
 
