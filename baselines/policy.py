@@ -13,7 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from matchenv.belief import DEFAULT_BELIEF, belief_named
 from matchenv.belief.knowledge import KnowledgeState, share_of_games_left, split_mask
 from matchenv.envs.one_player.settings import Settings
-from matchenv.runtime.checks import as_action_masks, as_integer, as_non_negative_array
+from matchenv.runtime.checks import (
+    as_action_masks,
+    as_actions,
+    as_integer,
+    as_non_negative_array,
+)
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -172,12 +177,12 @@ class Policy(Baseline, PredictMixin):
             allowed = as_action_masks(action_masks, (*shape, count)).reshape(-1, count)
             if not allowed.all():
                 return self._choose_among(state, games, generator, allowed).reshape(shape)
-        return self._choose(state, games, generator).reshape(shape)
+        return np.asarray(self._choose(state, games, generator)).reshape(shape)
 
     def _predict(
         self, observation: Any, action_masks: ArrayLike | None, deterministic: bool
     ) -> Integers:
-        shape = np.shape(action_masks)  # () for None
+        shape = () if action_masks is None else np.shape(action_masks)
         num_opponents = shape[-1] if shape else self.num_opponents
         numbers, shown = split_mask(observation, self.belief, num_opponents)
         knowledge_state = KnowledgeState.from_observation(numbers, self.belief)
@@ -198,7 +203,7 @@ class Policy(Baseline, PredictMixin):
             rows = np.flatnonzero(counts == count)
             opponents = np.nonzero(allowed[rows])[1].reshape(-1, count)
             chosen = self._choose(state.among(rows, opponents), games_left[rows], rng)
-            actions[rows] = opponents[np.arange(rows.size), chosen]
+            actions[rows] = opponents[np.arange(rows.size), as_actions(chosen, rows.size, count)]
         return actions
 
     @abstractmethod

@@ -334,7 +334,7 @@ def opponents_of(
         gaps, skill_0[path], mu[path, 0], distinct[k], VARIANCES_HIDDEN[variance]
     )
     numbers = np.arange(path.size).reshape(shape)
-    nodes = numbers[np.repeat(np.arange(shape[0]), sides.shape[1]), side.ravel()]
+    nodes = numbers[np.indices(variances.shape)[0].ravel(), side.ravel()]
     places = Places(nodes, lagrange_shares(VARIANCES_HIDDEN, variances.ravel()))
     return kinds_of(gaps, weights, *sizes), places, np.zeros(sides.shape, dtype=np.bool_)
 

@@ -233,6 +233,18 @@ def test_the_mask_is_read_from_the_observation(belief: str, opponents: int) -> N
         observation, before = env.step(chosen)[0], plain.step(chosen)[0]
 
 
+class Last(PointEstimate):
+    """A user's policy with a Python index in place of an action."""
+
+    def _choose(self, state: Any, games_left: Any, rng: Any) -> Any:
+        return np.full(len(state), -1)
+
+
+def test_choices_under_masks_are_checked() -> None:
+    with pytest.raises(ValueError, match=r"actions must be in \[0, 1\], got -1"):
+        Last().act(KnowledgeState(np.zeros((1, 4)), np.ones((1, 4))), 1, action_masks=[[1, 1, 0]])
+
+
 def test_for_settings_resolves_ambiguous_observations() -> None:
     """Deviations of 1 look like a mask that allows all opponents."""
     options: Any = {"num_opponents": 4, "turnover": 0.1, "prior": NormalPrior()}
