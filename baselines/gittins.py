@@ -134,9 +134,9 @@ class ToldIndex(Gittins):
     """The Gittins index for a known skill of player 0.
 
     It is a reference for benchmarks, not a fair policy. Given that skill the opponents are
-    independent, so it shows the cost of not knowing it. ``told_skill`` makes
+    independent, so it shows the cost of not knowing it. ``knows_skill_0`` makes
     ``matchenv.evaluation.rollout`` start the belief about player 0 at the true skill.
     """
 
     name: ClassVar[str] = "told"
-    told_skill: ClassVar[bool] = True
+    knows_skill_0: ClassVar[bool] = True

@@ -339,8 +339,7 @@ def cache_folder() -> Path:
     if folder := os.environ.get("MATCHENV_CACHE"):
         return Path(folder)
     system = "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
-    base = os.environ.get(system)
-    return (Path(base) if base else Path.home() / ".cache") / "matchenv"
+    return Path(os.environ.get(system) or Path.home() / ".cache") / "matchenv"
 
 
 def rounded_horizon(games: int) -> int:
@@ -366,9 +365,8 @@ def index_table(games: int, draw_margin: float = 0.0, tau: float = 0.0) -> Index
         tau: drift of a skill before a game, in units of sqrt(2) beta, >= 0.
     """
     nodes = [GAPS, PRICES, STEP_OF_LOG_VARIANCE, LEAST_INFORMATION]
-    made_of = {"method": METHOD, "games": games, "margin": draw_margin, "tau": tau, "nodes": nodes}
-    settings = json.dumps(made_of)
-    folder = cache_folder()
+    key = {"method": METHOD, "games": games, "margin": draw_margin, "tau": tau, "nodes": nodes}
+    settings, folder = json.dumps(key), cache_folder()
     path = folder / f"gittins-{hashlib.sha256(settings.encode()).hexdigest()[:16]}.npz"
     grid = new_grid(GAPS, min(1e-2, LEAST_INFORMATION / games), STEP_OF_LOG_VARIANCE)
     bonus = read_bonus(path, settings, grid)

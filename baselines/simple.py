@@ -34,9 +34,7 @@ def nearest_opponents(values: Floats) -> Integers:
 class PointEstimate(Policy):
     """Choose the opponent with the smallest ``|mu_0 - mu_j|``, ignoring the uncertainty.
 
-    Args:
-        horizon: see ``Policy``.
-        belief: see ``Policy``.
+    For the arguments see ``Policy``.
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (8), with the minimum over the opponent j.
     """
@@ -123,13 +121,7 @@ class OptimisticDrawChance(ScoringPolicy):
 
 
 class RandomOpponent(Policy):
-    """Choose an opponent uniformly at random.
-
-    Args:
-        horizon: see ``Policy``.
-        seed: see ``Policy``.
-        belief: see ``Policy``; it does not affect the choice.
-    """
+    """Choose an opponent uniformly at random; for the arguments see ``Policy``."""
 
     name: ClassVar[str] = "random"
     stochastic: ClassVar[bool] = True

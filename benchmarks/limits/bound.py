@@ -56,16 +56,16 @@ COLUMNS = (
 )
 
 
-def table_text(found: Record) -> str:
+def table_text(result: Record) -> str:
     """Return the result of ``run_bound`` as text, with a table for each cell."""
     lines = [
-        f"{found.episodes} episodes of {found.environment['horizon']} games against one of "
-        f"{found.environment['num_opponents']}, seed {found.seed}; depth {found.depth}",
+        f"{result.episodes} episodes of {result.environment['horizon']} games against one of "
+        f"{result.environment['num_opponents']}, seed {result.seed}; depth {result.depth}",
         f"sums of true q; +-: standard error; [..]: {100.0 * CONFIDENCE:.0f} % interval of "
         "the paired difference",
         f"shares of the distance from {LOW_END}; {TOLD}: the index, given player 0's skill",
     ]
-    for cell in found.cells:
+    for cell in result.cells:
         lines += [
             "",
             cell.title,
@@ -142,10 +142,10 @@ def run_bound(
             for first, count in spans_of(episodes, BLOCK)
         ]  # fmt: skip
         done = store.results(jobs)
-        bound, paid = (np.concatenate([each[name] for each in done]) for name in ("bound", "paid"))
+        bound, paid = (np.concatenate([job[name] for job in done]) for name in ("bound", "paid"))
         bound = bound.reshape(len(plan.cells), episodes)
         paid = np.moveaxis(paid.reshape(*bound.shape, -1), -1, 1)[:, np.argsort(order)]
-        found = Record({
+        result = Record({
             **asked,
             "against": LOW_END,
             "confidence": CONFIDENCE,
@@ -155,14 +155,14 @@ def run_bound(
         files = {
             **rows.files(),
             "bound.npz": npz_bytes({"bound": bound, "paid": paid}),
-            "bound.txt": f"{table_text(found)}\n".encode(),
-            "bound.json": json_bytes(found, checked=True),
+            "bound.txt": f"{table_text(result)}\n".encode(),
+            "bound.json": json_bytes(result, checked=True),
             "bound.csv": records_csv(
-                [columns_of({**cell, **policy}) for cell in found.cells for policy in cell.policies]
+                [columns_of({**cell, **row}) for cell in result.cells for row in cell.policies]
             ),
         }
-        store.finish(found, files.items())
-    return found
+        store.finish(result, files.items())
+    return result
 
 
 def _cell(rows: EpisodeTable, place: int, bound: Floats, paid: Floats) -> Record:

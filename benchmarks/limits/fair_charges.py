@@ -293,13 +293,10 @@ def best_split(payments: Floats) -> float:
             more = payments[j, k]
             for n in range(k, games):
                 best[n] = max(best[n], before[n - k] + more)
-    largest: float = best[games - 1]
-    return largest
+    return float(best[-1])
 
 
-def opponents_of(
-    settings: Settings, depth: int, players: Floats
-) -> tuple[Kinds, Places, NDArray[np.bool_]]:
+def opponents_of(settings: Settings, depth: int, players: Floats) -> tuple[Kinds, Places, Flags]:
     """Return the kinds of opponents, given player 0's skill and more than any policy knows.
 
     With informative priors the prior means are given. With equal priors they are hidden; then
@@ -320,9 +317,7 @@ def opponents_of(
     if settings.prior == "informative":
         gaps = skill_0[:, None] - mu[:, 1:]
         return informed_kinds(*sizes), places_by_gap(gaps.ravel(), variances.ravel()), gaps < 0.0
-    sides = np.zeros(variances.shape, dtype=np.int64)
-    if settings.rank is not None:
-        sides[:] = np.sign(mu[:, 1:] - mu[:, :1])
+    sides = np.sign(mu[:, 1:] - mu[:, :1]).astype(np.int64) * (settings.rank is not None)
     deviation = math.sqrt(PRIOR_MEAN_VARIANCE + PRIOR_VARIANCE_HIGH)
     largest = max(LARGEST_SKILL, float(np.abs(skill_0).max()))
     gaps = grid_of_gaps(largest, deviation, settings.beta, sizes[-1])

@@ -64,9 +64,9 @@ SIZES = {"num_opponents": 3, "horizon": 8}
 Rule = Callable[[KnowledgeState, int], Integers]
 
 
-def table_text(found: Record) -> str:
+def table_text(result: Record) -> str:
     """Return the result of ``run_optimum`` as text."""
-    optimum, *losses = found.losses
+    optimum, *losses = result.losses
     best = optimum.believed.mean
     columns = (
         Column("policy", "{policy}"),
@@ -77,7 +77,7 @@ def table_text(found: Record) -> str:
     )
     lines = [
         "opponents {num_opponents}, games {horizon}, {belief} belief, {episodes} instances, "
-        "{truths} truths each, rank {rank}, seed {seed}".format_map(found),
+        "{truths} truths each, rank {rank}, seed {seed}".format_map(result),
         f"believed q {best:.4f} of the optimum; true q {optimum.true_q.mean:.4f}",
     ]
     return "\n".join([*lines, *text_table(columns, losses)])
@@ -155,7 +155,7 @@ def run_optimum(
         # Shape (P, E), the optimum first.
         order = [0, *(1 + kept.index(candidate) for candidate in candidates)]
         believed, true_q, best = (
-            np.concatenate([each[name] for each in done], axis=1)[order]
+            np.concatenate([job[name] for job in done], axis=1)[order]
             for name in ("believed", "true_q", "first_is_best")
         )
         losses = [
@@ -169,15 +169,15 @@ def run_optimum(
             )
             for i, policy in enumerate((OPTIMUM, *identities))
         ]
-        found = Record(problem, losses=losses)
-        content = {"confidence": CONFIDENCE, "versions": versions(), "problems": [found]}
+        result = Record(problem, losses=losses)
+        content = {"confidence": CONFIDENCE, "versions": versions(), "problems": [result]}
         files = {
-            "optimum.txt": f"{table_text(found)}\n".encode(),
+            "optimum.txt": f"{table_text(result)}\n".encode(),
             "optimum.json": json_bytes(content, checked=True),
             "optimum.csv": records_csv([columns_of({**problem, **loss}) for loss in losses]),
         }
-        store.finish(found, files.items())
-    return found
+        store.finish(result, files.items())
+    return result
 
 
 def solve(

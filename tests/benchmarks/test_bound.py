@@ -153,16 +153,16 @@ class TestParts:
         skill_0, horizon, depth = 0.4, 500, 100
         gaps = grid_of_gaps(skill_0 - MU[1], SIGMA[1], BETA, horizon)
         weights = weights_of(gaps, skill_0 - MU[1:2], SIGMA[1:2] ** 2)
-        found = kinds_of(gaps, weights, BETA, horizon, depth)
+        actual = kinds_of(gaps, weights, BETA, horizon, depth)
         fine = np.linspace(-20.0, 15.0, 100_001)
         prior, chance = norm.pdf(fine, MU[1], SIGMA[1]), win(skill_0 - fine)
         for n, w in ((0, 0), (1, 1), (3, 1), (60, 42), (99, 61), (99, 99)):
             posterior = prior * binom.pmf(w, n, chance)
             posterior /= posterior.sum()
             at = first_record(n) + w
-            assert found.chances[0, at] == pytest.approx(posterior @ chance, rel=1e-6)
+            assert actual.chances[0, at] == pytest.approx(posterior @ chance, rel=1e-6)
             density = posterior @ true_q(skill_0 - fine)
-            assert found.densities[0, at] == pytest.approx(density, rel=1e-6)
+            assert actual.densities[0, at] == pytest.approx(density, rel=1e-6)
 
     def test_the_gain_for_a_known_skill_is_an_integral(self):
         horizon, depth = 300, 40
@@ -171,7 +171,7 @@ class TestParts:
         densities = true_q(gaps)
         (weights,) = weights_of(gaps, 0.4 - MU[1:2], SIGMA[1:2] ** 2)
         for price in (0.01, 0.05, 0.11, 0.137, 0.2):
-            found = float(weights @ part_above(densities, price))
+            actual = float(weights @ part_above(densities, price))
             crossing = NOISE * math.sqrt(-2.0 * math.log(price * NOISE * math.sqrt(2.0 * math.pi)))
             points = [0.4 - crossing, 0.4 + crossing]
             expected = quad(
@@ -179,7 +179,7 @@ class TestParts:
                 * norm.pdf(s, MU[1], SIGMA[1]),
                 -14, 12, points=points, limit=200,
             )[0]  # fmt: skip
-            assert horizon * found == pytest.approx(horizon * expected, abs=2e-3)
+            assert horizon * actual == pytest.approx(horizon * expected, abs=2e-3)
 
     def test_opponents_between_kinds_are_interpolated(self):
         """Bounds and payments of paths, with and without interpolation."""
@@ -196,13 +196,13 @@ class TestParts:
             places = places_by_gap(gaps, variances)
             assert places.shares.sum(axis=1) == pytest.approx(np.ones(opponents))
             densities = true_q(skills)[None]
-            found = payments_of(kinds, places, exchanged, densities)
+            actual = payments_of(kinds, places, exchanged, densities)
             exact = known_kinds(0.0, -gaps, np.sqrt(variances), horizon, depth)
             expected = payments_of(exact, themselves(opponents), won, densities)
             some = np.argsort(-np.abs(gaps), kind="stable")[-2:]
             differences.append(
-                [best_split(found[0]) - best_split(expected[0]),
-                 *(found[0, some, 50] - expected[0, some, 50])]
+                [best_split(actual[0]) - best_split(expected[0]),
+                 *(actual[0, some, 50] - expected[0, some, 50])]
             )  # fmt: skip
         moved = np.abs(differences).max(axis=0)
         assert moved[0] < 0.005
@@ -226,9 +226,9 @@ class TestParts:
             alike = np.full(3, skill_0[e]), np.full(3, mu_0[e])
             exact = kinds_of(gaps, uninformed_weights(gaps, *alike, sides[e], variances),
                              BETA, 60, 10)  # fmt: skip
-            found = np.einsum("ja,jas->js", places.shares[3 * e : 3 * e + 3],
+            actual = np.einsum("ja,jas->js", places.shares[3 * e : 3 * e + 3],
                               kinds.charges[places.nodes[3 * e : 3 * e + 3]])  # fmt: skip
-            assert np.abs(found - exact.charges).max() < 5e-4
+            assert np.abs(actual - exact.charges).max() < 5e-4
 
     @pytest.mark.parametrize(("side", "mu_0"), [(-1, 1.0), (1, 1.0), (-1, -3.0), (0, 1.0)])
     def test_hidden_means_are_truncated_at_player_0(self, side, mu_0):
@@ -240,9 +240,9 @@ class TestParts:
         )
         ends = {-1: (-math.inf, mu_0 / 2.0), 1: (mu_0 / 2.0, math.inf), 0: (-math.inf, math.inf)}
         mean, variance = truncnorm.stats(*ends[side], scale=2.0, moments="mv")
-        found = (weights * skills).sum(axis=1)
-        spread = (weights * skills**2).sum(axis=1) - found**2
-        assert found == pytest.approx(np.full(2, mean), abs=1e-6)
+        actual = (weights * skills).sum(axis=1)
+        spread = (weights * skills**2).sum(axis=1) - actual**2
+        assert actual == pytest.approx(np.full(2, mean), abs=1e-6)
         assert spread == pytest.approx(variance + sigma**2, rel=1e-6)
 
     @pytest.mark.parametrize("prior", ["informative", "equal"])
@@ -288,6 +288,6 @@ class TestRuns:
         games = np.full((1, len(many), 3), 2, dtype=np.int32)
         whole = bounds_of(settings, many, 5, games)
         for some in (slice(4), slice(PATHS_AT_ONCE - 2, None)):
-            found = bounds_of(settings, many[some], 5, games[:, some])
-            for name, values in found.items():
+            actual = bounds_of(settings, many[some], 5, games[:, some])
+            for name, values in actual.items():
                 assert np.array_equal(values, whole[name][some]), name

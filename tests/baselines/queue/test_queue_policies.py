@@ -246,11 +246,11 @@ def test_band_matching_is_optimal_within_the_band(count: int) -> None:
     flat = np.array([1.0, 0.0, -1.0])[:, None, None] + np.zeros((count, count))
     every = [*(normal + normal.swapaxes(1, 2)), *flat]
     for width, weights in zip((1, 2, 4, 9, 12, 3, 3, 3), every, strict=True):
-        found = value_of(band_matching(band_of(weights, width)), weights)
+        actual = value_of(band_matching(band_of(weights, width)), weights)
         near = np.abs(np.subtract.outer(np.arange(count), np.arange(count))) <= width
         inside = np.where(near, weights, -1.0)
         best = sum(inside[pair] for pair in best_pairs(inside))
-        assert found == pytest.approx(best, rel=1e-12, abs=1e-12)
+        assert actual == pytest.approx(best, rel=1e-12, abs=1e-12)
 
 
 @pytest.mark.parametrize("reservation", [0.2, 0.85])
