@@ -34,6 +34,7 @@ from matchenv.agents.learned_names import SHIPPED, learned_file
 from matchenv.agents.network import READERS, guessed_settings, reader_of, spaces_of
 from matchenv.agents.run_config import ALGORITHMS, SHARED, algorithm_by_name
 from matchenv.agents.sb3_policies import ACTIVATIONS, resolved_policy_kwargs
+from matchenv.baselines.policy import PredictMixin
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.envs import env_id_of
 from matchenv.envs.core.settings import Options
@@ -51,7 +52,7 @@ LARGEST_ZIP = 1 << 30
 OF_THE_NETWORK = {"net_arch", "activation_fn", "features_extractor_class"}
 
 
-class LearnedPolicy:
+class LearnedPolicy(PredictMixin):
     """A trained policy network.
 
     A shared network plays any number of opponents (candidates, items), horizon and unit of skill:
@@ -142,31 +143,9 @@ class LearnedPolicy:
             )
         return self
 
-    def predict(
-        self,
-        observation: Any,
-        state: tuple[NDArray[Any], ...] | None = None,
-        episode_start: NDArray[np.bool_] | None = None,
-        deterministic: bool = True,
-        action_masks: ArrayLike | None = None,
-    ) -> tuple[NDArray[np.int64], tuple[NDArray[Any], ...] | None]:
-        """Choose actions, as stable-baselines3's models do.
-
-        Args:
-            observation: shape (K,) or (n, K), of the policy's belief.
-            state: returned as it is; the policy has no memory.
-            episode_start: not used.
-            deterministic: choose the likeliest action, else draw one from torch's generator.
-            action_masks: which actions are allowed, shape (M,) or (n, M), as sb3-contrib gives it;
-                None allows those that a shared network sees in the observation, or all.
-
-        Returns:
-            ``(actions, state)``, actions of shape () or (n,).
-
-        Raises:
-            ValueError: for observations of another size, NaN or infinity, and for masks of another
-                shape or that allow nothing.
-        """
+    def _predict(
+        self, observation: Any, action_masks: ArrayLike | None, deterministic: bool
+    ) -> NDArray[np.int64]:
         array = np.asarray(observation)
         (size,) = self.observation_shape
         if array.ndim not in (1, 2) or array.shape[-1] != size:
@@ -194,7 +173,7 @@ class LearnedPolicy:
                 actions = scores.argmax(dim=1)
             else:
                 actions = torch.multinomial(torch.softmax(scores, dim=1), 1)[:, 0]
-        return actions.cpu().numpy().reshape(array.shape[:-1]), state
+        return np.asarray(actions.cpu().numpy().reshape(array.shape[:-1]))
 
 
 @checked_dataclass(frozen=True, config=CLOSED)

@@ -1,6 +1,6 @@
-"""The papers' match-making policies and policies to compare with.
+"""The match-making policies of the papers, and reference policies.
 
-Each takes knowledge states (``act``) or observations (``predict``, with the signature of
+Each accepts knowledge states (``act``) or observations (``predict``, with the signature of
 stable-baselines3's models), one or a batch.
 """
 
@@ -18,7 +18,7 @@ from matchenv.baselines.simple import (
 from matchenv.evaluation import registry
 from matchenv.evaluation.registry import ONE_PLAYER, policy_class
 
-# The baselines by name; ``matchenv.evaluation.registry`` makes policies of texts.
+# The baselines by name; ``matchenv.evaluation.registry`` builds policies from text.
 POLICIES: dict[str, type[Policy]] = {
     name: policy_class(name) for name in registry.POLICIES[ONE_PLAYER]
 }

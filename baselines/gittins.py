@@ -1,4 +1,4 @@
-"""The Gittins index of an opponent: the optimal policy of theory for independent arms."""
+"""The Gittins index, which is optimal for independent arms."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def log_indices(
     variances: Floats,
     beta: float,
 ) -> Floats:
-    """Return log G + log(2 pi) / 2 of every opponent, shape (B, M), in units of performances.
+    """Return log G + log(2 pi) / 2 of every opponent, shape (B, M), in units of sqrt(2) beta.
 
     Args:
-        grid: the states of the table.
-        bonus: shape (T, variances, gaps + 1), of ``IndexTable``.
-        planes: shape (B,), row of the T that each state reads.
-        mu: shape (B, M + 1), means of the beliefs, player 0 first.
-        variances: shape (B, M), of s_0 - s_k.
+        grid: grid of the table.
+        bonus: see ``IndexTable``.
+        planes: games left minus 1, shape (B,).
+        mu: means of the beliefs, player 0 first, shape (B, M + 1).
+        variances: variances of s_0 - s_k, shape (B, M).
         beta: standard deviation of one performance around skill.
     """
     logs = np.empty((mu.shape[0], mu.shape[1] - 1))
@@ -56,7 +56,7 @@ def log_indices(
             place = place_of(grid, math.sqrt(square), max(variance, smallest))
             more = max(0.0, read(table, place))
             if variance < smallest:
-                # The smaller the variance, the less can be learned.
+                # The bonus vanishes with the variance.
                 more *= variance / smallest
             logs[b, k - 1] = more - 0.5 * (square + math.log(1.0 + variance))
     return logs
@@ -65,23 +65,23 @@ def log_indices(
 class Gittins(ScoringPolicy):
     """Choose the opponent with the highest Gittins index for the games left.
 
-    The index of an opponent is the price for a game at which it is worth as much to play this
-    opponent on, for as long as it pays, as to leave for good. It needs no tuning and no training.
-    It would be the best choice if the opponents were independent, for an infinite discounted
-    horizon; here all share player 0's skill, so it is a heuristic.
+    The index of an opponent is the price per game at which optimal stopping gains nothing from
+    playing this opponent. It needs no tuning and no training. It is optimal for independent arms
+    and an infinite discounted horizon. Here all opponents share player 0's skill, so it is a
+    heuristic.
 
-    The table of indices is computed at the first decision, in seconds, and kept in the user's
-    cache folder (``MATCHENV_CACHE``).
+    The first decision computes the table of indices, which takes seconds, and stores it in the
+    user's cache folder (``MATCHENV_CACHE``).
 
     Args:
         beta: standard deviation of one performance around skill, > 0.
         draw_margin: performances no further apart than this are a draw, >= 0.
         tau: standard deviation of a skill's drift before a game, >= 0.
-        horizon: as ``Policy``.
-        belief: as ``Policy``; by default the full one, which keeps the variance of s_0 - s_k.
+        horizon: see ``Policy``.
+        belief: see ``Policy``; the default is the full one, which tracks the variance of s_0 - s_k.
 
     Raises:
-        ValueError: for a bad number, an unknown belief or a horizon of more than 131,072 games.
+        ValueError: for a value out of range, an unknown belief or a horizon above 131,072 games.
 
     Source: Gittins (1979); Whittle (1980); Lattimore (2016) for finite horizons.
     """
@@ -108,7 +108,7 @@ class Gittins(ScoringPolicy):
 
     @classmethod
     def preferred_belief(cls, settings: Settings) -> str:
-        """Return the full one, or the environment's with drift, which the full one refuses."""
+        """Return the full belief, or the environment's for games with drift."""
         return settings.belief if settings.tau > 0.0 else FullBelief.name
 
     def table(self, games: int = 1) -> IndexTable:
@@ -123,7 +123,7 @@ class Gittins(ScoringPolicy):
 
     def _preferences(self, state: KnowledgeState, games_left: Floats) -> Floats:
         table = self.table(int(np.ceil(games_left.max(initial=1.0))))
-        # With no game left the table of one is read.
+        # With no game left, use the indices of one game.
         planes = np.maximum(np.rint(games_left).astype(np.int64) - 1, 0)
         variance = state.difference_variance
         logs = log_indices(table.grid, table.bonus, planes, state.mu, variance, self.beta)
@@ -131,12 +131,12 @@ class Gittins(ScoringPolicy):
 
 
 class ToldIndex(Gittins):
-    """The Gittins index where player 0's true skill is known from the start.
+    """The Gittins index for a known skill of player 0.
 
-    A reference for benchmarks, not a fair policy. Given that skill the opponents are independent,
-    as theory asks, so it shows how much the uncertainty about it costs. ``told_skill`` makes
-    ``matchenv.evaluation.rollout`` start its belief at the truth.
+    It is a reference for benchmarks, not a fair policy. Given that skill the opponents are
+    independent, so it shows the cost of not knowing it. ``knows_skill_0`` makes
+    ``matchenv.evaluation.rollout`` start the belief about player 0 at the true skill.
     """
 
     name: ClassVar[str] = "told"
-    told_skill: ClassVar[bool] = True
+    knows_skill_0: ClassVar[bool] = True

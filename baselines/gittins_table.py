@@ -1,18 +1,18 @@
-"""Tables of Gittins indices: the grid of states, the recursion over it, and where they are kept.
+"""Tables of Gittins indices: the grid of states, the recursion over it, and the cache.
 
 Player 0 against one opponent is two numbers: the distance |mu_0 - mu_k| and the variance of
-s_0 - s_k. Both are measured in performances here: 2 beta^2 = 1. With C that variance, the
+s_0 - s_k. Both are in units of performances here: 2 beta^2 = 1. With C that variance, the
 coordinates are z = distance / sqrt(C + 1), in which the draw density is a normal one, and
-log C. Interpolation is cubic in both, on nodes that are even in asinh(z) and in log C.
+log C. Interpolation is cubic in both, on nodes evenly spaced in asinh(z) and in log C.
 
-A price lambda is charged for each game. Playing on for one game and then as long as it pays is
-worth, with t games left,
+Let lambda be the price of a game. Playing one game, then on for as long as it pays, is worth, with
+t games left,
 
     Q_t(x; lambda) = q(x) - lambda + E[ V_{t-1}(x'; lambda) ],   V_t = max(0, Q_t).
 
-The index G_t(x) is the price at which Q_t is 0. V has a kink there, which a fixed grid of prices
-or states smears, a little more with each game. So V is kept in the coordinate rho = lambda / G(x),
-in [0, 1] for every x: the kink is at rho = 1 everywhere, and V / G is smooth between states.
+The index G_t(x) is the price at which Q_t is 0. V has a kink there. A fixed grid of prices or
+states blurs it, a little more with each game. So V is stored in the coordinate rho = lambda / G(x),
+in [0, 1] for every x: the kink is always at rho = 1, and V / G is smooth between states.
 
 Sources: Gittins (1979), "Bandit processes and dynamic allocation indices"; Whittle (1980),
 "Multi-armed bandits and the Gittins index"; for finite horizons Nino-Mora (2011), "Computing a
@@ -43,34 +43,34 @@ from matchenv.runtime.compile import compiled
 from matchenv.runtime.files import npz_bytes, read_npz, write_bytes
 from matchenv.trueskill.game import density_at_zero, difference_moments, outcome_probability_of
 
-# The furthest z of the grid, and how much denser its nodes are at 0 than evenly spread ones.
+# Largest z of the grid, and the density of its nodes at 0 relative to evenly spaced ones (log).
 FURTHEST = 8.0
 STRETCH = 2.5
 
-# The largest C of the grid: two players with sigma = 10 beta each.
+# Largest C of the grid: two players with sigma = 10 beta each.
 WIDEST = 100.0
 
-# Nodes of a cubic.
+# Number of nodes of a cubic.
 STENCIL = 4
 
 OUTCOMES = (1, -1, 0)
 
-# A price is found to this share of itself; tables are kept in float32.
+# Relative tolerance of a price; tables are stored in float32.
 PRECISION = 1e-10
 MOST_STEPS = 60
 
-# Another number for another way to compute tables: old files are then not read.
+# Version of the algorithm: files of other versions are not read.
 METHOD = 2
 
-# Nodes: docs/gittins.md gives the errors that they leave.
+# Numbers of nodes; docs/gittins.md states the resulting errors.
 GAPS = 97
 PRICES = 64
 STEP_OF_LOG_VARIANCE = 0.24
 
-# The smallest variance of the grid is this over the games: so many games leave more.
+# Smallest C of the grid, times the number of games; that many games leave a larger one.
 LEAST_INFORMATION = 0.5
 
-# Horizons are rounded up to a power of 2, so that few tables serve all; the longest takes 3.8 GB.
+# Horizons are rounded up to a power of 2, so that few tables serve all. The largest is 3.8 GB.
 SHORTEST, LONGEST = 64, 1 << 17
 
 MOST_THREADS = 16
@@ -79,15 +79,15 @@ NOTICE = "matchenv: computing a table of Gittins indices for {games:,} games, on
 
 
 class Grid(NamedTuple):
-    """Nodes z_j = sinh(j stretch) / scale, j < gaps, and C_i = exp(lowest + i step).
+    """Nodes z_j = sinh(j stretch) / scale, j < gaps, and C_i = exp(lowest + i step), i < variances.
 
     Attributes:
         gaps: number of nodes in z.
-        stretch: as above.
-        scale: as above.
+        stretch: spacing in asinh(z).
+        scale: factor on z.
         variances: number of nodes in C.
         lowest: logarithm of the smallest C.
-        step: between logarithms.
+        step: spacing in log C.
     """
 
     gaps: int
@@ -99,13 +99,13 @@ class Grid(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Position of a state between the nodes: the first node of each cubic, and offsets from it.
+    """Position of a state in a grid: the first node of each cubic, and the offset from it in nodes.
 
     Attributes:
         variance: first node in C.
-        down: offset from it, in nodes.
-        gap: first node in z, counted with the mirror.
-        across: offset from it, in nodes.
+        down: offset in C.
+        gap: first node in z, counting the mirror node.
+        across: offset in z.
     """
 
     variance: int
@@ -115,7 +115,7 @@ class Place(NamedTuple):
 
 
 def new_grid(gaps: int, smallest: float, step: float) -> Grid:
-    """Return a grid from the smallest C on, with about this step between logarithms of C."""
+    """Return a grid that starts at the smallest C, with a spacing of at most ``step`` in log C."""
     span = math.log(WIDEST / smallest)
     variances = max(STENCIL, math.ceil(span / step) + 1)
     return Grid(
@@ -130,7 +130,7 @@ def new_grid(gaps: int, smallest: float, step: float) -> Grid:
 
 @compiled
 def cubic_weights(offset: float) -> tuple[float, float, float, float]:
-    """Return Lagrange's weights of the nodes 0, 1, 2 and 3 at ``offset``."""
+    """Return the Lagrange weights of nodes 0, 1, 2 and 3 at ``offset``."""
     a, b, c, d = offset, offset - 1.0, offset - 2.0, offset - 3.0
     first, last = a * b, c * d
     return -b * last / 6.0, 0.5 * a * last, -0.5 * first * d, first * c / 6.0
@@ -138,10 +138,9 @@ def cubic_weights(offset: float) -> tuple[float, float, float, float]:
 
 @compiled
 def place_of(grid: Grid, z: float, variance: float) -> Place:
-    """Return the place of a state; outside the grid that of its nearest edge.
+    """Return the place of a state; states outside the grid are moved to its edge.
 
-    Arrays over z have one entry more at their start, the mirror of z_1, since all that is
-    interpolated is even in z.
+    Arrays over z start with one extra entry, the mirror of z_1, since all functions are even in z.
 
     Args:
         grid: the grid.
@@ -152,7 +151,7 @@ def place_of(grid: Grid, z: float, variance: float) -> Place:
     row = min(max(row, 0.0), grid.variances - 1.0)
     first_row = min(max(int(row) - 1, 0), grid.variances - STENCIL)
     scaled = z * grid.scale
-    # asinh, but for the last digits near 0.
+    # asinh, up to the last digits near 0.
     column = math.log(scaled + math.sqrt(1.0 + scaled * scaled)) / grid.stretch
     column = min(column, grid.gaps - 1.0)
     first_column = min(int(column), grid.gaps - STENCIL + 1)
@@ -161,7 +160,7 @@ def place_of(grid: Grid, z: float, variance: float) -> Place:
 
 @compiled
 def read(values: Floats, place: Place) -> float:
-    """Interpolate ``values``, shape (variances, gaps + 1), at a place."""
+    """Return ``values``, shape (variances, gaps + 1), interpolated at a place."""
     a, b, c, d = cubic_weights(place.across)
     k = place.gap
     total = 0.0
@@ -172,13 +171,13 @@ def read(values: Floats, place: Place) -> float:
 
 
 class Node(NamedTuple):
-    """One state before a game, and what may follow.
+    """One state before a game, and its successors.
 
     Attributes:
         density: q.
-        probability: shape (outcomes,).
-        indices: shape (outcomes,), G after each outcome.
-        values: shape (outcomes, K), V / G after it, as ``Values.values``.
+        probability: probability of each outcome, shape (outcomes,).
+        indices: G after each outcome, shape (outcomes,).
+        values: V / G after each outcome, shape (outcomes, K), see ``Values``.
     """
 
     density: float
@@ -189,7 +188,7 @@ class Node(NamedTuple):
 
 @compiled
 def read_values(values: Floats, place: Place, row: Floats) -> None:
-    """Interpolate ``values``, shape (variances, gaps + 1, K), at a place into ``row``, (K,)."""
+    """Write ``values``, shape (variances, gaps + 1, K), interpolated at a place, to ``row``."""
     row[:] = 0.0
     across = cubic_weights(place.across)
     for r, weight in enumerate(cubic_weights(place.down)):
@@ -216,10 +215,10 @@ def worth_of(node: Node, price: float) -> float:
 
 @compiled
 def price_of(node: Node, start: float) -> float:
-    """Return the price at which Q is 0, from one at which it is not below 0.
+    """Return the price at which Q is 0, given a start at which Q is at least 0.
 
-    Q is convex and falls by at least 1 for each unit of price. So it is 0 between ``start`` and
-    start + Q, and the secant method converges.
+    Q is convex, with a slope of -1 or less. So the root lies between ``start`` and start + Q, and
+    the secant method converges.
     """
     low, worth_low = start, worth_of(node, start)
     price = low + max(0.0, worth_low)
@@ -233,11 +232,11 @@ def price_of(node: Node, start: float) -> float:
 
 
 class Values(NamedTuple):
-    """Indices of all nodes with so many games left, and the worth of lower prices.
+    """Index and value function of every node, for one number of games left.
 
     Attributes:
-        bonus: shape (variances, gaps + 1), log(G / q), with the mirror of z_1 in front.
-        values: shape (variances, gaps + 1, K), V / G at rho = 1 - (k / (K - 1))^2.
+        bonus: log(G / q), shape (variances, gaps + 1), the mirror of z_1 first.
+        values: V / G at rho = 1 - (k / (K - 1))^2, shape (variances, gaps + 1, K).
     """
 
     bonus: Floats
@@ -248,17 +247,17 @@ class Values(NamedTuple):
 def after_game(
     grid: Grid, gap: float, variance: float, outcome: int, game: tuple[float, float]
 ) -> tuple[float, float, Place]:
-    """Return the effect of a game on a state, if it ends so.
+    """Return the effect of an outcome of a game.
 
     Args:
-        grid: of the places.
+        grid: the grid.
         gap: distance of the means.
         variance: C.
         outcome: one of ``OUTCOMES``.
-        game: draw margin and drift, in sqrt(2) beta.
+        game: draw margin and drift, in units of sqrt(2) beta.
 
     Returns:
-        Probability of the outcome; q of the state after it, and its place.
+        Probability of the outcome; q and place of the next state.
     """
     draw_margin, tau = game
     uncertain = variance + 2.0 * tau * tau
@@ -275,9 +274,9 @@ def after_game(
 def add_game(
     grid: Grid, game: tuple[float, float], now: Values, then: Values, first: int, last: int
 ) -> None:
-    """Write ``then``, of one game more than ``now``, for the variances ``first`` to ``last`` - 1.
+    """Write ``then``, for one game more than ``now``, for variances ``first`` to ``last`` - 1.
 
-    Parts of the variances may be computed in parallel. ``game`` is as in ``after_game``.
+    Ranges of variances can be computed in parallel. For ``game`` see ``after_game``.
     """
     count, outcomes = now.values.shape[2], 3 if game[0] > 0.0 else 2
     probability, indices = np.empty(outcomes), np.empty(outcomes)
@@ -305,8 +304,8 @@ def add_game(
 def compute_bonus(
     grid: Grid, prices: int, games: int, draw_margin: float = 0.0, tau: float = 0.0
 ) -> NDArray[np.float32]:
-    """Return ``IndexTable.bonus`` by so many nodes in price; the others as ``index_table``."""
-    # In the last game G = q and V / G = 1 - rho.
+    """Return ``IndexTable.bonus``, with ``prices`` nodes in price; see ``index_table``."""
+    # For the last game, G = q and V / G = 1 - rho.
     shape = (grid.variances, grid.gaps + 1)
     worth = np.broadcast_to((np.arange(prices) / (prices - 1.0)) ** 2, (*shape, prices))
     now, then = (Values(np.zeros(shape), worth.copy()) for _ in range(2))
@@ -315,20 +314,20 @@ def compute_bonus(
     table = np.zeros((games, *shape), dtype=np.float32)
     with ThreadPoolExecutor(threads) as pool:
         for left in range(1, games):
-            whole = (repeat(each) for each in (grid, (draw_margin, tau), now, then))
-            list(pool.map(add_game, *whole, edges[:-1], edges[1:]))  # raises what a part raised
+            shared = map(repeat, (grid, (draw_margin, tau), now, then))
+            list(pool.map(add_game, *shared, edges[:-1], edges[1:]))  # list() reraises errors
             now, then = then, now
             table[left] = now.bonus
     return table
 
 
 class IndexTable(NamedTuple):
-    """Indices of all states, in units of performances: 2 beta^2 = 1.
+    """Gittins indices of all states, in units of performances: 2 beta^2 = 1.
 
     Attributes:
-        grid: the states.
-        bonus: shape (T, variances, gaps + 1), float32: log(G / q) with 1 to T games left, with
-            the mirror of z_1 in front.
+        grid: the grid of states.
+        bonus: log(G / q) with 1 to T games left, float32, shape (T, variances, gaps + 1), the
+            mirror of z_1 first.
     """
 
     grid: Grid
@@ -336,16 +335,19 @@ class IndexTable(NamedTuple):
 
 
 def cache_folder() -> Path:
-    """Return the folder of tables: ``MATCHENV_CACHE``, or matchenv/ in the user's cache folder."""
-    if given := os.environ.get("MATCHENV_CACHE"):
-        return Path(given)
+    """Return ``MATCHENV_CACHE``, or matchenv/ in the user's cache folder."""
+    if folder := os.environ.get("MATCHENV_CACHE"):
+        return Path(folder)
     system = "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
-    base = os.environ.get(system)
-    return (Path(base) if base else Path.home() / ".cache") / "matchenv"
+    return Path(os.environ.get(system) or Path.home() / ".cache") / "matchenv"
 
 
 def rounded_horizon(games: int) -> int:
-    """Return the horizon of the table that serves so many games; refuse too many."""
+    """Return the horizon of the table for this many games.
+
+    Raises:
+        ValueError: for more than ``LONGEST`` games.
+    """
     if games > LONGEST:
         raise ValueError(f"horizon must be at most {LONGEST:,} for gittins, got {games:,}")
     return max(SHORTEST, 1 << max(0, games - 1).bit_length())
@@ -353,19 +355,18 @@ def rounded_horizon(games: int) -> int:
 
 @lru_cache(maxsize=8)
 def index_table(games: int, draw_margin: float = 0.0, tau: float = 0.0) -> IndexTable:
-    """Return the table of an episode of so many games, from the cache folder or computed.
+    """Return the table for up to ``games`` games, from the cache folder or computed.
 
-    Where no file can be written it is computed in every process.
+    Every process computes it if no file can be written.
 
     Args:
-        games: the longest horizon, >= 1.
-        draw_margin: in sqrt(2) beta, >= 0.
-        tau: a skill's drift before a game, in sqrt(2) beta, >= 0.
+        games: largest number of games left, >= 1.
+        draw_margin: in units of sqrt(2) beta, >= 0.
+        tau: drift of a skill before a game, in units of sqrt(2) beta, >= 0.
     """
     nodes = [GAPS, PRICES, STEP_OF_LOG_VARIANCE, LEAST_INFORMATION]
-    made_of = {"method": METHOD, "games": games, "margin": draw_margin, "tau": tau, "nodes": nodes}
-    settings = json.dumps(made_of)
-    folder = cache_folder()
+    key = {"method": METHOD, "games": games, "margin": draw_margin, "tau": tau, "nodes": nodes}
+    settings, folder = json.dumps(key), cache_folder()
     path = folder / f"gittins-{hashlib.sha256(settings.encode()).hexdigest()[:16]}.npz"
     grid = new_grid(GAPS, min(1e-2, LEAST_INFORMATION / games), STEP_OF_LOG_VARIANCE)
     bonus = read_bonus(path, settings, grid)
@@ -385,7 +386,7 @@ def index_table(games: int, draw_margin: float = 0.0, tau: float = 0.0) -> Index
 
 
 def read_bonus(path: Path, settings: str, grid: Grid) -> NDArray[np.float32] | None:
-    """Return the table of a file, None where it is missing, damaged or of other settings."""
+    """Return the table in a file, None if it is missing, damaged or of other settings."""
     try:
         bonus = read_npz(path, settings)["bonus"]
     except (OSError, ValueError, KeyError):

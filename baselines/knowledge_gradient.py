@@ -1,23 +1,23 @@
-"""KG: the draw density of the next game, and the value of what it teaches for later games.
+"""The knowledge gradient: the next draw density plus the value of what the game teaches.
 
-The rule looks at every opponent after every outcome of every game. The search below bounds the
-score of each opponent, and computes scores in the order of the bounds until no bound reaches the
-best score. So its choice is the rule's, among equal scores too. Where the bounds leave many, as
-among nearly equal opponents, each score is found by two sorted orders instead of a look at all.
+The rule of ``matchenv.baselines.knowledge_gradient_rule`` evaluates every opponent after every
+outcome of every game. The search below computes an upper bound of each score, then scores in
+descending order of the bounds until the next bound is below the best score. So it finds the rule's
+opponent, ties included. If the bounds leave many opponents, two sorted orders replace the loop over
+all of them within a score.
 
-The bound rests on one table for all games of a state. With s and l of
-``matchenv.baselines.knowledge_gradient_rule``, minus twice the logarithm of the density against k
-after a game of another is, but for a constant,
+All bounds come from one table per state. With s and l of the rule, minus twice the logarithm of the
+density against k after a game against another opponent is, up to a constant,
 
     E_k(s, l) = log V_k + log(1 - x) + y / (1 - x),
 
 with x = L_k^2 l / V_k and y = (g_k + L_k s)^2 / V_k. Let rho be the largest L_k^2 / V_k, so that
-l <= rho. On each of a few parts of [0, rho] the logarithm is at least its chord, and 1 / (1 - x) at
-least its tangent where the part begins. The sum is linear in l, and a parabola in s of a curvature
-of at most 2 rho w, where w is that tangent for the largest x where the part ends. The least of all
-opponents is tabulated on even nodes s, at both ends of each part. Between two nodes at a distance h
-the least of all chords is at least the linear interpolation, and a parabola is below its chord by
-at most rho w h^2 f (1 - f) at the fraction f of the way.
+l <= rho. [0, rho] is split into a few parts. On each, the logarithm is at least its chord, and
+1 / (1 - x) at least its tangent at the start of the part. The sum is linear in l, and a parabola
+in s whose curvature is at most 2 rho w, where w is that tangent for the largest x at the end of the
+part. The table holds the minimum over k at evenly spaced nodes s and at both ends of each part.
+Between two nodes at distance h, the minimum of all chords is at least the linear interpolation. A
+parabola is at most rho w h^2 f (1 - f) below its chord, at the fraction f of the way.
 """
 
 from __future__ import annotations
@@ -59,33 +59,34 @@ from matchenv.trueskill.normal import INVERSE_SQRT_2PI
 
 PAPER_DISCOUNT = 0.99
 
-# Beliefs that the compiled rule reads.
+# Beliefs that the compiled rule supports.
 COMPILED = (FactorisedBelief.name, FullBelief.name)
 
-# Bounds are widened by this share, far more than rounding can take from a density.
+# Relative margin of the bounds, far above the rounding error of a density.
 SLACK = 1e-9
 
-# Opponents that the bounds leave, from which on two sorted orders are faster than look-aheads.
+# Number of opponents to score from which sorting is faster than evaluating all densities.
 WORTH_SORTING = 30
 
-# Nodes on each side of s = 0 and parts of [0, rho]; the finer table is made where many are left.
+# Nodes on each side of s = 0, and parts of [0, rho]. If the coarse table leaves MANY opponents, the
+# fine one is made.
 COARSE, FINE, MANY = (8, 1), (32, 8), 1000
 
-# The largest s in units of sqrt(rho), for equal means. Larger shifts are unlikely.
+# Largest s in the table, in units of sqrt(rho), for equal means; larger shifts are unlikely.
 FURTHEST = 4.0
 
-# With a larger rho the differences of variances have too few digits, and no bound is used.
+# Above this rho, differences of variances lose too many digits, and no bound is used.
 LARGEST_RATE = 1.0 - 1e-6
 
 
 class Levels(NamedTuple):
-    """Lower bounds of the least E of all opponents.
+    """Lower bounds of the minimum of E_k over all opponents.
 
     Attributes:
-        lower: at the lower end of each part of [0, rho] and the nodes, shape (parts, 2 nodes + 1).
-        upper: at the upper end.
+        lower: at the start of each part of [0, rho] and each node, shape (parts, 2 nodes + 1).
+        upper: at the end of each part.
         rho: the largest L_k^2 / V_k.
-        step: distance of two nodes.
+        step: distance between nodes.
     """
 
     lower: Floats
@@ -96,11 +97,11 @@ class Levels(NamedTuple):
 
 @compiled
 def tabulate_levels(opponents: Opponents, nodes: int, parts: int) -> Levels:
-    """Return a table of one state."""
+    """Return the table of one state."""
     gaps, variances, loads = opponents.gaps, opponents.variances, opponents.loads
     rho = np.max(loads * loads / variances)
     edges = np.arange(parts + 1) * rho / parts
-    # Where all are far away the unlikely outcomes, whose shifts are large, decide.
+    # If all opponents are far away, unlikely outcomes with large shifts decide.
     nearest = math.sqrt(np.min(gaps * gaps / variances))
     step = (FURTHEST + nearest) * math.sqrt(rho) / nodes
     shape = (parts, 2 * nodes + 1)
@@ -122,7 +123,7 @@ def tabulate_levels(opponents: Opponents, nodes: int, parts: int) -> Levels:
 
 @compiled(inline=True, refcounted=False)
 def best_density_bound(levels: Levels, shift: float, loss: float, beta: float) -> float:
-    """Return an upper bound of the best density against those who have not played."""
+    """Return an upper bound of the best density against an opponent who has not played."""
     rho, step = levels.rho, levels.step
     parts, size = levels.lower.shape
     place = shift / step + size // 2
@@ -140,42 +141,36 @@ def best_density_bound(levels: Levels, shift: float, loss: float, beta: float) -
     return INVERSE_SQRT_2PI * math.exp(-0.5 * level)
 
 
-@compiled(inline=True, refcounted=False)
-def score_bound(
-    opponents: Opponents, levels: Levels, j: int, multiplier: float, game: GameConstants
-) -> float:
-    """Return an upper bound of q_0j + multiplier F_j, infinity where there is none."""
-    future = 0.0
-    for outcome in OUTCOMES[: 3 if game.draw_margin > 0.0 else 2]:
-        probability, shift, loss, gap, variance = after_game(opponents, j, outcome, game)
-        best = best_density_bound(levels, shift, loss, game.beta)
-        # The density against j is below 1 / sqrt(2 pi (V + g^2)), as exp(x) is above 1 + x.
-        if not best * best * (variance + gap * gap) >= INVERSE_SQRT_2PI * INVERSE_SQRT_2PI:
-            best = max(best, density_at_zero(gap, variance))
-        future += probability * best
-    bound = (opponents.densities[j] + multiplier * future) * (1.0 + SLACK)
-    return np.inf if math.isnan(bound) else bound
-
-
 @compiled
 def score_bounds(
     opponents: Opponents, multiplier: float, game: GameConstants, fineness: tuple[int, int] = COARSE
 ) -> Floats:
-    """Return an upper bound of every opponent's score, infinity where there is none."""
+    """Return an upper bound of every opponent's score, infinity if no bound is known."""
     bounds, levels = np.full(opponents.gaps.size, np.inf), tabulate_levels(opponents, *fineness)
-    if opponents.densities.max() > SMALLEST_DENSITY and levels.rho < LARGEST_RATE:
-        for j in range(bounds.size):
-            bounds[j] = score_bound(opponents, levels, j, multiplier, game)
+    if opponents.densities.max() <= SMALLEST_DENSITY or levels.rho >= LARGEST_RATE:
+        return bounds
+    for j in range(bounds.size):
+        future = 0.0
+        for outcome in OUTCOMES[: 3 if game.draw_margin > 0.0 else 2]:
+            probability, shift, loss, gap, variance = after_game(opponents, j, outcome, game)
+            best = best_density_bound(levels, shift, loss, game.beta)
+            # The density against j is below 1 / sqrt(2 pi (V + g^2)), since exp(x) > 1 + x.
+            if not best * best * (variance + gap * gap) >= INVERSE_SQRT_2PI * INVERSE_SQRT_2PI:
+                best = max(best, density_at_zero(gap, variance))
+            future += probability * best
+        bound = (opponents.densities[j] + multiplier * future) * (1.0 + SLACK)
+        if not math.isnan(bound):
+            bounds[j] = bound
     return bounds
 
 
 class Orders(NamedTuple):
-    """The opponents of one state in two orders; none where it does not pay, or loads differ.
+    """The opponents of one state, sorted; empty if sorting does not pay or if loads differ.
 
     Attributes:
-        by_gap: actions from the smallest gap to the largest.
+        by_gap: actions in ascending order of the gap.
         gaps: gaps in this order.
-        by_variance: actions from the smallest variance to the largest.
+        by_variance: actions in ascending order of the variance.
     """
 
     by_gap: Integers
@@ -185,7 +180,7 @@ class Orders(NamedTuple):
 
 @compiled
 def sort_opponents(opponents: Opponents, scored: int) -> Orders:
-    """Return the two orders of one state in which so many opponents are scored."""
+    """Return the two orders of one state, for ``scored`` calls of ``score_of``."""
     gaps, loads = opponents.gaps, opponents.loads
     if scored < WORTH_SORTING or loads.min() < loads.max():
         return Orders(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
@@ -197,11 +192,11 @@ def sort_opponents(opponents: Opponents, scored: int) -> Orders:
 def best_other_density(
     opponents: Opponents, orders: Orders, j: int, shift: float, loss: float, beta: float
 ) -> float:
-    """Return the best density after a game with j against those who have not played.
+    """Return the best density against the others after a game against j.
 
-    Opponents are read in both orders at once, from the gap that becomes 0 outwards and from the
-    smallest variance upwards. Nobody unread has a smaller gap or a smaller variance than those
-    last read, which bounds their density: the threshold algorithm.
+    This is the threshold algorithm. It reads both orders at once, from the gap that becomes 0
+    outwards and from the smallest variance upwards. No unread opponent has a smaller gap or a
+    smaller variance than the last ones read, which bounds the remaining densities.
 
     Source: Fagin, Lotem, Naor (2003), "Optimal aggregation algorithms for middleware".
     """
@@ -245,7 +240,7 @@ def score_of(
 
 @compiled
 def knowledge_gradient_action(opponents: Opponents, multiplier: float, game: GameConstants) -> int:
-    """Return the action with the highest q_0j + multiplier F_j, the lowest of equals."""
+    """Return the action with the highest q_0j + multiplier F_j; ties go to the lowest index."""
     for fineness in (COARSE, FINE):
         bounds = score_bounds(opponents, multiplier, game, fineness)
         chosen = int(np.argmax(bounds))
@@ -261,10 +256,8 @@ def knowledge_gradient_action(opponents: Opponents, multiplier: float, game: Gam
         differ = False
         for row in opponents:
             differ |= row[j] != row[chosen]
-        if not differ:
-            chosen = min(j, chosen)
-            continue
-        score = score_of(opponents, orders, j, multiplier, game)
+        # An opponent identical to the best one has the same score.
+        score = score_of(opponents, orders, j, multiplier, game) if differ else best
         if score > best or (score == best and j < chosen):
             best, chosen = score, j
     return chosen
@@ -274,7 +267,7 @@ def knowledge_gradient_action(opponents: Opponents, multiplier: float, game: Gam
 def knowledge_gradient_actions(
     mu: Floats, sigma: Floats, differences: Floats, multipliers: Floats, game: GameConstants
 ) -> Integers:
-    """Return the actions of the first highest ``knowledge_gradient_scores``, shape (B,)."""
+    """Return the action of each of B states, see ``knowledge_gradient_scores``; shape (B,)."""
     actions = np.empty(mu.shape[0], dtype=np.int64)
     for b in range(mu.shape[0]):
         opponents = read_opponents(mu[b], sigma[b], differences[b], game)
@@ -285,22 +278,22 @@ def knowledge_gradient_actions(
 class KnowledgeGradient(ScoringPolicy):
     """Choose the opponent with the highest q_0j + multiplier F_j.
 
-    F_j is the expected best draw density after the game with j. The multiplier is the number of
-    games for which it counts. At most one of ``discount``, ``finite_horizon`` and ``multiplier``
-    may be given. Without any of them it is eq. (13) with a discount of 0.99.
+    F_j is the expected best draw density after a game against j. The multiplier is the number of
+    later games that benefit. It is set by one of ``discount``, ``finite_horizon`` and
+    ``multiplier``; the default is eq. (13) with a discount of 0.99.
 
     Args:
         discount: gamma of eq. (13), in [0, 1): the multiplier is gamma / (1 - gamma).
-        finite_horizon: eq. (12): the multiplier is the number of games that remain after
-            the one to be chosen; ``predict`` needs ``horizon`` for it.
+        finite_horizon: eq. (12): the multiplier is the number of games left after the next one;
+            ``predict`` then needs ``horizon``.
         multiplier: the multiplier itself, >= 0.
         beta: standard deviation of one performance around skill, > 0.
         draw_margin: performances no further apart than this are a draw, >= 0.
         tau: standard deviation of a skill's drift before a game, >= 0.
-        options: ``horizon`` and ``belief`` as ``Policy``; some beliefs have no drift or draws.
+        options: ``horizon`` and ``belief``, see ``Policy``; some beliefs support no drift or draws.
 
     Raises:
-        ValueError: for a bad number, or more than one of the three that set the multiplier.
+        ValueError: for a value out of range, or more than one option that sets the multiplier.
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (12) and (13), misprints corrected.
     """
@@ -322,7 +315,7 @@ class KnowledgeGradient(ScoringPolicy):
         self.finite_horizon = as_flag("finite_horizon", finite_horizon)
         if (discount is not None) + self.finite_horizon + (multiplier is not None) > 1:
             raise ValueError(
-                "give one of discount, finite_horizon and multiplier, got "
+                "give at most one of discount, finite_horizon and multiplier, got "
                 f"discount={discount!r}, finite_horizon={finite_horizon!r}, "
                 f"multiplier={multiplier!r}"
             )
@@ -338,7 +331,7 @@ class KnowledgeGradient(ScoringPolicy):
         belief_named(self.belief).check_constants(self._game)
 
     def for_settings(self, settings: Settings) -> Self:
-        """Return the same policy for the opponents and the horizon of an environment."""
+        """Return a copy of the policy for the opponents and the horizon of an environment."""
         policy = super().for_settings(settings)
         policy.horizon = settings.horizon
         return policy

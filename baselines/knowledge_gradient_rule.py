@@ -1,10 +1,10 @@
-"""KG's rule as the paper states it.
+"""The knowledge-gradient rule, as stated in the paper.
 
-A game with opponent j moves the gap mu_0 - mu_k to every other opponent k by L_k s, and lowers
+A game against opponent j shifts the gap mu_0 - mu_k to every other opponent k by L_k s, and lowers
 the variance V_k of the difference of performances by L_k^2 l. Here s and l depend on the game
-alone, and L_k = Cov(s_0, s_0 - s_k) / sigma_0, which is sigma_0 on the factorised belief. So one
-compiled rule serves the factorised and the full belief; any other belief is looked ahead through
-its own update. ``matchenv.baselines.knowledge_gradient`` finds the highest score faster.
+only, and L_k = Cov(s_0, s_0 - s_k) / sigma_0, which is sigma_0 on the factorised belief. So one
+compiled rule serves the factorised and the full belief. Other beliefs are updated by their own
+``learn``. ``matchenv.baselines.knowledge_gradient`` finds the highest score faster.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from matchenv.belief.knowledge import KnowledgeState
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import density_at_zero, difference_moments, outcome_probability_of
 
-# The last one only in games with draws.
+# The draw comes last: games without draws use the first two.
 OUTCOMES = np.array([1, -1, 0])
 
-# States after a game that are held at a time where a belief is asked for its own update.
+# Largest batch of successor states when a belief's own update is used.
 MOST_STATES = 1 << 14
 
 
 class Opponents(NamedTuple):
-    """One state as KG reads it, arrays of shape (M,).
+    """The opponents of one state, arrays of shape (M,).
 
     Attributes:
         gaps: means of s_0 - s_k.
-        variances: V_k, of the differences of performances once player 0's skill has drifted.
+        variances: V_k, variances of the differences of performances after player 0's drift.
         loads: L_k.
-        crosses: 2 Var(s_0) Var(s_k) on the factorised belief, whose update forgets the covariance
-            that a game leaves between its two players; 0 on the full one.
-        densities: draw densities of a game now.
+        crosses: 2 Var(s_0) Var(s_k) on the factorised belief, whose update drops the covariance
+            that a game creates between its two players; 0 on the full one.
+        densities: current draw densities.
     """
 
     gaps: Floats
@@ -50,12 +50,12 @@ class Opponents(NamedTuple):
 def read_opponents(
     mu: Floats, sigma: Floats, differences: Floats, game: GameConstants
 ) -> Opponents:
-    """Return one state as KG reads it.
+    """Return the opponents of one state.
 
     Args:
-        mu: shape (M + 1,), means of the beliefs, player 0 first.
-        sigma: shape (M + 1,), their standard deviations.
-        differences: shape (M,), standard deviations of s_0 - s_k; shape (0,) on the factorised
+        mu: means of the beliefs, player 0 first, shape (M + 1,).
+        sigma: standard deviations, shape (M + 1,).
+        differences: standard deviations of s_0 - s_k, shape (M,); shape (0,) on the factorised
             belief, where they follow from ``sigma``.
         game: constants of the games.
     """
@@ -75,7 +75,7 @@ def read_opponents(
             load = 0.5 * (
                 sigma[0] + (deviation - sigma[k + 1]) * (deviation + sigma[k + 1]) / sigma[0]
             )
-            # Rounded observations may imply a covariance that no belief has.
+            # Rounded observations can imply an impossible covariance.
             load = max(0.0, min(load, sigma[0], deviation))
         opponents.gaps[k] = gap
         opponents.variances[k] = uncertain + drift + noise
@@ -88,11 +88,11 @@ def read_opponents(
 def after_game(
     opponents: Opponents, j: int, outcome: int, game: GameConstants
 ) -> tuple[float, float, float, float, float]:
-    """Return what a game with opponent j changes, if it ends so.
+    """Return the effect of an outcome of a game against opponent j.
 
     Returns:
-        ``(probability, s, l, gap, variance)``: of the outcome; the shift and the loss that all
-        other opponents share; gap to j and variance of the difference of performances.
+        ``(probability, s, l, gap, variance)``: the probability of the outcome; the s and l of all
+        other opponents; the new gap to j and variance of the difference of performances.
     """
     noise, drift = 2.0 * game.beta * game.beta, game.tau * game.tau
     gap, variance = opponents.gaps[j], opponents.variances[j] + drift
@@ -110,7 +110,7 @@ def after_game(
 def other_after_game(
     opponents: Opponents, k: int, shift: float, loss: float, beta: float
 ) -> tuple[float, float]:
-    """Return gap and variance of an opponent k who has not played, after a game of another."""
+    """Return gap and variance of opponent k after a game against another opponent."""
     load = opponents.loads[k]
     variance = opponents.variances[k] - load * load * loss
     return opponents.gaps[k] + load * shift, max(variance, 2.0 * beta * beta)
@@ -118,10 +118,10 @@ def other_after_game(
 
 @compiled
 def look_ahead(opponents: Opponents, j: int, game: GameConstants) -> float:
-    """Return F_j: the expected best draw density after a game with opponent j.
+    """Return F_j: the expected best draw density after a game against opponent j.
 
-    Source: Ryzhov, Tariq, Powell (2011), section 3, with the square roots and indices that are
-        misprinted there.
+    Source: Ryzhov, Tariq, Powell (2011), section 3, with its misprinted square roots and indices
+        corrected.
     """
     value = 0.0
     for outcome in OUTCOMES[: 3 if game.draw_margin > 0.0 else 2]:
@@ -139,13 +139,13 @@ def look_ahead(opponents: Opponents, j: int, game: GameConstants) -> float:
 def knowledge_gradient_scores(
     mu: Floats, sigma: Floats, differences: Floats, multipliers: Floats, game: GameConstants
 ) -> Floats:
-    """Return q_0j + multiplier F_j of every opponent: 2 M^2 draw densities a state.
+    """Return q_0j + multiplier F_j of every opponent, from 2 M^2 draw densities per state.
 
     Args:
-        mu: as ``read_opponents``, a row for each of B states, and so are the next two.
-        sigma: standard deviations.
-        differences: standard deviations of s_0 - s_k.
-        multipliers: shape (B,), value of a unit of future draw density.
+        mu: a row for each of B states, see ``read_opponents``.
+        sigma: a row for each state.
+        differences: a row for each state.
+        multipliers: number of later games that benefit, shape (B,).
         game: constants of the games.
 
     Returns:
@@ -163,11 +163,11 @@ def knowledge_gradient_scores(
 def updated_belief_scores(
     state: KnowledgeState, multipliers: Floats, game: GameConstants
 ) -> Floats:
-    """Return q_0j + multiplier F_j on any belief, through the belief's own update.
+    """Return q_0j + multiplier F_j on any belief, using the belief's own update.
 
     Args:
         state: beliefs of shape (B,).
-        multipliers: shape (B,), value of a unit of future draw density.
+        multipliers: number of later games that benefit, shape (B,).
         game: constants of the games.
 
     Returns:
@@ -177,11 +177,12 @@ def updated_belief_scores(
     future = np.zeros((len(state), count))
     batch = max(1, MOST_STATES // count)
     for first in range(0, len(state), batch):
-        part = state[first : first + batch]
-        games, chosen = part.repeated(count), np.tile(np.arange(count), len(part))
+        rows = slice(first, first + batch)
+        before = state[rows].repeated(count)
+        chosen = np.tile(np.arange(count), len(before) // count)
         for outcome in game.outcomes:
-            best = games.after_games(chosen, outcome, game).draw_density(game.beta).max(axis=1)
-            probability = part.outcome_probability(outcome, game)
-            future[first : first + batch] += probability * best.reshape(-1, count)
+            best = before.after_games(chosen, outcome, game).draw_density(game.beta).max(axis=1)
+            probability = state[rows].outcome_probability(outcome, game)
+            future[rows] += probability * best.reshape(-1, count)
     scores: Floats = state.draw_density(game.beta) + multipliers[:, None] * future
     return scores

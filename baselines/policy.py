@@ -1,4 +1,4 @@
-"""The base class of the baselines of one player: a rule from knowledge states to opponents."""
+"""Base classes of the baselines: rules that map knowledge states to opponents."""
 
 from __future__ import annotations
 
@@ -13,50 +13,105 @@ from numpy.typing import ArrayLike, NDArray
 from matchenv.belief import DEFAULT_BELIEF, belief_named
 from matchenv.belief.knowledge import KnowledgeState, share_of_games_left, split_mask
 from matchenv.envs.one_player.settings import Settings
-from matchenv.runtime.checks import as_action_masks, as_integer, as_non_negative_array
+from matchenv.runtime.checks import (
+    as_action_masks,
+    as_actions,
+    as_integer,
+    as_non_negative_array,
+)
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Masks = NDArray[np.bool_]
 
 
-class PolicyOptions(TypedDict, total=False):
-    """Options of ``Policy`` that rules without randomness pass on."""
+class PredictMixin(ABC):
+    """The ``predict`` of stable-baselines3's models, for policies without a memory."""
 
-    horizon: int
-    belief: str
+    def predict(
+        self,
+        observation: Any,
+        state: tuple[NDArray[Any], ...] | None = None,
+        episode_start: NDArray[np.bool_] | None = None,
+        deterministic: bool = True,
+        action_masks: ArrayLike | None = None,
+    ) -> tuple[Integers, tuple[NDArray[Any], ...] | None]:
+        """Choose actions from observations.
+
+        Args:
+            observation: shape (K,) or (n, K), of the environment and belief that the policy reads.
+            state: returned unchanged.
+            episode_start: ignored.
+            deterministic: choose the likeliest action of a learned policy, else sample one from
+                torch's generator; ignored by baselines.
+            action_masks: allowed actions, shape (A,) or (n, A), True or 1; None reads the mask in
+                the observation, and allows every action if there is none.
+
+        Returns:
+            ``(actions, state)``, actions of shape () or (n,).
+
+        Raises:
+            ValueError: for observations of another size or belief, NaN or infinity, and for masks
+                of another shape or that allow no action.
+        """
+        return self._predict(observation, action_masks, deterministic), state
+
+    @abstractmethod
+    def _predict(
+        self, observation: Any, action_masks: ArrayLike | None, deterministic: bool
+    ) -> Integers:
+        """Return the actions of ``predict``."""
 
 
-class Policy(ABC):
-    """A rule that chooses an opponent for player 0.
-
-    A policy never touches an environment. ``act`` reads knowledge states in float64. ``predict``
-    reads observations and has the signature of stable-baselines3's models, so that library's
-    ``evaluate_policy`` takes a baseline. Both take one state or a batch, and masks of the opponents
-    that may be chosen: the choice is then what it would be without the others.
-
-    Args:
-        horizon: games in an episode, >= 1; ``predict`` turns the observation's share of games
-            left into a number with it.
-        seed: seed of the policy's own generator, used where none is passed.
-        belief: the name of the belief whose states and observations the policy reads, one of
-            ``matchenv.belief.BELIEFS``.
+class Baseline(ABC):
+    """What the baselines of one player and of the queue have in common.
 
     Attributes:
-        name: the policy's name in tables and on command lines.
-        stochastic: whether equal states may get different choices, so that it needs ``rng``.
-        needs_truth: whether it asks for the true skills, which no fair policy sees.
-        num_opponents: M of the observations that it reads, from ``for_settings``; None where it is
-            not known: a mask at their end is then found by their size alone, if that is clear.
+        name: name in tables and on command lines.
+        stochastic: whether equal states can lead to different choices, so that ``rng`` is used.
+        needs_truth: whether the policy reads the true skills, which no fair policy sees.
     """
 
     name: ClassVar[str]
     stochastic: ClassVar[bool] = False
     needs_truth: ClassVar[bool] = False
+
+    def __repr__(self) -> str:
+        names = [name for name in inspect.signature(type(self)).parameters if hasattr(self, name)]
+        return f"{type(self).__name__}({', '.join(f'{n}={getattr(self, n)!r}' for n in names)})"
+
+
+class PolicyOptions(TypedDict, total=False):
+    """Options that deterministic policies pass on to ``Policy``."""
+
+    horizon: int
+    belief: str
+
+
+class Policy(Baseline, PredictMixin):
+    """A rule that chooses an opponent for player 0.
+
+    A policy never touches an environment. ``act`` reads knowledge states in float64. ``predict``
+    reads observations; its signature is that of stable-baselines3's models, so that library's
+    ``evaluate_policy`` accepts a baseline. Both accept one state or a batch, and masks of the
+    allowed opponents. The choice is the one that the policy makes if only these exist.
+
+    Args:
+        horizon: games in an episode, >= 1; ``predict`` multiplies the share of games left in the
+            observation by it.
+        seed: seed of the policy's own generator, used when no generator is passed.
+        belief: name of the belief whose states and observations the policy reads, one of
+            ``matchenv.belief.BELIEFS``.
+
+    Attributes:
+        num_opponents: M of the observations, set by ``for_settings``; None if unknown. A mask at
+            the end of an observation is then recognised by the size alone, if that is unambiguous.
+    """
+
     num_opponents: int | None = None
 
     def __init_subclass__(cls) -> None:
-        """Show ``PolicyOptions`` in the signature of a policy that passes them on."""
+        """Show ``PolicyOptions`` in the signatures of policies that pass them on."""
         own = list(inspect.signature(cls.__init__).parameters.values())[1:]
         if own and own[-1].kind is inspect.Parameter.VAR_KEYWORD:
             shared = inspect.signature(Policy.__init__).parameters
@@ -72,15 +127,11 @@ class Policy(ABC):
 
     @classmethod
     def preferred_belief(cls, settings: Settings) -> str:
-        """Return the belief to read by default in such games: the environment's own."""
+        """Return the default belief of a policy for these settings: the environment's own."""
         return settings.belief
 
-    def __repr__(self) -> str:
-        names = [name for name in inspect.signature(type(self)).parameters if hasattr(self, name)]
-        return f"{type(self).__name__}({', '.join(f'{n}={getattr(self, n)!r}' for n in names)})"
-
     def for_settings(self, settings: Settings) -> Self:
-        """Return the same policy for the number of opponents of an environment."""
+        """Return a copy of the policy for the number of opponents of an environment."""
         policy = copy.copy(self)
         policy.num_opponents = settings.num_opponents
         return policy
@@ -95,10 +146,10 @@ class Policy(ABC):
         """Choose opponents.
 
         Args:
-            knowledge_state: beliefs of shape (..., M + 1), of the kind that ``belief`` says.
-            games_left: games left, the one to be chosen among them, broadcast to the batch.
+            knowledge_state: states of the policy's belief, shape (..., M + 1).
+            games_left: games left, including the next one, broadcast to the batch.
             rng: generator for stochastic policies; None uses the policy's own.
-            action_masks: opponents that may be chosen, shape (..., M), True or 1; None for all.
+            action_masks: allowed opponents, shape (..., M), True or 1; None allows all.
 
         Returns:
             Actions in [0, M), shape (...); action a is opponent a + 1. Ties go to the lowest.
@@ -107,70 +158,44 @@ class Policy(ABC):
             ValueError: for games left that are negative, not finite or of another shape, for a
                 state of another belief, and for masks of another shape or without a True.
         """
-        found = getattr(knowledge_state, "belief", type(knowledge_state).__name__)
-        if found != self.belief:
+        belief = getattr(knowledge_state, "belief", type(knowledge_state).__name__)
+        if belief != self.belief:
             raise ValueError(
                 f"knowledge_state must hold the {self.belief} belief, which this policy reads, "
-                f"got {found!r}"
+                f"got {belief!r}"
             )
+        shape, count = knowledge_state.batch_shape, knowledge_state.num_opponents
         left = as_non_negative_array("games_left", games_left)
         try:
-            left = np.broadcast_to(left, knowledge_state.batch_shape)
+            games = np.broadcast_to(left, shape).ravel()
         except ValueError:
             raise ValueError(
-                f"games_left must broadcast to shape {knowledge_state.batch_shape}, "
-                f"got shape {left.shape}"
+                f"games_left must broadcast to shape {shape}, got shape {left.shape}"
             ) from None
-        generator = self._rng if rng is None else rng
-        games = np.ascontiguousarray(left).ravel()
-        state = knowledge_state.flattened()
+        state, generator = knowledge_state.flattened(), self._rng if rng is None else rng
         if action_masks is not None:
-            shape = (*knowledge_state.batch_shape, knowledge_state.num_opponents)
-            allowed = as_action_masks(action_masks, shape).reshape(-1, shape[-1])
+            allowed = as_action_masks(action_masks, (*shape, count)).reshape(-1, count)
             if not allowed.all():
-                actions = self._choose_among(state, games, generator, allowed)
-                return actions.reshape(knowledge_state.batch_shape)
-        return self._choose(state, games, generator).reshape(knowledge_state.batch_shape)
+                return self._choose_among(state, games, generator, allowed).reshape(shape)
+        return np.asarray(self._choose(state, games, generator)).reshape(shape)
 
-    def predict(
-        self,
-        observation: Any,
-        state: tuple[NDArray[Any], ...] | None = None,
-        episode_start: NDArray[np.bool_] | None = None,
-        deterministic: bool = True,
-        action_masks: ArrayLike | None = None,
-    ) -> tuple[Integers, tuple[NDArray[Any], ...] | None]:
-        """Choose opponents from observations, as stable-baselines3's models do.
-
-        Args:
-            observation: shape (K,) or (n, K), of an environment with the policy's belief.
-            state: returned as it is; no baseline has a memory.
-            episode_start: not used.
-            deterministic: not used; a stochastic policy always draws.
-            action_masks: opponents that may be chosen, shape (M,) or (n, M); None for the mask
-                at the end of the observation, or for all where it has none.
-
-        Returns:
-            ``(actions, state)``, actions of shape () or (n,).
-
-        Raises:
-            ValueError: for observations of another size or belief, and for bad masks.
-        """
-        given = () if action_masks is None else np.shape(action_masks)
-        numbers, shown = split_mask(
-            observation, self.belief, given[-1] if given else self.num_opponents
-        )
+    def _predict(
+        self, observation: Any, action_masks: ArrayLike | None, deterministic: bool
+    ) -> Integers:
+        shape = () if action_masks is None else np.shape(action_masks)
+        num_opponents = shape[-1] if shape else self.num_opponents
+        numbers, shown = split_mask(observation, self.belief, num_opponents)
         knowledge_state = KnowledgeState.from_observation(numbers, self.belief)
         games_left = np.rint(share_of_games_left(numbers) * self.horizon)
         masks = shown if action_masks is None else action_masks
-        return self.act(knowledge_state, games_left, action_masks=masks), state
+        return self.act(knowledge_state, games_left, action_masks=masks)
 
     def _choose_among(
         self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator, allowed: Masks
     ) -> Integers:
-        """Return actions, shape (B,), among the opponents of ``allowed``, shape (B, M).
+        """Return actions, shape (B,), among the opponents in ``allowed``, shape (B, M).
 
-        States with equally many allowed opponents are one batch of smaller pools.
+        States with the same number of allowed opponents form one batch of smaller pools.
         """
         actions = np.empty(len(allowed), dtype=np.int64)
         counts = allowed.sum(axis=1)
@@ -178,7 +203,7 @@ class Policy(ABC):
             rows = np.flatnonzero(counts == count)
             opponents = np.nonzero(allowed[rows])[1].reshape(-1, count)
             chosen = self._choose(state.among(rows, opponents), games_left[rows], rng)
-            actions[rows] = opponents[np.arange(rows.size), chosen]
+            actions[rows] = opponents[np.arange(rows.size), as_actions(chosen, rows.size, count)]
         return actions
 
     @abstractmethod
@@ -189,14 +214,14 @@ class Policy(ABC):
 
 
 class ScoringPolicy(Policy):
-    """A policy that chooses the opponent with the highest score, the lowest of equals."""
+    """A policy that chooses the opponent with the highest score; ties go to the lowest index."""
 
     def scores(self, knowledge_state: KnowledgeState, games_left: ArrayLike) -> Floats:
         """Return the score of each opponent.
 
         Args:
             knowledge_state: beliefs of shape (..., M + 1).
-            games_left: games left, the one to be chosen among them, broadcast to the batch.
+            games_left: games left, including the next one, broadcast to the batch.
 
         Returns:
             Scores of shape (..., M).
@@ -213,7 +238,7 @@ class ScoringPolicy(Policy):
         """Return scores, shape (B, M), for states and games left of shape (B,)."""
 
     def _preferences(self, state: KnowledgeState, games_left: Floats) -> Floats:
-        """Return numbers in the order of the scores, which do not underflow where scores do."""
+        """Return values in the order of the scores that do not underflow when scores do."""
         return self._scores(state, games_left)
 
     def _choose(

@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from matchenv.baselines.policy import PredictMixin
 from matchenv.belief.joint import difference_variance, game_precision
 from matchenv.envs.ranking import Game, RankingSettings, RankingView, pair_counts, places_of
 from matchenv.runtime.checks import as_action_masks, as_choice, as_float_array
@@ -33,7 +34,7 @@ NODES, WEIGHTS = 0.5 * np.array(np.polynomial.legendre.leggauss(16)) + np.array(
 WIDEST, UNSURE, INFORMATION, SHRINKAGE, KNOWLEDGE = range(5)
 
 
-class RankingPolicy:
+class RankingPolicy(PredictMixin):
     """A rule that chooses the pair that plays next.
 
     Args:
@@ -86,21 +87,9 @@ class RankingPolicy:
             scores[~as_action_masks(action_masks, scores.shape)] = -math.inf
         return scores.argmax(axis=1)
 
-    def predict(
-        self,
-        observation: Any,
-        state: tuple[NDArray[Any], ...] | None = None,
-        episode_start: NDArray[np.bool_] | None = None,
-        deterministic: bool = True,
-        action_masks: ArrayLike | None = None,
-    ) -> tuple[Integers, tuple[NDArray[Any], ...] | None]:
-        """Choose pairs from observations, with the signature of stable-baselines3's models.
-
-        See ``matchenv.baselines.Policy.predict``.
-
-        Raises:
-            ValueError: for observations that do not match ``settings``, and for bad masks.
-        """
+    def _predict(
+        self, observation: Any, action_masks: ArrayLike | None, deterministic: bool
+    ) -> Integers:
         numbers, settings = as_float_array("observation", observation), self.settings
         size, items, pairs = settings.observation_size, settings.num_items, settings.num_pairs
         if numbers.ndim not in (1, 2) or numbers.shape[-1] != size:
@@ -121,7 +110,7 @@ class RankingPolicy:
             RankingView(np.ascontiguousarray(means), covariance, left),
             action_masks=None if action_masks is None else np.atleast_2d(action_masks),
         )
-        return actions.reshape(numbers.shape[:-1]), state
+        return actions.reshape(numbers.shape[:-1])
 
 
 def random(belief: RankingView, settings: RankingSettings, rng: Generator) -> Floats:

@@ -1,4 +1,4 @@
-"""Policies of one formula: the paper's two rivals of KG, and policies to compare with."""
+"""Policies of one formula: the two that the paper compares KG with, and further references."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from matchenv.runtime.checks import (
 
 
 def nearest_opponents(values: Floats) -> Integers:
-    """Return the action of the value nearest to player 0's, the lowest of equals.
+    """Return the opponents whose values are nearest to player 0's; ties go to the lowest index.
 
     Args:
         values: shape (B, M + 1), player 0 first.
@@ -32,13 +32,11 @@ def nearest_opponents(values: Floats) -> Integers:
 
 
 class PointEstimate(Policy):
-    """Choose the opponent with the smallest ``|mu_0 - mu_j|``, whatever the uncertainty.
+    """Choose the opponent with the smallest ``|mu_0 - mu_j|``, ignoring the uncertainty.
 
-    Args:
-        horizon: as ``Policy``.
-        belief: as ``Policy``.
+    For the arguments see ``Policy``.
 
-    Source: Ryzhov, Tariq, Powell (2011), eq. (8), the minimum taken over the opponent j.
+    Source: Ryzhov, Tariq, Powell (2011), eq. (8), with the minimum over the opponent j.
     """
 
     name: ClassVar[str] = "pe"
@@ -54,7 +52,7 @@ class DrawChance(ScoringPolicy):
 
     Args:
         beta: standard deviation of one performance around skill, > 0.
-        options: ``horizon`` and ``belief`` as ``Policy``.
+        options: ``horizon`` and ``belief``, see ``Policy``.
 
     Raises:
         ValueError: for beta <= 0 or an unknown belief.
@@ -80,23 +78,23 @@ class DrawChance(ScoringPolicy):
 class OptimisticDrawChance(ScoringPolicy):
     """Choose the opponent with the highest exponent of the draw density, its variance inflated.
 
-    The index is -d_k^2 / (2 (a Var(s_0 - s_k) + 2 beta^2)) with d_k = mu_0 - mu_k. It is the
-    exponent of the draw density with a times the variance, without the root in front, which
-    would lower the index of an uncertain opponent. The factor falls over the episode,
-    a = 1 + (inflation - 1) share^fade, with the share of games left. It does better on the full
-    belief, whose variances are right, than on the factorised one.
+    The index is -d_k^2 / (2 (a Var(s_0 - s_k) + 2 beta^2)) with d_k = mu_0 - mu_k: the exponent of
+    the draw density for a times the variance. The normalising root is left out, since it lowers
+    the index of uncertain opponents. The factor falls over the episode,
+    a = 1 + (inflation - 1) share^fade, with the share of games left. The index does better on the
+    full belief, whose variances are right, than on the factorised one.
 
     Args:
-        inflation: the factor at the start, >= 1.
-        fade: exponent of the share of games left, >= 0: 0 is a constant factor.
+        inflation: factor at the start, >= 1.
+        fade: exponent of the share of games left, >= 0; 0 keeps the factor constant.
         beta: standard deviation of one performance around skill, > 0.
-        options: ``horizon`` and ``belief`` as ``Policy``; the share of games left is at most 1.
+        options: ``horizon`` and ``belief``, see ``Policy``; the share of games left is at most 1.
 
     Raises:
-        ValueError: for a bad number or belief.
+        ValueError: for a value out of range or an unknown belief.
 
-    Source: the confidence bounds of bandit problems (Lai, Robbins 1985; Auer et al. 2002),
-    on the draw density of Ryzhov, Tariq, Powell (2011), eq. (5).
+    Source: the upper confidence bounds of bandits (Lai, Robbins 1985; Auer et al. 2002),
+    applied to the draw density of Ryzhov, Tariq, Powell (2011), eq. (5).
     """
 
     name: ClassVar[str] = "optimistic"
@@ -123,13 +121,7 @@ class OptimisticDrawChance(ScoringPolicy):
 
 
 class RandomOpponent(Policy):
-    """Choose an opponent uniformly at random.
-
-    Args:
-        horizon: as ``Policy``.
-        seed: as ``Policy``.
-        belief: as ``Policy``; it makes no difference to the choice.
-    """
+    """Choose an opponent uniformly at random; for the arguments see ``Policy``."""
 
     name: ClassVar[str] = "random"
     stochastic: ClassVar[bool] = True
@@ -141,20 +133,19 @@ class RandomOpponent(Policy):
 
 
 class ThompsonSampling(Policy):
-    """Draw every skill from its belief and choose the opponent nearest to player 0.
+    """Sample all skills from the belief and choose the opponent nearest to player 0.
 
     Args:
-        spread: factor on the standard deviations that the skills are drawn with, >= 0: 1 is
-            Thompson's rule, 0 is ``PointEstimate``.
-        horizon: as ``Policy``.
-        seed: as ``Policy``.
-        belief: as ``Policy``; on the full belief all skills are drawn jointly.
+        spread: factor on the standard deviations of the samples, >= 0: 1 is Thompson sampling,
+            0 is ``PointEstimate``.
+        horizon: see ``Policy``.
+        seed: see ``Policy``.
+        belief: see ``Policy``; the full belief samples all skills jointly.
 
     Raises:
         ValueError: for a spread that is negative or not finite.
 
-    Source: Thompson (1933), with the draw density of known skills, eq. (14) of the 2011
-    paper, as the reward that is maximised.
+    Source: Thompson (1933), with eq. (14) of the 2011 paper as the reward.
     """
 
     name: ClassVar[str] = "thompson"
@@ -174,15 +165,15 @@ class ThompsonSampling(Policy):
 
 
 class Oracle(Policy):
-    """Choose the opponent with the highest true draw density: no policy can do better.
+    """Choose the opponent with the highest true draw density, which no policy can exceed.
 
     Args:
         true_skill: true skills of shape (M + 1,), or one row for each state of a batch; or a
-            function without arguments that returns them, called at each choice, for example
+            function that returns them, called at each choice, for example
             ``lambda: env.unwrapped.true_skill``.
-        options: ``horizon`` and ``belief`` as ``Policy``; they make no difference to the choice.
+        options: ``horizon`` and ``belief``, see ``Policy``; they do not affect the choice.
 
-    Source: the maximum of eq. (14) of Ryzhov, Tariq, Powell (2011) over the opponents.
+    Source: Ryzhov, Tariq, Powell (2011), the maximum of eq. (14) over the opponents.
     """
 
     name: ClassVar[str] = "oracle"

@@ -1,4 +1,4 @@
-"""Compile in advance everything that the first episodes need."""
+"""Compile in advance what the first episodes need."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.registry import POLICIES, RESERVATION, policy_named
 from matchenv.evaluation.rollout import rollout
 
-# Enough players in the queue that the exact matching has work.
+# The arrival rate is high enough for the matching to run.
 SMALL: list[Options] = [Settings(num_opponents=5, horizon=2, belief=name) for name in BELIEFS]
 SMALL += [QueueSettings(arrival_rate=20.0, horizon=2, capacity=4), RankingSettings(num_items=5)]
 
 
 def warm_up(report: Callable[[str], None] = lambda _: None) -> None:
-    """Play every baseline for a few games, and draw a picture where pygame is installed.
+    """Play a few games with every baseline, and draw a picture if pygame is installed.
 
-    Numba keeps the compiled functions for later processes, where it has a folder to write to.
+    Numba caches the compiled functions for later processes if it can write to a folder.
 
     Args:
         report: called with a short text before each part.

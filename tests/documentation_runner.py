@@ -1,10 +1,10 @@
-"""Runs blocks of Python, each as a file of its own in a process that has not seen the others.
+"""Run blocks of Python code, each as a file in a process of its own.
 
-Reads requests from the standard input, one JSON object a line: ``{"code": ..., "folder": ...}``.
-Answers each with one: ``{"status": exit status, "output": what it printed}``. The processes are
-forks of this one, which has imported the slow packages and loaded our compiled code: a block
-starts as in a fresh interpreter, in a tenth of the time. Only the package itself is taken back,
-so that its name is unknown and no environment is registered until the block imports it.
+Requests are JSON objects, one per line of standard input: ``{"code": ..., "folder": ...}``. Each is
+answered by ``{"status": exit status, "output": stdout and stderr}``. The processes are forks of
+this one, which has imported the slow packages and loaded the compiled code, so that a block starts
+ten times as fast as in a fresh interpreter. The package itself is unloaded, so that no environment
+is registered until the block imports it.
 """
 
 import contextlib
@@ -21,8 +21,8 @@ from pathlib import Path
 SECONDS = 300
 
 
-def load_what_is_slow() -> None:
-    """Import and compile what most blocks need, then take back what a block must do itself."""
+def preload() -> None:
+    """Import and compile what most blocks need, then unload the package."""
     for package in ("numba", "gymnasium", "torch", "stable_baselines3"):
         with contextlib.suppress(ImportError):
             importlib.import_module(package)
@@ -34,7 +34,7 @@ def load_what_is_slow() -> None:
 
 
 def run(code: str, folder: str) -> dict[str, object]:
-    """Run one block in a fork with ``folder`` as its working folder, as ``python block.py``."""
+    """Run one block in a fork, like ``python block.py`` in ``folder``."""
     with tempfile.TemporaryFile("w+") as output:
         child = os.fork()
         if child == 0:
@@ -61,6 +61,6 @@ def run(code: str, folder: str) -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    load_what_is_slow()
+    preload()
     for line in sys.stdin:
         print(json.dumps(run(**json.loads(line))), flush=True)

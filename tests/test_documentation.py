@@ -1,16 +1,16 @@
-"""Every code block of README and docs does what the page says.
+"""All code blocks, links and tables of the README and the docs work.
 
-Python blocks are run, each alone, as a reader pastes them. Of shell blocks every command line is
-parsed by the command that it calls; those that are marked are run. Comments of the page, which
-readers do not see, stand before a block and say what the tests need::
+Every Python block runs in a process of its own. Every command line of a shell block is parsed by
+its command; marked blocks are run. Comments before a block, which readers do not see, are options
+of these tests::
 
     <!-- before the block:
-    observation = ...                   (Python that is run before the block)
+    observation = ...                   (Python code to run before the block)
     -->
-    <!-- smaller: 100_000 -> 2_048 -->  (replaced in the block before it is run)
-    <!-- needs: ray.rllib -->           (skipped, saying so, where it cannot be imported)
-    <!-- run -->                        (a shell block that is quick enough to be run)
-    <!-- slow -->                       (a block of Python that takes seconds: for the slow tests)
+    <!-- smaller: 100_000 -> 2_048 -->  (replacement before the block is run)
+    <!-- needs: ray.rllib -->           (skip the block if the module cannot be imported)
+    <!-- run -->                        (run this shell block)
+    <!-- slow -->                       (run this Python block with the slow tests)
 """
 
 import dataclasses
@@ -40,7 +40,7 @@ COMMENT = re.compile(r"<!--\s*(?P<word>[a-z ]+?)\s*(?::(?P<text>.*?))?-->", re.D
 
 @dataclasses.dataclass
 class Block:
-    """A code block of a page and what its comments say."""
+    """A code block of a page with its options."""
 
     place: str
     language: str
@@ -54,26 +54,25 @@ class Block:
 
 
 def blocks_of(path: Path) -> Iterator[Block]:
-    """All fenced blocks of a page, in order."""
+    """Yield all fenced blocks of a page, in order."""
     text = path.read_text(encoding="utf-8")
-    for found in BLOCK.finditer(text):
-        line = text.count("\n", 0, found.start("language")) + 1
-        block = Block(
-            f"{path.relative_to(ROOT)}:{line}", found["language"], found["code"], "", [], set()
-        )
-        for comment in COMMENT.finditer(found["comments"]):
-            word, said = comment["word"], (comment["text"] or "").strip()
-            if word == "before the block":
-                block.before += said + "\n"
-            elif word == "smaller":
-                large, small = said.split(" -> ")
-                assert large in block.code, f"{path.name}: nothing to make smaller: {large}"
+    for match in BLOCK.finditer(text):
+        line = text.count("\n", 0, match.start("language")) + 1
+        place = f"{path.relative_to(ROOT)}:{line}"
+        block = Block(place, match["language"], match["code"], "", [], set())
+        for comment in COMMENT.finditer(match["comments"]):
+            option, value = comment["word"], (comment["text"] or "").strip()
+            if option == "before the block":
+                block.before += value + "\n"
+            elif option == "smaller":
+                large, small = value.split(" -> ")
+                assert large in block.code, f"{place}: the block does not contain {large}"
                 block.code = block.code.replace(large, small)
-            elif word == "needs":
-                block.needs += [name.strip() for name in said.split(",")]
+            elif option == "needs":
+                block.needs += [name.strip() for name in value.split(",")]
             else:
-                assert word in ("run", "slow"), f"{path.name}: unknown comment: {word}"
-                block.marks.add(word)
+                assert option in ("run", "slow"), f"{place}: unknown option {option}"
+                block.marks.add(option)
         yield block
 
 
@@ -90,11 +89,11 @@ def skip_without(block: Block) -> None:
 
 
 @pytest.fixture(scope="module")
-def run_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], str]]:
-    """Runs a block as a file of its own; returns what it printed and fails where it fails."""
+def run_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], None]]:
+    """Return a function that runs a block, and fails if the block fails."""
     runner = subprocess.Popen(
         [sys.executable, "-W", "ignore", str(Path(__file__).with_name("documentation_runner.py"))],
-        # Networks this small gain nothing from threads, which only wait for each other.
+        # Small networks are slower with several threads.
         env={**os.environ, "OMP_NUM_THREADS": "1"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
@@ -103,23 +102,21 @@ def run_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[st
     assert runner.stdin
     assert runner.stdout
 
-    def run(code: str) -> str:
+    def run(code: str) -> None:
         folder = tmp_path_factory.mktemp("block")
         (folder / "examples").symlink_to(ROOT / "examples")
         print(json.dumps({"code": code, "folder": str(folder)}), file=runner.stdin, flush=True)
         answer = json.loads(runner.stdout.readline())
         assert answer["status"] == 0, answer["output"]
-        return str(answer["output"])
 
     yield run
     runner.stdin.close()
     assert runner.wait(timeout=60) == 0
 
 
-def test_pages_have_blocks_of_known_languages() -> None:
+def test_blocks_have_known_languages() -> None:
     assert len(BLOCKS) > 20
-    unknown = [str(block) for block in BLOCKS if block.language not in LANGUAGES]
-    assert unknown == [], f"a code block says what it is: {', '.join(sorted(LANGUAGES))}"
+    assert [str(block) for block in BLOCKS if block.language not in LANGUAGES] == []
 
 
 @pytest.mark.parametrize(
@@ -129,24 +126,24 @@ def test_pages_have_blocks_of_known_languages() -> None:
         for block in of_language("python")
     ],
 )
-def test_python_runs_as_pasted(block: Block, run_alone: Callable[[str], str]) -> None:
+def test_python_blocks_run(block: Block, run_alone: Callable[[str], None]) -> None:
     skip_without(block)
     run_alone(block.before + block.code)
 
 
-# Commands of shell blocks that are not ours: nothing to check but that we meant them.
+# Other programs in shell blocks, whose arguments are not checked.
 OTHERS = {"cd", "curl", "git", "pre-commit", "ray", "tensorboard"}
 
 
 def command_lines(code: str) -> list[list[str]]:
-    """The words of each command line, without comments and with continued lines joined."""
+    """Return the words of each command line, without comments; continued lines are joined."""
     joined = code.replace("\\\n", " ")
     split = (shlex.split(line, comments=True) for line in joined.splitlines())
     return [words for words in split if words]
 
 
 def check_pip(words: list[str]) -> None:
-    """``pip install "matchenv[extra]"`` names extras that we have."""
+    """Check the extras of ``pip install "matchenv[extra]"``."""
     extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
         "optional-dependencies"
     ]
@@ -156,7 +153,7 @@ def check_pip(words: list[str]) -> None:
 
 
 def check_matchenv(words: list[str]) -> None:
-    """The real parser takes the options; nothing is run."""
+    """Parse the options of a command without running it."""
     from matchenv.cli import parser_of
 
     name, *options = words
@@ -168,7 +165,7 @@ def check_matchenv(words: list[str]) -> None:
 
 
 def check_command_line(words: list[str]) -> None:
-    """See that a command line is one that we have, with options that it takes."""
+    """Check that a command exists and supports its options."""
     match words:
         case ["make", *targets]:
             rules = (ROOT / "Makefile").read_text()
@@ -189,11 +186,11 @@ def check_command_line(words: list[str]) -> None:
         case ["python", script, *_]:
             assert (ROOT / script).exists(), script
         case [first, *_]:
-            assert first in OTHERS, f"an unknown command: {shlex.join(words)}"
+            assert first in OTHERS, f"unknown command: {shlex.join(words)}"
 
 
 @pytest.mark.parametrize("block", of_language("sh"), ids=str)
-def test_shell_lines_are_commands_that_we_have(block: Block) -> None:
+def test_shell_blocks_parse(block: Block) -> None:
     subprocess.run(["sh", "-n"], input=block.code, text=True, check=True)
     lines = command_lines(block.code)
     assert lines
@@ -205,7 +202,7 @@ def test_shell_lines_are_commands_that_we_have(block: Block) -> None:
 @pytest.mark.parametrize("block", [b for b in of_language("sh") if "run" in b.marks], ids=str)
 def test_shell_blocks_run(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     skip_without(block)
-    # The programs of this environment, as where it was activated.
+    # As in an activated environment.
     monkeypatch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
@@ -218,7 +215,7 @@ def test_shell_blocks_run(block: Block, tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("block", of_language("yaml"), ids=str)
-def test_yaml_can_be_read(block: Block) -> None:
+def test_yaml_blocks_parse(block: Block) -> None:
     yaml = pytest.importorskip("yaml")
     assert yaml.safe_load(block.code)
 
@@ -228,7 +225,7 @@ OURS = re.compile(r"https://(?:github|raw\.githubusercontent)\.com/matchenv/matc
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_link_targets_exist(page: Path) -> None:
     for target in LINK.findall(page.read_text(encoding="utf-8")):
         path, _, anchor = target.partition("#")
         ours = OURS.fullmatch(path)
@@ -247,12 +244,12 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_tables_are_whole(page: Path) -> None:
-    """Every table has its line of dashes, and every line of it as many columns."""
+def test_tables_are_well_formed(page: Path) -> None:
+    """Every table has a delimiter row, and the same number of columns in all rows."""
     text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.M)
     for table in re.findall(r"(?:^\|.*\n?)+", text, re.MULTILINE):
         lines = table.rstrip("\n").split("\n")
-        assert re.fullmatch(r"\|(?:\s*:?-+:?\s*\|)+", lines[1]), f"no table: {lines[0]}"
+        assert re.fullmatch(r"\|(?:\s*:?-+:?\s*\|)+", lines[1]), f"no delimiter row: {lines[0]}"
         columns = {len(re.sub(r"\\\||`[^`]*`", "", line).split("|")) for line in lines}
         assert len(columns) == 1, lines[0]
 

@@ -1,4 +1,4 @@
-"""The notebooks under examples/ run, and what they printed is kept without traces of a machine."""
+"""The notebooks in examples/ run, and their stored outputs contain no local paths."""
 
 import re
 from pathlib import Path
@@ -12,12 +12,12 @@ pytest.importorskip("ipykernel")
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "examples").glob("*.ipynb"))
 LARGEST = 300_000
-# Folders of a machine, in a text that a notebook printed.
+# Local paths in the output of a notebook.
 PLACES = re.compile(r"(?<![\w.])/(?:home|root|tmp|work|usr|Users|private|var)/|[A-Z]:\\")
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_its_outputs_are_kept_and_small(path: Path) -> None:
+def test_stored_outputs(path: Path) -> None:
     assert path.stat().st_size < LARGEST
     notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
@@ -34,12 +34,12 @@ def test_its_outputs_are_kept_and_small(path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_it_runs(path: Path, tmp_path: Path) -> None:
+def test_notebooks_run(path: Path, tmp_path: Path) -> None:
     client = pytest.importorskip("nbclient").NotebookClient
     notebook = nbformat.read(path, as_version=4)
     place = {"metadata": {"path": str(tmp_path)}}
     client(notebook, timeout=600, kernel_name="python3", resources=place).execute()
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
-            # The first run of an installation says that it compiles.
+            # The first run of an installation prints a notice about compilation.
             assert output.get("name") != "stderr" or output["text"].strip() == NOTICE

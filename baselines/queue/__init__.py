@@ -1,4 +1,4 @@
-"""Policies of ``MatchmakingQueue-v0``: rules from waiting players to an opponent.
+"""Policies of ``MatchmakingQueue-v0``: rules that map waiting players to an opponent.
 
 Each has ``act(queues, rng)`` for a ``matchenv.envs.queue.QueueView`` of many queues, and
 ``choose(waiting, rng)`` for the ``matchenv.envs.queue.WaitingPlayers`` of one.

@@ -1,18 +1,18 @@
-"""The base class of the queue's policies, and those that look at the candidates alone.
+"""The base class of the queue's policies, and the policies that only consider the candidates.
 
-Values of games are in match quality, for each of the two players.
+The value of a game is in units of match quality, per player.
 """
 
 from __future__ import annotations
 
-import inspect
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from matchenv.baselines.knowledge_gradient_rule import look_ahead, read_opponents
+from matchenv.baselines.policy import Baseline, Floats, Integers
 from matchenv.belief import DEFAULT_BELIEF, GameConstants
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.queue.view import QueueView, WaitingPlayers
@@ -28,28 +28,25 @@ from matchenv.runtime.compile import compiled
 from matchenv.trueskill import match_quality
 from matchenv.trueskill.game import match_quality_of, quality_per_density, total_variance
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-
-# The action of a player who waits this tick.
+# Action: wait this tick.
 WAIT = 0
 
-# Opponents on either side that a player looks ahead to, in the order of the means.
+# Number of neighbours on either side, in the order of the means, that the look-ahead considers.
 REACH = 10
 
 
 @compiled
 def information_gain(mu: Floats, sigma: Floats, i: int, j: int, game: GameConstants) -> float:
-    """Return by how much the best match quality that i can expect grows with a game against j.
+    """Return the expected gain of player i's best match quality from a game against j.
 
-    KG's F_j minus the best draw density now, in match quality. As in the paper, player i looks
-    ahead as though the same opponents were there after the game: j, and the nearest in the line.
+    This is KG's F_j minus the best current draw density, in units of match quality. As in the
+    paper, the look-ahead assumes the same opponents after the game: j and the nearest neighbours.
 
     Args:
-        mu: shape (n,), means in ascending order.
-        sigma: shape (n,), standard deviations.
-        i: the player who gains.
-        j: the opponent.
+        mu: means in ascending order, shape (n,).
+        sigma: standard deviations, shape (n,).
+        i: index of the player.
+        j: index of the opponent.
         game: constants of the games.
 
     Source: Ryzhov, Tariq, Powell (2011), section 3, misprints corrected.
@@ -66,7 +63,7 @@ def information_gain(mu: Floats, sigma: Floats, i: int, j: int, game: GameConsta
 def pair_value(
     mu: Floats, sigma: Floats, i: int, j: int, multipliers: tuple[float, float], game: GameConstants
 ) -> float:
-    """Return match quality plus the gains of i and of j, each times its multiplier."""
+    """Return the match quality plus the gains of i and j, each times its multiplier."""
     variance = total_variance(sigma[i], sigma[j], game.beta)
     value = match_quality_of(mu[i] - mu[j], variance, game.beta)
     if multipliers[0] > 0.0:
@@ -80,23 +77,23 @@ def pair_value(
 def band_values(
     mu: Floats, sigma: Floats, width: int, multiplier: float, game: GameConstants
 ) -> Floats:
-    """Return match quality + multiplier x the mean of both gains, up to ``width`` places apart.
+    """Return match quality + multiplier x mean gain of all pairs at most ``width`` places apart.
 
     Args:
-        mu: shape (n,), means in ascending order.
-        sigma: shape (n,), standard deviations.
-        width: W, places that two players may be apart.
-        multiplier: number of games to come for which a player's gain counts, >= 0.
+        mu: means in ascending order, shape (n,).
+        sigma: standard deviations, shape (n,).
+        width: W, largest distance of two players in this order.
+        multiplier: number of later games that benefit from a gain, >= 0.
         game: constants of the games.
 
     Returns:
-        Shape (n, W), entry (i, d - 1) of players i and i + d; 0 beyond the last player.
+        Shape (n, W), entry (i, d - 1) for players i and i + d; 0 beyond the last player.
     """
     values = np.zeros((mu.size, width))
-    each = (0.5 * multiplier, 0.5 * multiplier)
+    halves = (0.5 * multiplier, 0.5 * multiplier)
     for i in range(mu.size):
         for d in range(1, min(width, mu.size - 1 - i) + 1):
-            values[i, d - 1] = pair_value(mu, sigma, i, i + d, each, game)
+            values[i, d - 1] = pair_value(mu, sigma, i, i + d, halves, game)
     return values
 
 
@@ -104,12 +101,12 @@ def band_values(
 def candidate_values(
     mu: Floats, sigma: Floats, multipliers: tuple[float, float], game: GameConstants
 ) -> Floats:
-    """Return the value of the first player's game with each of the others, shape (n - 1,).
+    """Return the value of the first player's game against each of the others, shape (n - 1,).
 
     Args:
-        mu: shape (n,), means in any order.
-        sigma: shape (n,), standard deviations.
-        multipliers: of the gains of the first player and of the other.
+        mu: means in any order, shape (n,).
+        sigma: standard deviations, shape (n,).
+        multipliers: for the gains of the first player and of the opponent.
         game: constants of the games.
     """
     order = np.argsort(mu, kind="mergesort")
@@ -122,31 +119,18 @@ def candidate_values(
     return values
 
 
-class QueuePolicy(ABC):
+class QueuePolicy(Baseline):
     """A rule that chooses an opponent for the focal player of each queue.
 
     It never touches an environment.
-
-    Attributes:
-        name: the policy's name in tables and on command lines.
-        stochastic: whether equal queues may get different choices, so that it needs ``rng``.
-        needs_truth: whether it reads the true skills, which no fair policy sees.
     """
-
-    name: ClassVar[str]
-    stochastic: ClassVar[bool] = False
-    needs_truth: ClassVar[bool] = False
-
-    def __repr__(self) -> str:
-        names = [name for name in inspect.signature(type(self)).parameters if hasattr(self, name)]
-        return f"{type(self).__name__}({', '.join(f'{n}={getattr(self, n)!r}' for n in names)})"
 
     def act(self, queues: QueueView, rng: np.random.Generator | None = None) -> Integers:
         """Choose an action for the focal player of each queue.
 
         Args:
-            queues: view of B queues; ``queues[row]`` holds all who wait in one.
-            rng: generator for stochastic policies; None for a new one.
+            queues: view of B queues; ``queues[row]`` holds all waiting players of one.
+            rng: generator for stochastic policies; None creates one.
 
         Returns:
             Shape (B,): 0 to wait this tick, k for the k-th candidate.
@@ -154,7 +138,7 @@ class QueuePolicy(ABC):
         return self._choose(queues, np.random.default_rng() if rng is None else rng)
 
     def choose(self, waiting: WaitingPlayers, rng: np.random.Generator | None = None) -> int:
-        """Return the action in one queue, as ``act``."""
+        """Return the action in one queue, see ``act``."""
         return int(self.act(QueueView.of(waiting), rng)[0])
 
     @abstractmethod
@@ -163,14 +147,14 @@ class QueuePolicy(ABC):
 
 
 class ReservingPolicy(QueuePolicy):
-    """Base of rules with a reservation: the least value of a game that a player accepts.
+    """Base class of rules with a reservation: the smallest value of a game that a player accepts.
 
     Args:
-        reservation: in the first tick, in match quality.
-        fall: decrease with each tick of waiting, >= 0.
+        reservation: value accepted in the first tick, in units of match quality.
+        fall: decrease of the reservation per tick of waiting, >= 0.
 
     Raises:
-        ValueError: for a number that is not finite, or a negative fall.
+        ValueError: for an option that is not finite or out of range.
 
     Source: the reservation value of search theory, McCall (1970).
     """
@@ -180,14 +164,14 @@ class ReservingPolicy(QueuePolicy):
         self.fall = as_non_negative_number("fall", fall)
 
     def asked(self, waited: ArrayLike) -> Floats:
-        """Return the reservation after so many ticks, of the same shape."""
+        """Return the reservation after ``waited`` ticks, of the same shape."""
         return self.reservation - self.fall * np.asarray(waited, dtype=np.float64)
 
 
 class FirstComeFirstServed(QueuePolicy):
-    """The longest waiting player plays at once, against the nearest mean.
+    """Match the longest waiting player at once, with the nearest mean.
 
-    Source: the first come, first served discipline of queueing theory, with the rule of
+    Source: the first-come, first-served discipline of queueing theory, with the rule of
         Ryzhov, Tariq, Powell (2011), eq. (8).
     """
 
@@ -198,16 +182,16 @@ class FirstComeFirstServed(QueuePolicy):
 
 
 class WideningWindow(QueuePolicy):
-    """The nearest mean, once it is within a window that grows while the player waits.
+    """Choose the nearest mean once it is within a window that grows while the player waits.
 
     Args:
         width: largest difference of means in the first tick, >= 0, in skill points.
-        growth: growth of the window with each tick, >= 0.
+        growth: growth of the window per tick, >= 0.
 
     Raises:
-        ValueError: for a number that is negative or not finite.
+        ValueError: for an option that is negative or not finite.
 
-    Source: the rule of open match-makers, for example FAForever/server and teiserver.
+    Source: the rule of open-source match-makers, for example FAForever/server and teiserver.
     """
 
     name: ClassVar[str] = "window"
@@ -218,19 +202,19 @@ class WideningWindow(QueuePolicy):
 
     def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
         window = self.width + self.growth * queues.waited
-        nearest = queues.mu[:, :2][:, -1]  # the focal player's own where there is no other
+        nearest = queues.mu[:, :2][:, -1]  # the focal player's own mean if there is no candidate
         is_near = (queues.filled > 0) & (np.abs(nearest - queues.mu[:, 0]) <= window)
         return np.where(is_near, 1, WAIT)
 
 
 class RandomCandidate(QueuePolicy):
-    """A candidate at random, all equally likely.
+    """Choose a candidate uniformly at random.
 
     Args:
-        wait: probability to wait this tick, in [0, 1).
+        wait: probability of waiting this tick, in [0, 1).
 
     Raises:
-        ValueError: for another probability.
+        ValueError: for a probability outside [0, 1).
     """
 
     name: ClassVar[str] = "random"
@@ -246,20 +230,17 @@ class RandomCandidate(QueuePolicy):
 
 
 class ReservedDrawChance(ReservingPolicy):
-    """The candidate of the highest match quality, once that reaches a falling reservation.
+    """Choose the candidate with the highest match quality once it reaches a falling reservation.
 
     Args:
-        reservation: match quality that is accepted in the first tick.
-        fall: decrease of the reservation with each tick of waiting, >= 0.
-
-    Raises:
-        ValueError: for a number that is not finite, or a negative fall.
+        reservation: see ``ReservingPolicy``.
+        fall: see ``ReservingPolicy``.
 
     Source: Herbrich, Minka, Graepel (2006), section 4.2; Ryzhov, Tariq, Powell (2011), eq. (9).
     """
 
     name: ClassVar[str] = "drawchance"
-    # Of the gains of the focal player and of the candidate.
+    # For the gains of the focal player and of the candidate.
     _multipliers = (0.0, 0.0)
 
     def values(self, queues: QueueView, row: int = 0) -> Floats:
@@ -280,23 +261,19 @@ class ReservedDrawChance(ReservingPolicy):
 
 
 class QueueKnowledgeGradient(ReservedDrawChance):
-    """KG: match quality now, and what the game would teach for the games to come.
+    """Choose the candidate with the highest KG value once it reaches a falling reservation.
 
-    The value of a candidate is the match quality + multiplier x gain; the gain of a player is
-    F_j minus the best draw density now, in match quality. The look-ahead assumes that the same
-    candidates are there after the game. The best one is taken once its value is at least the
-    reservation.
+    The value of a candidate is the match quality + multiplier x gain. A player's gain is F_j minus
+    the best current draw density, in units of match quality. The look-ahead assumes the same
+    candidates after the game.
 
     Args:
-        multiplier: number of games to come for which a gain counts, >= 0.
-        both: the gain is the mean of both players', else the focal player's.
-        reservation: value that is accepted in the first tick.
-        fall: decrease of the reservation with each tick of waiting, >= 0.
+        multiplier: number of later games that benefit from a gain, >= 0.
+        both: use the mean gain of both players instead of the focal player's.
+        reservation: see ``ReservingPolicy``.
+        fall: see ``ReservingPolicy``.
 
-    Raises:
-        ValueError: for a number that is not finite, or a negative multiplier or fall.
-
-    Source: Ryzhov, Tariq, Powell (2011), eq. (13), for a player who queues again and again.
+    Source: Ryzhov, Tariq, Powell (2011), eq. (13), for a player who returns to the queue.
     """
 
     name: ClassVar[str] = "kg"
@@ -317,20 +294,21 @@ class QueueKnowledgeGradient(ReservedDrawChance):
 
 
 class Reserved(ReservingPolicy):
-    """The opponent whom a policy of ``Matchmaking-v0`` chooses, if the game is even enough.
+    """Choose the opponent of a ``Matchmaking-v0`` policy if the game is even enough.
 
-    The policy sees the focal player and the candidates as one player and a pool. Of earlier games
-    it sees the beliefs alone; a belief with covariances starts from independence.
+    The policy sees the focal player and the candidates as player 0 and a pool. It only sees current
+    beliefs; a belief with covariances starts from independence.
 
     Args:
-        policy: a ``matchenv.baselines.Policy``, or anything with the ``predict`` of
+        policy: a ``matchenv.baselines.Policy``, or any object with the ``predict`` of
             stable-baselines3's models. Its attribute ``belief`` names the belief that it reads.
-        reservation: match quality that is accepted in the first tick.
-        fall: decrease of the reservation with each tick of waiting, >= 0.
-        games_left: games left in the observation of the policy, >= 1; the queue has no number.
+        reservation: see ``ReservingPolicy``.
+        fall: see ``ReservingPolicy``.
+        games_left: games left that the policy is given, >= 1; the queue has no horizon per player.
 
     Raises:
-        ValueError: for a number that is not finite, a negative fall, or no such policy.
+        ValueError: for an option out of range, an object without ``predict``, or a policy that
+            reads the true skills.
     """
 
     name: ClassVar[str] = "reservation"
@@ -341,14 +319,14 @@ class Reserved(ReservingPolicy):
         if not callable(getattr(policy, "predict", None)):
             raise ValueError(f"policy must have a method predict, got {policy!r}")
         if getattr(policy, "needs_truth", False):
-            raise ValueError(f"policy must not know the true skills, got {policy!r}")
+            raise ValueError(f"policy must not read the true skills, got {policy!r}")
         super().__init__(reservation, fall)
         self.policy = policy
         self.games_left = as_integer("games_left", games_left, 1)
 
     @property
     def stochastic(self) -> bool:  # type: ignore[override]
-        """True if the policy of one player is stochastic."""
+        """Whether the wrapped policy is stochastic."""
         return bool(getattr(self.policy, "stochastic", False))
 
     def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:

@@ -1,4 +1,4 @@
-"""Maximum-weight matching over all waiting players, each tick; answered player by player."""
+"""Maximum-weight matching of all waiting players, planned once per tick."""
 
 from __future__ import annotations
 
@@ -8,46 +8,40 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from matchenv.baselines.queue.candidates import (
-    WAIT,
-    Floats,
-    Integers,
-    QueuePolicy,
-    ReservingPolicy,
-    band_values,
-)
+from matchenv.baselines.policy import Floats, Integers
+from matchenv.baselines.queue.candidates import WAIT, QueuePolicy, ReservingPolicy, band_values
 from matchenv.belief import GameConstants
 from matchenv.envs.queue.view import NOBODY, QueueView, WaitingPlayers
 from matchenv.runtime.checks import as_non_negative_number
 from matchenv.runtime.compile import compiled
 
-# Players who may be paired are at most so many places apart in the order of means. Of queues of 50
-# that loses nothing, of 1,000 0.05 % (docs/notes.md).
+# Largest distance of two paired players in the order of means. It costs nothing in queues of 50
+# players and 0.05 % of the value in queues of 1,000 (docs/notes.md).
 BAND = 9
 
 
 @compiled
 def band_matching(weights: Floats) -> Integers:
-    """Return the pairs with the greatest sum of weights among players near in a line.
+    """Return the maximum-weight matching of players on a line, at most W places apart.
 
-    Only players at most W places apart may be paired. It goes along the line from behind and
-    keeps, for each set of the next W players who are taken already, the best sum of the rest:
-    O(n W 2^W). Up to W + 1 players everybody can be paired with everybody.
+    A backward pass over the line stores, for each subset of the next W players that is already
+    matched, the best sum of the remaining players: O(n W 2^W). With up to W + 1 players every pair
+    is possible.
 
     Args:
-        weights: shape (n, W), W at least 1 and at most 15; ``weights[i, d - 1]`` of players i
-            and i + d. Pairs of weight 0 or less are never made; entries beyond the last player
-            are not read.
+        weights: shape (n, W), 1 <= W <= 15; ``weights[i, d - 1]`` is the weight of players i and
+            i + d. Only pairs of positive weight are made; entries beyond the last player are not
+            read.
 
     Returns:
-        The partner of each, shape (n,), ``NOBODY`` for those left alone.
+        The partner of each player, shape (n,), ``NOBODY`` for unmatched players.
 
-    Source: dynamic programming over subsets, as Held and Karp (1962), in a moving window.
+    Source: dynamic programming over subsets, see Held and Karp (1962), in a moving window.
     """
     count, width = weights.shape
     sets = 1 << width
     best, behind = np.zeros(sets), np.zeros(sets)
-    # Bit d of a set: whether the player d places on is taken.
+    # Bit d of a set: whether the player d places ahead is matched.
     choice = np.zeros((count, sets), dtype=np.uint8)
     for i in range(count - 1, -1, -1):
         reach = min(width, count - 1 - i)
@@ -82,18 +76,18 @@ def best_pairs(
     *,
     barred: Integers | None = None,
 ) -> Integers:
-    """Return the pairs of the greatest summed weight: values minus the mean of what both ask for.
+    """Return the maximum-weight matching; a weight is the value minus the mean reservation.
 
     Args:
-        mu: shape (n,), means.
-        sigma: shape (n,), standard deviations.
-        asked: shape (n,), the reservation of each.
-        multiplier: number of games to come for which a gain counts, >= 0.
+        mu: means, shape (n,).
+        sigma: standard deviations, shape (n,).
+        asked: reservations, shape (n,).
+        multiplier: number of later games that benefit from a gain, >= 0.
         game: constants of the games.
-        barred: shape (P, 2), players who must not meet; None for nobody.
+        barred: pairs of players who must not meet, shape (P, 2); None for none.
 
     Returns:
-        The partner of each, shape (n,), ``NOBODY`` for those left alone.
+        The partner of each player, shape (n,), ``NOBODY`` for unmatched players.
     """
     count, order = mu.size, np.argsort(mu, kind="stable")
     width = min(max(1, count - 1), BAND)
@@ -113,19 +107,19 @@ def best_pairs(
 
 
 class PlannedPolicy(QueuePolicy):
-    """A rule that pairs all waiting players once in a tick, at its first choice.
+    """A rule that pairs all waiting players once per tick, at its first choice.
 
-    The plan of each queue is kept until its tick or its run changes, or the focal player is not in
-    it or has another mean.
+    The plan of a queue is reused until its tick or run changes, or the focal player is not in the
+    plan or has another mean.
     """
 
     @cached_property
     def _plans(self) -> dict[int, Any]:
-        """Run and tick of each queue's plan, and partners by number and mean."""
+        """Run and tick of each queue's plan, and partners by player number and mean."""
         return {}
 
     def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
-        """Follow the plan of the tick; a player without a partner among the candidates waits."""
+        """Follow the plan of the tick; players without a partner among the candidates wait."""
         actions = np.full(len(queues), WAIT, dtype=np.int64)
         times = list(zip(queues.run.tolist(), queues.tick.tolist(), strict=True))
         players, means = queues.player.tolist(), queues.mu[:, 0].tolist()
@@ -146,65 +140,61 @@ class PlannedPolicy(QueuePolicy):
 
     @abstractmethod
     def plan(self, waiting: WaitingPlayers) -> Integers:
-        """Return the index of each player's partner, shape (n,), ``NOBODY`` for those who wait."""
+        """Return the index of each player's partner, shape (n,), ``NOBODY`` to wait."""
 
 
 class MaximumWeightMatching(PlannedPolicy, ReservingPolicy):
-    """Pairs over all waiting players so that match qualities minus reservations sum to the most.
+    """Pair all waiting players by maximum-weight matching.
 
-    The weight of a pair is its match quality minus the mean of both reservations.
+    The weight of a pair is its match quality minus the mean of both reservations. Players can be
+    paired with ``BAND`` neighbours on either side in the order of means.
 
     Args:
-        reservation: match quality that is accepted in the first tick.
-        fall: decrease of the reservation with each tick of waiting, >= 0.
+        reservation: see ``ReservingPolicy``.
+        fall: see ``ReservingPolicy``.
 
-    Raises:
-        ValueError: for a number that is not finite, or a negative fall.
-
-    Players are paired with ``BAND`` neighbours on either side in the order of means.
-
-    Source: the weights of Herbrich, Minka, Graepel (2006), section 4.2.
+    Source: the match quality of Herbrich, Minka, Graepel (2006), section 4.2, as weights.
     """
 
     name: ClassVar[str] = "matching"
     multiplier = 0.0
 
     def plan(self, waiting: WaitingPlayers) -> Integers:
-        """Return the best pairs; as ``PlannedPolicy``."""
+        """Return the maximum-weight matching; see ``PlannedPolicy``."""
         mu, sigma = self.beliefs(waiting)
-        prices = self.prices(waiting)
-        return best_pairs(mu, sigma, prices, self.multiplier, waiting.settings.constants)
+        prices, game = self.prices(waiting), waiting.settings.constants
+        return best_pairs(mu, sigma, prices, self.multiplier, game)
 
     def prices(self, waiting: WaitingPlayers) -> Floats:
-        """Return the match quality that each player asks for, shape (n,)."""
+        """Return the reservation of each player, shape (n,)."""
         return self.asked(waiting.waited)
 
     def beliefs(self, waiting: WaitingPlayers) -> tuple[Floats, Floats]:
-        """Return the means and deviations that the weights are computed from."""
+        """Return the means and deviations for the weights."""
         return waiting.mu, waiting.sigma
 
 
 class PricedMatching(MaximumWeightMatching):
-    """Maximum-weight matching with a lower reservation for tails and newcomers.
+    """Maximum-weight matching with lower reservations in the tails and for newcomers.
 
     The reservation of a player is ``reservation - fall ticks - tail z^2 - newcomer d``, with z the
     distance of the mean from the population's, at most 4, and d the standard deviation of the
-    belief, both in standard deviations of the population. A game of players that are rare, or
-    about whom little is known, is never as even as others; a later one would not be either. So
-    they ask for less.
+    belief, both in standard deviations of the population. Games of players in the tails, or with
+    uncertain skills, are less even than others, and waiting does not change that. So their
+    reservation is lower.
 
     Args:
-        reservation: match quality that is accepted in the first tick by a known player in the
-            middle of the population.
-        fall: decrease with each tick of waiting, >= 0.
-        tail: decrease with the square of z, >= 0.
-        newcomer: decrease with d, >= 0.
+        reservation: match quality that a known player in the middle of the population accepts in
+            the first tick.
+        fall: decrease per tick of waiting, >= 0.
+        tail: decrease per unit of z^2, >= 0.
+        newcomer: decrease per unit of d, >= 0.
 
     Raises:
-        ValueError: for a number that is not finite, or a negative decrease.
+        ValueError: for an option that is not finite, or a negative decrease.
 
-    Source: the prices that a network trained by MaskablePPO gave, which are this formula up to
-        0.007; the defaults were fitted at three loads (docs/notes.md).
+    Source: fitted to the prices of a network trained by MaskablePPO at three loads, which it
+        reproduces up to 0.007 (docs/notes.md).
     """
 
     name: ClassVar[str] = "priced"
@@ -221,7 +211,7 @@ class PricedMatching(MaximumWeightMatching):
         self.newcomer = as_non_negative_number("newcomer", newcomer)
 
     def prices(self, waiting: WaitingPlayers) -> Floats:
-        """Return the reservation of each player; as ``MaximumWeightMatching``."""
+        """Return the reservation of each player, shape (n,)."""
         population = waiting.settings.population
         place = np.minimum(np.abs(waiting.mu - population.mean) / population.deviation, 4.0)
         doubt = waiting.sigma / population.deviation
@@ -229,19 +219,15 @@ class PricedMatching(MaximumWeightMatching):
 
 
 class KnowledgeMatching(MaximumWeightMatching):
-    """Maximum-weight matching with KG as a bonus on the weights.
+    """Maximum-weight matching with the knowledge gradient as a bonus.
 
-    The weight of a pair is its match quality + multiplier x the mean of both players' gains,
-    minus the mean of both reservations; the gain of a player is F_j minus the best draw density
-    now, in match quality.
+    The weight of a pair is its match quality + multiplier x mean gain - mean reservation of the two
+    players; for the gain see ``QueueKnowledgeGradient``.
 
     Args:
-        multiplier: number of games to come for which a gain counts, >= 0.
-        reservation: value that is accepted in the first tick.
-        fall: decrease of the reservation with each tick of waiting, >= 0.
-
-    Raises:
-        ValueError: for a number that is not finite, or a negative multiplier or fall.
+        multiplier: number of later games that benefit from a gain, >= 0.
+        reservation: see ``ReservingPolicy``.
+        fall: see ``ReservingPolicy``.
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (13), as weights.
     """
@@ -258,21 +244,18 @@ class KnowledgeMatching(MaximumWeightMatching):
 class MatchingOracle(MaximumWeightMatching):
     """Maximum-weight matching by the true skills.
 
-    It knows the skills but not who comes next: the reservation is still a choice.
+    It knows all skills but not future arrivals, so the reservation still matters.
 
     Args:
-        reservation: true match quality that is accepted in the first tick.
-        fall: decrease of the reservation with each tick of waiting, >= 0.
+        reservation: see ``ReservingPolicy``; in units of true match quality.
+        fall: see ``ReservingPolicy``.
 
-    Raises:
-        ValueError: for a number that is not finite, or a negative fall.
-
-    Source: eq. (14) of Ryzhov, Tariq, Powell (2011), as weights.
+    Source: Ryzhov, Tariq, Powell (2011), eq. (14), as weights.
     """
 
     name: ClassVar[str] = "oracle"
     needs_truth: ClassVar[bool] = True
 
     def beliefs(self, waiting: WaitingPlayers) -> tuple[Floats, Floats]:
-        """Return the true skills, without doubt."""
+        """Return the true skills and deviations of 0."""
         return waiting.true_skill, np.zeros_like(waiting.true_skill)

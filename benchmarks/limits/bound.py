@@ -1,4 +1,4 @@
-"""The bound on the mean total of true q of any policy, beside policies on the same instances."""
+"""An upper bound on the mean sum of true q of any policy, and policies on the same instances."""
 
 from __future__ import annotations
 
@@ -42,30 +42,30 @@ TRUE_Q = "true_draw_density"
 DEFAULT_POLICIES = ("drawchance", "kg", "gittins", "optimistic:belief=full")
 DEFAULT_PRIORS = ("informative", "equal")
 DEFAULT_DEPTH = 200
-# The relaxation knows wins and losses, fixed skills, and places by prior mean.
+# The bound supports no draws, no drift and no ranks by true skill.
 ENVIRONMENT_OPTIONS = ("num_opponents", "horizon", "beta")
-# Episodes of a job; with informative priors they share the kinds of opponents, else so many do.
+# Episodes in a job, and in a batch with equal priors; informative priors need no batches.
 BLOCK, PATHS_AT_ONCE = 100, 20
 
 COLUMNS = (
     Column("policy", "{policy}"),
     Column("true q", "{true_q.mean:.2f}", 8),
     Column("bound - true q", "{room:+.2f}", 22),
-    Column("to the bound", lambda found: gap_text(found.share)),
-    Column("to the oracle", lambda found: gap_text(found.share_of_oracle)),
+    Column("to the bound", lambda row: gap_text(row.share)),
+    Column("to the oracle", lambda row: gap_text(row.share_of_oracle)),
 )
 
 
-def table_text(found: Record) -> str:
-    """Return a block of lines for each cell of what ``run_bound`` found."""
+def table_text(result: Record) -> str:
+    """Return the result of ``run_bound`` as text, with a table for each cell."""
     lines = [
-        f"{found.episodes} episodes of {found.environment['horizon']} games against one of "
-        f"{found.environment['num_opponents']}, seed {found.seed}; depth {found.depth}",
+        f"{result.episodes} episodes of {result.environment['horizon']} games against one of "
+        f"{result.environment['num_opponents']}, seed {result.seed}; depth {result.depth}",
         f"sums of true q; +-: standard error; [..]: {100.0 * CONFIDENCE:.0f} % interval of "
         "the paired difference",
         f"shares of the distance from {LOW_END}; {TOLD}: the index, given player 0's skill",
     ]
-    for cell in found.cells:
+    for cell in result.cells:
         lines += [
             "",
             cell.title,
@@ -87,26 +87,26 @@ def run_bound(
     depth: int = DEFAULT_DEPTH,
     run: RunOptions | None = None,
 ) -> Record:
-    """Bound the mean total of true q that any policy can reach, and play some policies.
+    """Compute an upper bound on the mean sum of true q of any policy, and play policies.
 
     Args:
-        policies: as ``matchenv.benchmarks.compare.run_comparison`` takes them.
-        ranks: places of player 0.
+        policies: see ``matchenv.benchmarks.compare.run_comparison``.
+        ranks: ranks of player 0.
         priors: ``"informative"``, ``"equal"``.
         episodes: instances in each cell, >= 2; those of a comparison with the same seed.
         seed: random seed of instances and outcomes, >= 0.
-        env_kwargs: ``num_opponents``, ``horizon``, ``beta``; the bound knows no draws and no
+        env_kwargs: ``num_opponents``, ``horizon``, ``beta``; the bound supports no draws and no
             drift.
-        depth: games with one opponent after which the bound counts the skill as known, >= 1;
-            the more, the tighter.
-        run: how to work and what to keep.
+        depth: games against an opponent after which the bound assumes a known skill, >= 1; larger
+            depths give tighter bounds.
+        run: folder, workers and engine.
 
     Returns:
-        The content of ``bound.json``: what was asked for, and ``cells``. Each has its ``title``,
-        ``rank`` and ``prior``; the true q of the ``oracle``, the ``bound`` and what it ``saved`` of
-        the oracle's on the same instances; and ``policies``, of each but the oracle the ``policy``,
-        its ``true_q``, the ``room`` below the bound, and its ``share`` of the distance from
-        DrawChance to the bound and ``share_of_oracle``.
+        The content of ``bound.json``: the arguments, and ``cells``. Each cell has its ``title``,
+        ``rank`` and ``prior``; the true q of the ``oracle``, the ``bound``, and ``saved``, the
+        oracle's true q minus the bound; and ``policies``. Each policy except the oracle has its
+        ``true_q``, the ``room`` below the bound, its ``share`` of the distance from DrawChance to
+        the bound, and ``share_of_oracle``.
 
     Raises:
         ValueError: for a bad argument, before anything is computed; for a folder with other
@@ -119,7 +119,7 @@ def run_bound(
         as_choice("priors", prior, PRIORS)
     for name in env_kwargs or {}:
         as_choice("env_kwargs", name, ENVIRONMENT_OPTIONS)
-    # Policies and bound have the same luck: the k-th game with an opponent ends the same.
+    # Policies and bound share outcomes: the k-th game against an opponent ends the same way.
     options = {"noise": "opponent", **(env_kwargs or {})}
     _, settings, cells = problem_of(ONE_PLAYER, {"rank": ranks, "prior": priors}, options)
     references = (LOW_END, HIGH_END, Candidate(TOLD, told_index, TOLD))
@@ -130,7 +130,7 @@ def run_bound(
     with run.store(asked) as store:
         rows = play(plan, store)
         seeds = rows.seeds[0].tolist()
-        # What is kept does not depend on the order of the policies.
+        # Stored results do not depend on the order of the policies.
         order = np.argsort(rows.policies)
         jobs = [
             Job(
@@ -143,31 +143,31 @@ def run_bound(
             for first, count in spans_of(episodes, BLOCK)
         ]  # fmt: skip
         done = store.results(jobs)
-        path, paid = (np.concatenate([each[name] for each in done]) for name in ("bound", "paid"))
-        path = path.reshape(len(plan.cells), episodes)
-        paid = np.moveaxis(paid.reshape(*path.shape, -1), -1, 1)[:, np.argsort(order)]
-        found = Record({
+        bound, paid = (np.concatenate([job[name] for job in done]) for name in ("bound", "paid"))
+        bound = bound.reshape(len(plan.cells), episodes)
+        paid = np.moveaxis(paid.reshape(*bound.shape, -1), -1, 1)[:, np.argsort(order)]
+        result = Record({
             **asked,
             "against": LOW_END,
             "confidence": CONFIDENCE,
             "versions": versions("scipy"),
-            "cells": [_cell(rows, c, *each) for c, each in enumerate(zip(path, paid, strict=True))],
+            "cells": [_cell(rows, c, bound[c], paid[c]) for c in range(len(plan.cells))],
         })  # fmt: skip
         files = {
             **rows.files(),
-            "bound.npz": npz_bytes({"bound": path, "paid": paid}),
-            "bound.txt": f"{table_text(found)}\n".encode(),
-            "bound.json": json_bytes(found, checked=True),
+            "bound.npz": npz_bytes({"bound": bound, "paid": paid}),
+            "bound.txt": f"{table_text(result)}\n".encode(),
+            "bound.json": json_bytes(result, checked=True),
             "bound.csv": records_csv(
-                [columns_of({**cell, **policy}) for cell in found.cells for policy in cell.policies]
+                [columns_of({**cell, **row}) for cell in result.cells for row in cell.policies]
             ),
         }
-        store.finish(found, files.items())
-    return found
+        store.finish(result, files.items())
+    return result
 
 
 def _cell(rows: EpisodeTable, place: int, bound: Floats, paid: Floats) -> Record:
-    """Return the bound in one cell, shape (E,), beside the policies, whose payments are (P, E)."""
+    """Return the results of one cell, from bounds of shape (E,) and payments of shape (P, E)."""
     cell = rows.cells[place]
     totals = {policy: rows.values(TRUE_Q, place, policy)[0] for policy in rows.policies}
     low, oracle = totals[LOW_END], totals[HIGH_END]
@@ -175,7 +175,7 @@ def _cell(rows: EpisodeTable, place: int, bound: Floats, paid: Floats) -> Record
         Record(
             policy=policy,
             true_q=estimate(total),
-            # The payments of the policy's own games have its mean, and the path's luck.
+            # The payments of the policy's own games have the mean of its true q.
             room=estimate(without_luck(bound - total, payment - total)),
             share=share_closed(total, low, bound),
             share_of_oracle=share_closed(total, low, oracle),
@@ -193,10 +193,10 @@ def bounds_of(
     """Return the bound of each of E episodes.
 
     Args:
-        settings: of the episodes; with noise by opponent.
-        seeds: of the episodes.
-        depth: games with an opponent after which the skill counts as known.
-        games: of P policies with each opponent, shape (P, E, M).
+        settings: settings of the episodes, with noise by opponent.
+        seeds: seeds of the episodes.
+        depth: games against an opponent after which the skill counts as known.
+        games: number of games of P policies against each opponent, shape (P, E, M).
 
     Returns:
         ``"bound"``, shape (E,): the best split of the payments; and ``"paid"``, shape (E, P): the
@@ -206,24 +206,24 @@ def bounds_of(
     size = len(seeds) if settings.prior == "informative" else PATHS_AT_ONCE
     bounds, paid = [], []
     for first, count in spans_of(len(seeds), size):
-        some = slice(first, first + count)
-        skill = players[some, :, 2]
+        rows = slice(first, first + count)
+        skill = players[rows, :, 2]
         densities = true_draw_density(skill[:, :1], skill[:, 1:], settings.beta)
-        kinds, places, exchanged = opponents_of(settings, depth, players[some])
-        payments = payments_of(kinds, places, won[some] ^ exchanged[:, :, None], densities)
-        bounds += [best_split(each) for each in payments]
-        for each, counts in zip(payments, np.moveaxis(games[:, some], 0, 1), strict=True):
-            paid.append(np.take_along_axis(each[None], counts[:, :, None], axis=2).sum(axis=(1, 2)))
-    return {"bound": np.array(bounds), "paid": np.array(paid)}
+        kinds, places, exchanged = opponents_of(settings, depth, players[rows])
+        payments = payments_of(kinds, places, won[rows] ^ exchanged[:, :, None], densities)
+        bounds += [best_split(path) for path in payments]
+        own = np.take_along_axis(payments[None], games[:, rows, :, None], axis=3)
+        paid.append(own.sum(axis=(2, 3)).T)
+    return {"bound": np.array(bounds), "paid": np.concatenate(paid)}
 
 
 def paths_of(settings: Settings, seeds: Sequence[int]) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return the instances of some episodes, with their outcomes.
+    """Return the players of some episodes, and the outcomes of their games.
 
     Returns:
-        Prior mean, also where it is hidden from policies, standard deviation and true skill of each
-        player, shape (E, M + 1, 3); and whether player 0 wins the first, second, ... game with
-        each opponent, shape (E, M, N).
+        Prior mean (even if hidden from policies), standard deviation and true skill of each player,
+        shape (E, M + 1, 3); and whether player 0 wins the n-th game against each opponent, shape
+        (E, M, N).
     """
     state = Batch(replace(settings, prior="informative"), seeds).state
     won = [

@@ -1,12 +1,12 @@
-"""The exact optimum of small problems under a belief, and what policies lose.
+"""The exact optimum of small problems under a belief, and the loss of policies.
 
-The belief model is a decision problem of its own: a game with j gives the draw density under
-the belief, the outcome has its probability under the belief, and the belief after the game is
-the next state. Its optimum is found by recursion over all (opponent, outcome) sequences. The
-last game needs no outcomes, so there are (outcomes * M)^(N - 1) sequences. They are not merged:
-with the approximate updates of TrueSkill the order of games matters.
+The belief model is a Markov decision problem: the reward of a game is the draw density under the
+belief, outcomes have their probabilities under the belief, and the updated belief is the next
+state. The optimum follows by recursion over all (opponent, outcome) sequences. The last game needs
+no outcomes, so there are (outcomes * M)^(N - 1) sequences. They are not merged, since the order of
+games matters with the approximate updates of TrueSkill.
 
-Source: the dynamic program of Ryzhov, Tariq, Powell (2011), eq. (7) and (12), solved.
+Source: the dynamic program of Ryzhov, Tariq, Powell (2011), eq. (7) and (12).
 """
 
 from __future__ import annotations
@@ -51,23 +51,22 @@ DEFAULT_POLICIES = (
     "pe", "drawchance", "kg", "kg:finite_horizon=true", "kg:multiplier=3", "optimistic",
 )  # fmt: skip
 
-# What a command of some minutes can walk through, and what a machine can hold.
+# Limits for a run of a few minutes, and for memory.
 MOST_SEQUENCES, MOST_NODES, MOST_TRUTHS = 20_000_000, 5_000, 1_000
-# Instances that are worked on side by side, and states after a game at each depth.
+# Instances in a job, and largest batch of successor states at each depth.
 BLOCK, MOST_STATES = 10, 1 << 13
 
-# Options of the environment that tell a problem from another, and the sizes unless others are asked
-# for.
+# Options of the environment that define a problem, and its default sizes.
 OPTIONS = ("num_opponents", "horizon", "belief", "beta", "draw_margin")
 SIZES = {"num_opponents": 3, "horizon": 8}
 
-# Returns actions of shape (B,) for a batch of states with so many games left.
+# Maps a batch of states and the games left to actions of shape (B,).
 Rule = Callable[[KnowledgeState, int], Integers]
 
 
-def table_text(found: Record) -> str:
-    """Return the table of what ``run_optimum`` found."""
-    optimum, *losses = found.losses
+def table_text(result: Record) -> str:
+    """Return the result of ``run_optimum`` as text."""
+    optimum, *losses = result.losses
     best = optimum.believed.mean
     columns = (
         Column("policy", "{policy}"),
@@ -78,7 +77,7 @@ def table_text(found: Record) -> str:
     )
     lines = [
         "opponents {num_opponents}, games {horizon}, {belief} belief, {episodes} instances, "
-        "{truths} truths each, rank {rank}, seed {seed}".format_map(found),
+        "{truths} truths each, rank {rank}, seed {seed}".format_map(result),
         f"believed q {best:.4f} of the optimum; true q {optimum.true_q.mean:.4f}",
     ]
     return "\n".join([*lines, *text_table(columns, losses)])
@@ -93,31 +92,30 @@ def run_optimum(
     env_kwargs: Mapping[str, Any] | None = None,
     run: RunOptions | None = None,
 ) -> Record:
-    """Find the optimum of a small problem, and what policies lose against it.
+    """Compute the optimum of a small problem, and the loss of policies.
 
-    Instances have informative priors and come from the seeds that a comparison uses.
+    Instances have informative priors and the seeds of a comparison.
 
     Args:
-        policies: as ``matchenv.benchmarks.compare.run_comparison`` takes them; baselines are
-            made for the belief.
-        episodes: instances, >= 2.
+        policies: see ``matchenv.benchmarks.compare.run_comparison``.
+        episodes: number of instances, >= 2.
         truths: sets of true skills drawn from the prior of each instance, in [1, 1,000].
         seed: random seed of instances and truths, >= 0.
-        env_kwargs: ``num_opponents`` (3 unless given), ``horizon`` (8), ``rank`` of player 0 by
-            prior mean, ``belief``, ``beta`` and ``draw_margin``.
+        env_kwargs: ``num_opponents`` (default 3), ``horizon`` (8), ``rank`` of player 0 by prior
+            mean, ``belief``, ``beta`` and ``draw_margin``.
             (outcomes * num_opponents)^(horizon - 1) must be at most 20 million.
-        run: how to work and what to keep.
+        run: folder, workers and engine.
 
     Returns:
-        What was solved, by name, and ``losses``, of the optimum and of each policy: the
-        ``policy``; its ``believed`` value under the belief model and the ``gap`` to the optimum's,
-        never above 0; its expected ``true_q`` and the ``true_difference`` to the policy that is
-        optimal for the belief model; and the share of the instances in which its
-        ``first_is_best``.
+        The problem, by name, and ``losses`` of the optimum and of each policy: the ``policy``; its
+        ``believed`` value under the belief model and the ``gap`` to the optimum's, never above 0;
+        its expected ``true_q`` and the ``true_difference`` to the policy that is optimal for the
+        belief model; and ``first_is_best``, the share of instances in which its first choice is
+        optimal.
 
     Raises:
         ValueError: for a bad argument, before anything is computed; for a policy that is
-            stochastic, has a memory, knows the truth, or reads another belief; for a folder
+            stochastic, has a memory, reads the true skills, or reads another belief; for a folder
             with other results, or with damaged files.
         OSError: for a folder that cannot be written.
     """
@@ -134,17 +132,17 @@ def run_optimum(
     (cell,) = cells_of(ranks, ["informative"], settings.num_opponents)
     settings = replace(settings, rank=cell.options["rank"])
     candidates = candidates_of(policies, settings)
-    # What is kept does not depend on the order that was asked for.
+    # Stored results do not depend on the order of the policies.
     kept = sorted(candidates, key=attrgetter("label"))
     ones = np.ones((1, settings.num_players))
     prior = KnowledgeState.of_prior(0.0 * ones, ones, settings.belief)
     for candidate in candidates:
-        rule_of(candidate, settings)(prior, 1)  # refuses one that cannot play
+        rule_of(candidate, settings)(prior, 1)  # raises for policies that cannot play
     jobs = [
         Job(
             f"optimum_episode{first:06d}",
             count,
-            partial(work, settings, kept, seed, range(first, first + count), truths),
+            partial(solve, settings, kept, seed, range(first, first + count), truths),
             all(candidate.identity is not None for candidate in candidates),
         )
         for first, count in spans_of(episodes, BLOCK)
@@ -154,10 +152,10 @@ def run_optimum(
     identities = {candidate.label: candidate.identity for candidate in candidates}
     with run.store({"command": "optimum", "policies": identities, **problem}) as store:
         done = store.results(jobs)
-        # Of shape (P, E), the optimum's first.
+        # Shape (P, E), the optimum first.
         order = [0, *(1 + kept.index(candidate) for candidate in candidates)]
         believed, true_q, best = (
-            np.concatenate([each[name] for each in done], axis=1)[order]
+            np.concatenate([job[name] for job in done], axis=1)[order]
             for name in ("believed", "true_q", "first_is_best")
         )
         losses = [
@@ -171,21 +169,21 @@ def run_optimum(
             )
             for i, policy in enumerate((OPTIMUM, *identities))
         ]
-        found = Record(problem, losses=losses)
-        content = {"confidence": CONFIDENCE, "versions": versions(), "problems": [found]}
+        result = Record(problem, losses=losses)
+        content = {"confidence": CONFIDENCE, "versions": versions(), "problems": [result]}
         files = {
-            "optimum.txt": f"{table_text(found)}\n".encode(),
+            "optimum.txt": f"{table_text(result)}\n".encode(),
             "optimum.json": json_bytes(content, checked=True),
             "optimum.csv": records_csv([columns_of({**problem, **loss}) for loss in losses]),
         }
-        store.finish(found, files.items())
-    return found
+        store.finish(result, files.items())
+    return result
 
 
-def work(
+def solve(
     settings: Settings, candidates: Sequence[Candidate], seed: int, episodes: range, truths: int
 ) -> Arrays:
-    """Return ``believed``, ``true_q`` and ``first_is_best`` of some instances of a problem."""
+    """Return ``believed``, ``true_q`` and ``first_is_best`` for a range of instances."""
     seeds = episode_seeds(seed, episodes.start, len(episodes))
     players = Batch(replace(settings, belief=DEFAULT_BELIEF), seeds).state.players
     mu, sigma = players[:, :, MU].copy(), players[:, :, SIGMA].copy()
@@ -197,23 +195,23 @@ def work(
     def optimal(states: KnowledgeState, games_left: int) -> Integers:
         return np.argmax(choice_values(states, games_left, settings.constants), axis=1)
 
-    rules = [optimal, *(rule_of(each, settings) for each in candidates)]
+    rules = [optimal, *(rule_of(candidate, settings) for candidate in candidates)]
     with one_thread():
-        followed = [follow(rule, prior, skills, settings) for rule in rules]
-    first, believed, true_q = (np.array(each) for each in zip(*followed, strict=True))
+        values = [follow(rule, prior, skills, settings) for rule in rules]
+    first, believed, true_q = map(np.array, zip(*values, strict=True))
     chosen = worth[np.arange(len(worth)), first]
-    # Equal opponents are equally good up to rounding.
+    # The values of identical opponents differ by rounding errors.
     best = chosen >= worth.max(axis=1) - 1e-12
     return {"believed": believed, "true_q": true_q.mean(axis=2), "first_is_best": best}
 
 
 def choice_values(states: KnowledgeState, games_left: int, constants: GameConstants) -> Floats:
-    """Return the expected sum of q for every first choice, with the best choices after it.
+    """Return the expected sum of q for every first choice, followed by optimal choices.
 
     Args:
         states: B states of the belief model.
-        games_left: games to the end, >= 1.
-        constants: of the games.
+        games_left: games left, including the next one, >= 1.
+        constants: constants of the games.
 
     Returns:
         Shape (B, M).
@@ -237,25 +235,25 @@ def choice_values(states: KnowledgeState, games_left: int, constants: GameConsta
 
 
 def rule_of(candidate: Candidate, settings: Settings) -> Rule:
-    """Return a policy as a rule that is asked once for a whole batch.
+    """Return a policy as a function of a batch of states.
 
     Args:
-        candidate: has ``act``, or the ``predict`` of stable-baselines3.
-        settings: of the problem.
+        candidate: the policy; it has ``act``, or the ``predict`` of stable-baselines3.
+        settings: settings of the problem.
 
     Raises:
-        ValueError: for a policy that is no rule from states to choices, one with a memory when it
-            is asked.
+        ValueError: for a policy that does not choose by the state alone; for one with a memory,
+            the returned function raises it.
     """
     label = candidate.label
-    # No policy asks for the truth: one that would is refused.
+    # The oracle needs some true skills to be made; it is refused below.
     policy = candidate.make(settings, lambda: np.zeros(settings.num_players))
     if label == OPTIMUM:
-        raise ValueError(f"policies must not be named {OPTIMUM!r}, which is there already")
+        raise ValueError(f"policies must not be named {OPTIMUM!r}, the name of the optimum")
     if belief_of(policy) != settings.belief:
         raise ValueError(
-            f"belief must be the one that all policies read, {label!r} reads the "
-            f"{belief_of(policy)} one, got {settings.belief!r}"
+            f"belief must be the one that the policies read, got {settings.belief!r}: {label!r} "
+            f"reads the {belief_of(policy)} one"
         )
 
     def choose(states: KnowledgeState, games_left: int) -> Integers:
@@ -267,31 +265,29 @@ def rule_of(candidate: Candidate, settings: Settings) -> Rule:
             refuse(memory is not None, "has a memory")
         return as_actions(actions, len(states), settings.num_opponents)
 
-    def refuse(bad: bool, what: str) -> None:
+    def refuse(bad: bool, why: str) -> None:
         if bad:
-            raise ValueError(
-                f"policies must choose by the state alone, got {label!r}, which {what}"
-            )
+            raise ValueError(f"policies must choose by the state alone, got {label!r}, which {why}")
 
     refuse(getattr(policy, "stochastic", False), "is stochastic")
-    refuse(getattr(policy, "needs_truth", False), "knows the true skills")
+    refuse(getattr(policy, "needs_truth", False), "reads the true skills")
     return choose
 
 
 def follow(
     rule: Rule, states: KnowledgeState, skills: Floats, settings: Settings
 ) -> tuple[Integers, Floats, Floats]:
-    """Follow a policy through all outcomes of all games; it is asked once for each level.
+    """Evaluate a policy over all outcomes of all games, with one call per game.
 
     Args:
         rule: the policy.
         states: B priors.
-        skills: T sets of true skills for each, shape (B, T, M + 1).
-        settings: of the problem.
+        skills: T sets of true skills for each prior, shape (B, T, M + 1).
+        settings: settings of the problem.
 
     Returns:
-        Its first choices, shape (B,); the expected sums of the draw density under the belief
-        model, shape (B,), and of the true one, given the true skills, shape (B, T).
+        First choices, shape (B,); expected sums of q under the belief model, shape (B,); and
+        expected sums of true q for the true skills, shape (B, T).
     """
     count, constants = len(states), settings.constants
     outcomes, noise = len(constants.outcomes), math.sqrt(2.0) * constants.beta
@@ -310,7 +306,7 @@ def follow(
         chances = [states.outcome_probability(o, constants)[chosen] for o in constants.outcomes]
         won, lost = (ndtr((sign * gaps - constants.draw_margin) / noise) for sign in (1.0, -1.0))
         true_chances = (won, lost, 1.0 - won - lost)[:outcomes]
-        # The children of a node stand side by side.
+        # The successors of a node are adjacent.
         reach = np.repeat(reach, outcomes, axis=1) * np.stack(chances, axis=1).reshape(count, -1)
         true_reach = np.repeat(true_reach, outcomes, axis=2)
         true_reach *= np.stack(true_chances, axis=3).reshape(true_reach.shape)
@@ -322,11 +318,11 @@ def follow(
 
 def _check_size(settings: Settings) -> None:
     outcomes, games = len(settings.constants.outcomes), settings.horizon
-    # Logarithms: the numbers themselves may be too large to write.
+    # In logarithms, since the numbers can overflow.
     sequences = (games - 1) * np.log10(outcomes * settings.num_opponents)
     if sequences > np.log10(MOST_SEQUENCES) or games * np.log10(outcomes) > np.log10(MOST_NODES):
         raise ValueError(
             f"horizon must be so small that (outcomes * num_opponents)^(horizon - 1) is at most "
             f"{MOST_SEQUENCES:,} and outcomes^horizon at most {MOST_NODES:,}, got {games} with "
-            f"num_opponents={settings.num_opponents} and {outcomes} outcomes of a game"
+            f"num_opponents={settings.num_opponents} and {outcomes} outcomes per game"
         )

@@ -251,13 +251,13 @@ def begin_for(
 ) -> tuple[Any, Batch]:
     """Build a policy, and begin episodes under the belief that it reads.
 
-    If the policy's ``told_skill`` is true, the initial belief knows player 0's skill.
+    If the policy's ``knows_skill_0`` is true, the initial belief knows player 0's skill.
     """
     policy = make(settings, lambda: batch.simulator.true_skill(batch.state))
     if hasattr(settings, "belief"):
         settings = replace(settings, belief=belief_of(policy))  # type: ignore[call-arg]
     batch = Batch(simulator(settings), seeds, given)
-    if getattr(policy, "told_skill", False):
+    if getattr(policy, "knows_skill_0", False):
         mu, sigma, skill = batch.state.players.transpose(2, 0, 1).copy()
         mu[:, 0], sigma[:, 0] = skill[:, 0], KNOWN_SIGMA
         batch = Batch(settings, seeds, {"mu": mu, "sigma": sigma, "true_skill": skill})

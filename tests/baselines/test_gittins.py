@@ -1,4 +1,4 @@
-"""The Gittins index against trees without a grid, and the tables that are kept."""
+"""The Gittins index against trees without a grid, and the cache of tables."""
 
 import math
 from pathlib import Path
@@ -25,7 +25,7 @@ BETA = float(np.sqrt(0.5))
 
 
 def tree(gap: float, variance: float, games: int, margin: float, tau: float) -> Any:
-    """Draw density of a state, and chance and tree of each outcome of its next game."""
+    """Draw density of a state, and probability and tree of each outcome of its next game."""
     wide = np.eye(2) * (0.5 * variance + tau**2)
     outcomes = DenseBelief([gap, 0.0], wide, BETA, margin).after(1) if games > 1 else {}
     after = [(chance, tree(*belief.difference(1), games - 1, margin, tau))
@@ -34,11 +34,11 @@ def tree(gap: float, variance: float, games: int, margin: float, tau: float) -> 
 
 
 def tree_index(root: Any) -> float:
-    """The index from its definition: the price at which playing on is worth nothing."""
+    """The index by its definition: the price at which playing on is worth 0."""
 
     def worth(node: Any, price: float) -> float:
         now, after = node
-        return now - price + sum(chance * max(0.0, worth(each, price)) for chance, each in after)
+        return now - price + sum(chance * max(0.0, worth(next_, price)) for chance, next_ in after)
 
     low, high = root[0], float(norm.pdf(0.0))
     return float(brentq(lambda price: worth(root, price), low, high, xtol=1e-10))
@@ -55,9 +55,7 @@ def indices(table: tuple, gap: Floats, variance: Floats, plane: int) -> Floats:
 @pytest.mark.parametrize(
     ("margin", "tau", "games"), [(0.0, 0.0, 7), (0.5, 0.0, 5), (0.0, 0.1, 6), (0.3, 0.2, 4)]
 )
-def test_indices_of_a_few_games_equal_those_of_a_tree(
-    margin: float, tau: float, games: int
-) -> None:
+def test_indices_equal_those_of_a_tree(margin: float, tau: float, games: int) -> None:
     rng = np.random.default_rng(0)
     variance = np.exp(rng.uniform(np.log(0.02), np.log(8.0), 12))
     gap = rng.uniform(-3.0, 3.0, 12) * np.sqrt(variance + 1.0)
@@ -73,16 +71,16 @@ def test_indices_of_a_few_games_equal_those_of_a_tree(
 
 @pytest.mark.slow
 def test_the_stated_error_over_a_whole_episode() -> None:
-    """The shipped nodes against nodes twice as dense in every direction, at random states."""
+    """The default grid against one twice as dense in every direction, at random states."""
     rng = np.random.default_rng(5)
     variance = np.exp(rng.uniform(np.log(2e-3), np.log(8.0), 20_000))
     gap = rng.uniform(0.0, 4.0, 20_000) * np.sqrt(variance + 1.0)
-    found = []
+    both = []
     for gaps, prices, step in ((97, 64, 0.24), (161, 128, 0.12)):
         grid = new_grid(gaps, 1e-3, step)
-        found.append((grid, tables.compute_bonus(grid, prices, 500)))
+        both.append((grid, tables.compute_bonus(grid, prices, 500)))
     for left in (2, 5, 20, 100, 250, 500):
-        coarse, fine = (indices(table, gap, variance, left - 1) for table in found)
+        coarse, fine = (indices(table, gap, variance, left - 1) for table in both)
         error = np.abs(coarse - fine) / np.sqrt(5.0)  # in draw densities with beta^2 = 2.5
         print(f"{left} games left: largest {error.max():.1e}, root mean square {error.std():.1e}")
         assert error.max() < 1e-4
@@ -96,7 +94,7 @@ def states(rng: np.random.Generator, rows: int, opponents: int) -> tuple[Floats,
     return np.where(rng.random(mu.shape) < 0.1, mu[:, 1:2], mu), sigma
 
 
-def test_an_index_is_the_draw_density_with_one_game_left_and_grows_with_the_games() -> None:
+def test_the_index_is_the_draw_density_for_one_game_and_grows_with_the_games() -> None:
     state = KnowledgeState(*states(np.random.default_rng(2), 50, 9))
     policy = Gittins(horizon=20, belief="factorised")
     last = policy.scores(state, 1)
@@ -114,7 +112,7 @@ def test_indices_scale_with_beta() -> None:
     np.testing.assert_allclose(small.scores(KnowledgeState(mu, sigma), 10), expected, rtol=1e-6)
 
 
-def test_a_table_is_kept_a_damaged_one_computed_anew_and_no_folder_needed(
+def test_tables_are_cached_and_damaged_files_recomputed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("MATCHENV_CACHE", str(tmp_path / "cache"))
@@ -135,11 +133,11 @@ def test_a_table_is_kept_a_damaged_one_computed_anew_and_no_folder_needed(
     np.testing.assert_array_equal(computed(64, 0.25).bonus, whole)
 
 
-def test_by_name_it_has_the_full_belief_and_the_constants_of_the_environment() -> None:
+def test_defaults_by_name() -> None:
     policy = policy_named("gittins", Settings(beta=0.7, draw_margin=0.2, horizon=30))
     assert repr(policy) == (
         "Gittins(beta=0.7, draw_margin=0.2, tau=0.0, horizon=30, belief='full')"
     )
     assert policy_named("gittins:belief=factorised", Settings()).belief == "factorised"
-    # The full belief knows no drift.
+    # The full belief does not support drift.
     assert policy_named("gittins", Settings(tau=0.1)).belief == "factorised"

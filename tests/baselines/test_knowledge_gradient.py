@@ -1,4 +1,4 @@
-"""KG against an enumeration written from the paper, and its search against its rule."""
+"""KG against the paper's formulas by enumeration, and its search against its rule."""
 
 import math
 from itertools import product
@@ -67,13 +67,12 @@ def test_kg_equals_the_enumeration(
 def test_the_rule_equals_the_beliefs_own_update(
     belief: str, margin: float, tau: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In batches of two states, too."""
+    """Also in batches of two states."""
     monkeypatch.setattr("matchenv.baselines.knowledge_gradient_rule.MOST_STATES", 14)
     state, multipliers = states_after_games(belief, 5, 7, 25), np.linspace(0.0, 99.0, 5)
     game = GameConstants(1.2, margin, tau)
-    found = updated_belief_scores(state, multipliers, game)
-    expected = knowledge_gradient_scores(state.mu, state.sigma, state.extra, multipliers, game)
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    scores = knowledge_gradient_scores(state.mu, state.sigma, state.extra, multipliers, game)
+    np.testing.assert_allclose(updated_belief_scores(state, multipliers, game), scores, rtol=1e-9)
 
 
 KINDS = ("in play", "far from everybody", "all equal", "nearly equal", "few values", "on a lattice",
@@ -81,10 +80,10 @@ KINDS = ("in play", "far from everybody", "all equal", "nearly equal", "few valu
 
 
 def made(kind: str, rng: np.random.Generator, rows: int, count: int) -> Any:
-    """States for the search, of one of the ``KINDS``.
+    """Random states of one of the ``KINDS``.
 
-    Means, deviation of player 0, and of each opponent the prior deviation and the slack of the
-    full belief, 1 for those who have not played player 0.
+    Returns means, player 0's deviation, the opponents' prior deviations and their slacks on the
+    full belief, which are 1 before the first game against player 0.
     """
     mu = 2.0 * rng.normal(size=(rows, count + 1))
     own = np.where(rng.random(rows) < 0.3, 1.5, rng.uniform(0.05, 1.0, rows))
@@ -96,10 +95,10 @@ def made(kind: str, rng: np.random.Generator, rows: int, count: int) -> Any:
             mu[:, 0] += rng.choice([-1.0, 1.0], rows) * 10.0 ** rng.uniform(0.0, 2.5, rows)
         case "all equal":
             mu[:, 1:], prior, slack = mu[:, 1:2], np.full_like(prior, 1.5), np.full_like(slack, 0.6)
-        case "nearly equal":  # the bounds leave most; two sorted orders then find the best
+        case "nearly equal":  # the bounds leave most opponents, so the sorted orders are used
             mu[:, 1:] = mu[:, 1:2] + (mu[:, 1:] - mu[:, 1:2]) * 10.0 ** rng.uniform(-12.0, -1.0)
             prior = prior if rng.random() < 0.5 else np.full_like(prior, 1.5)
-        case "few values":  # ties: mirrored gaps, duplicates, games that taught all they can
+        case "few values":  # ties: mirrored gaps, duplicates, known skills
             mu = rng.integers(-2, 3, mu.shape).astype(float)
             own, prior = rng.choice([0.25, 1.0], rows), rng.choice([0.5, 1.0, 2.0], prior.shape)
             slack = rng.choice([0.0, 0.25, 1.0], prior.shape)
@@ -112,24 +111,24 @@ def made(kind: str, rng: np.random.Generator, rows: int, count: int) -> Any:
             mu *= 0.5 * 10.0 ** rng.uniform(-6.0, 8.0, (rows, 1))
             own, prior = (10.0 ** rng.uniform(-6.0, 4.0, size) for size in (rows, prior.shape))
             slack = rng.uniform(0.0, 1.0, prior.shape)
-        case "shifted":  # means so large that their differences have few digits
+        case "shifted":  # large means, whose differences have few digits
             mu += 10.0 ** rng.uniform(3.0, 17.0, (rows, 1))
-        case "underflowing":  # draw densities around the smallest float64, or 0
+        case "underflowing":  # draw densities near the smallest float64, or 0
             mu[:, 1:] = rng.choice([-1.0, 1.0], prior.shape) * rng.uniform(80.0, 95.0, prior.shape)
             own, prior = 0.1 * own, 0.1 * prior
     return mu, own, prior, slack
 
 
 def numbers_of(belief: str, mu: Floats, own: Floats, prior: Floats, slack: Floats) -> Numbers:
-    """A state of a belief; half of the full ones are rounded, as observations are."""
+    """Arguments for a belief; half of the full states are rounded to float32, like observations."""
     if belief == "factorised":
         return mu, np.column_stack((own, prior)), np.empty((len(mu), 0))
     square, rest = np.square(own)[:, None], slack * np.square(prior)
     sigma = np.column_stack((own, np.sqrt((1.0 - slack) ** 2 * square + rest)))
-    found = mu, sigma, np.sqrt(slack**2 * square + rest)
-    for each in found:
-        each[::2] = each[::2].astype(np.float32)
-    return found
+    numbers = mu, sigma, np.sqrt(slack**2 * square + rest)
+    for array in numbers:
+        array[::2] = array[::2].astype(np.float32)
+    return numbers
 
 
 def check(numbers: Numbers, multipliers: Floats, game: GameConstants) -> None:
@@ -165,7 +164,7 @@ def test_the_search_finds_the_rules_opponent(kind: str, states: int, belief: str
     margin=st.sampled_from([0.0, 0.5]),
     belief=st.sampled_from(["factorised", "full"]),
 )
-def test_the_search_finds_it_in_states_that_try_to_break_it(
+def test_the_search_finds_the_rules_opponent_in_adversarial_states(
     opponents: Any, own: tuple[float, float], multiplier: float, margin: float, belief: str
 ) -> None:
     means, prior, slack = np.array(opponents).T
@@ -179,19 +178,19 @@ def test_the_search_finds_it_in_states_that_try_to_break_it(
     [("factorised", 0.0, 0.0), ("factorised", 0.7, 0.2), ("full", 0.0, 0.0), ("full", 0.7, 0.0)],
 )
 @pytest.mark.parametrize("kind", KINDS)
-def test_bounds_are_above_the_scores(belief: str, margin: float, tau: float, kind: str) -> None:
+def test_bounds_are_not_below_the_scores(belief: str, margin: float, tau: float, kind: str) -> None:
     game = GameConstants(BETA, margin, tau)
     for rows, opponents in ((30, 20), (2, 200)):
         numbers = numbers_of(belief, *made(kind, np.random.default_rng(2), rows, opponents))
         scores = knowledge_gradient_scores(*numbers, np.full(rows, 99.0), game)
         for b, fineness in product(range(rows), ((8, 1), (3, 5), (32, 8))):
-            read = read_opponents(*(each[b] for each in numbers), game)
-            assert (score_bounds(read, 99.0, game, fineness) >= scores[b]).all()
+            state = read_opponents(*(array[b] for array in numbers), game)
+            assert (score_bounds(state, 99.0, game, fineness) >= scores[b]).all()
 
 
 @BELIEFS
-def test_hardly_anybody_is_worked_out(belief: str) -> None:
-    """The bounds are close: in play they leave a twentieth of the opponents, on average."""
+def test_bounds_are_tight(belief: str) -> None:
+    """In play they leave a twentieth of the opponents on average."""
     left, game = [], GameConstants(BETA)
     for games in (0, 10, 60):
         state = states_after_games(belief, 20, 49, games, BETA)
@@ -203,10 +202,8 @@ def test_hardly_anybody_is_worked_out(belief: str) -> None:
 
 
 @pytest.mark.parametrize(("gap", "own", "prior"), [(85.0, 0.1, 0.1), (0.0, 1e4, 1e-3)])
-def test_no_bound_is_used_where_numbers_have_too_few_digits(
-    gap: float, own: float, prior: float
-) -> None:
-    """Densities around the smallest float64; and variances that a game takes away altogether."""
+def test_no_bound_is_used_if_digits_are_lost(gap: float, own: float, prior: float) -> None:
+    """Densities near the smallest float64, and variances that one game reduces to about 0."""
     mu, sigma = np.array([0.0, gap, gap + 1.0]), np.array([own, prior, prior])
     opponents = read_opponents(mu, sigma, np.empty(0), GameConstants(BETA))
     assert np.isinf(score_bounds(opponents, 99.0, GameConstants(BETA))).all()

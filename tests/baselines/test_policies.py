@@ -1,6 +1,7 @@
-"""The policies of one formula by their definitions, and what every policy of one player does."""
+"""The simple policies against their formulas, and the contract of all policies of one player."""
 
 import math
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,7 +32,7 @@ BOTH = pytest.mark.parametrize("belief", ["factorised", "full"])
 
 
 def new_policies(**options: Any) -> list[Policy]:
-    """Every policy, for pools of six."""
+    """All policies, for pools of six opponents."""
     return [
         PointEstimate(**options),
         DrawChance(**options),
@@ -49,14 +50,14 @@ EVERY_POLICY = new_policies(belief="factorised", horizon=50)
 
 
 @BOTH
-def test_point_estimate_draw_chance_and_the_optimistic_index_by_their_formulas(belief: str) -> None:
-    """The last with its inflation at the start, half-way, at the end, and before the horizon."""
+def test_simple_policies_match_their_formulas(belief: str) -> None:
+    """The optimistic index at the start, half-way, at the end, and beyond the horizon."""
     batch = states_after_games(belief, 60, 8, 30)
     gaps = batch.mu[:, :1] - batch.mu[:, 1:]
     covariance = np.stack([covariance_of(batch[b]) for b in range(60)])
     own = np.diagonal(covariance, axis1=1, axis2=2)
-    doubt = own[:, :1] + own[:, 1:] - 2.0 * covariance[:, 0, 1:]
-    variance = doubt + 2.0 * BETA**2
+    skill_variance = own[:, :1] + own[:, 1:] - 2.0 * covariance[:, 0, 1:]
+    variance = skill_variance + 2.0 * BETA**2
     density = np.exp(-(gaps**2) / (2.0 * variance)) / np.sqrt(2.0 * math.pi * variance)
     policy: Any = DrawChance(beta=BETA, belief=belief)
     np.testing.assert_allclose(policy.scores(batch, 1), density, rtol=1e-10)
@@ -67,11 +68,11 @@ def test_point_estimate_draw_chance_and_the_optimistic_index_by_their_formulas(b
         (5.0, 0.0, 1, 5.0), (20.0, 2.0, 50, 5.75), (20.0, 2.0, 0, 1.0), (20.0, 2.0, 400, 20.0),
     ):  # fmt: skip
         policy = OptimisticDrawChance(inflation, fade, beta=BETA, horizon=100, belief=belief)
-        expected = -(gaps**2) / (2.0 * (factor * doubt + 2.0 * BETA**2))
+        expected = -(gaps**2) / (2.0 * (factor * skill_variance + 2.0 * BETA**2))
         np.testing.assert_allclose(policy.scores(batch, left), expected, rtol=1e-10)
 
 
-def test_draw_chance_where_every_density_underflows() -> None:
+def test_draw_chance_when_all_densities_underflow() -> None:
     state = KnowledgeState([0.0, 300.0, -200.0, 250.0], np.full(4, 0.1))
     assert DrawChance().act(state, 1) == 1
 
@@ -82,7 +83,7 @@ def test_ties_go_to_the_lowest_index(policy: Policy) -> None:
     assert policy.act(KnowledgeState(mu, np.ones(5)), 5) == 1
 
 
-def test_random_takes_everyone_alike_under_masks_too() -> None:
+def test_random_policies_are_uniform_over_the_allowed_opponents() -> None:
     state = KnowledgeState(np.zeros((6000, 5)), np.ones((6000, 5)))
     masks = np.zeros((6000, 4), dtype=bool)
     masks[:, [0, 2, 3]] = True
@@ -93,8 +94,8 @@ def test_random_takes_everyone_alike_under_masks_too() -> None:
 
 
 @pytest.mark.parametrize(("belief", "spread"), [("factorised", 0.7), ("full", 1.0)])
-def test_thompson_draws_all_skills_jointly(belief: str, spread: float) -> None:
-    """Frequencies against draws from the dense covariance."""
+def test_thompson_samples_all_skills_jointly(belief: str, spread: float) -> None:
+    """Frequencies against samples from the dense covariance."""
     state, count = states_after_games(belief, 1, 4, 30)[0], 40_000
     many = KnowledgeState(
         *(np.broadcast_to(x, (count, x.size)) for x in (state.mu, state.sigma, state.extra)), belief
@@ -115,25 +116,25 @@ def test_thompson_draws_all_skills_jointly(belief: str, spread: float) -> None:
 
 
 @BOTH
-def test_the_oracle_knows_the_nearest(belief: str) -> None:
+def test_the_oracle_chooses_the_nearest_true_skill(belief: str) -> None:
     env = MatchmakingEnv(num_opponents=5, horizon=30, belief=belief)
     oracle = Oracle(lambda: env.true_skill, belief=belief)
     observation, _ = env.reset(seed=0)
     skill = env.true_skill
     assert oracle.predict(observation)[0] == np.abs(skill[0] - skill[1:]).argmin()
     truths = np.random.default_rng(0).normal(size=(40, 8))
-    kept, gaps = truths.copy(), np.abs(truths[:, :1] - truths[:, 1:])
+    before, gaps = truths.copy(), np.abs(truths[:, :1] - truths[:, 1:])
     state = states_after_games(belief, 40, 7, 3)
     chosen = Oracle(truths, belief=belief).act(state, 1)
     np.testing.assert_array_equal(chosen, gaps.argmin(axis=1))
     masks = some_masks(40, 7, np.random.default_rng(1))
     chosen = Oracle(truths, belief=belief).act(state, 1, action_masks=masks)
     np.testing.assert_array_equal(chosen, np.where(masks, gaps, np.inf).argmin(axis=1))
-    np.testing.assert_array_equal(truths, kept)
+    np.testing.assert_array_equal(truths, before)
 
 
 @pytest.mark.parametrize("policy", EVERY_POLICY, ids=lambda policy: policy.name)
-def test_predict_takes_one_or_many_and_returns_the_form(policy: Policy) -> None:
+def test_shapes_of_actions_and_scores(policy: Policy) -> None:
     batch = states_after_games("factorised", 4, 6, 5)
     observations = batch.to_observation(0.5)
     actions, memory = policy.predict(observations)
@@ -153,7 +154,7 @@ def test_predict_takes_one_or_many_and_returns_the_form(policy: Policy) -> None:
     assert " object at " not in repr(policy)
 
 
-def test_predict_uses_the_horizon_for_the_games_left() -> None:
+def test_predict_derives_games_left_from_the_horizon() -> None:
     observations = states_after_games("factorised", 30, 6, 5).to_observation(0.25)
     seen, left = KnowledgeState.from_observation(observations), np.arange(1, 31) * 2
     finite = KnowledgeGradient(finite_horizon=True).for_settings(Settings(horizon=64))
@@ -165,7 +166,7 @@ def test_predict_uses_the_horizon_for_the_games_left() -> None:
 
 
 def test_stable_baselines3_evaluates_a_baseline() -> None:
-    """Its own loops pass no masks: they are in the observation."""
+    """Its loop passes no masks, so the policy reads them from the observation."""
     evaluation = pytest.importorskip("stable_baselines3.common.evaluation")
     env = gym.make("Matchmaking-v0", num_opponents=6, horizon=5, availability=0.4)
     adapted = DrawChance().for_settings(env.unwrapped.settings)
@@ -183,15 +184,15 @@ def some_masks(count: int, opponents: int, rng: np.random.Generator) -> Any:
 
 
 def smaller(state: KnowledgeState, row: int, mask: Any) -> KnowledgeState:
-    """One state in which only those online exist, written out."""
-    kept = np.flatnonzero(np.concatenate(([True], mask)))
+    """One state with the allowed opponents only."""
+    players = np.concatenate(([True], mask))
     extra = state.extra[row][mask] if state.extra.shape[-1] else state.extra[row]
-    return KnowledgeState(state.mu[row][kept], state.sigma[row][kept], extra, state.belief)
+    return KnowledgeState(state.mu[row][players], state.sigma[row][players], extra, state.belief)
 
 
 @BOTH
 @pytest.mark.parametrize("opponents", [1, 9])
-def test_the_choice_is_that_without_the_others(belief: str, opponents: int) -> None:
+def test_masked_opponents_do_not_affect_the_choice(belief: str, opponents: int) -> None:
     rng = np.random.default_rng(5)
     state = states_after_games(belief, 15, opponents, 12)
     masks = some_masks(15, opponents, rng)
@@ -202,16 +203,14 @@ def test_the_choice_is_that_without_the_others(belief: str, opponents: int) -> N
             alone = policy.act(smaller(state, row, masks[row]), 20)
             assert np.flatnonzero(masks[row])[alone] == chosen[row]
             assert policy.act(state[row], 20, action_masks=masks[row]) == chosen[row]
-        everybody = np.ones(masks.shape, np.int8)
-        np.testing.assert_array_equal(
-            policy.act(state, 20, action_masks=everybody), policy.act(state, 20)
-        )
+        unmasked = policy.act(state, 20, action_masks=np.ones(masks.shape, np.int8))
+        np.testing.assert_array_equal(unmasked, policy.act(state, 20))
 
 
 @BOTH
 @pytest.mark.parametrize("opponents", [1, 2, 3, 6, 12, 24, 36])
 def test_the_mask_is_read_from_the_observation(belief: str, opponents: int) -> None:
-    """By size alone where that is clear; all ambiguous sizes are among these."""
+    """By the size alone if that is unambiguous; all ambiguous sizes are among these."""
     options: Any = {"num_opponents": opponents, "horizon": 5, "belief": belief}
     unaware, kind = DrawChance(belief=belief), BELIEFS[belief]
     policy = unaware.for_settings(Settings(**options))
@@ -223,7 +222,7 @@ def test_the_mask_is_read_from_the_observation(belief: str, opponents: int) -> N
         expected = policy.act(env.knowledge_state, 1, action_masks=masks)
         np.testing.assert_array_equal(chosen, expected)
         np.testing.assert_array_equal(policy.predict(observation, action_masks=masks)[0], expected)
-        assert [policy.predict(each)[0] for each in observation] == chosen.tolist()
+        assert [policy.predict(row)[0] for row in observation] == chosen.tolist()
         if kind.num_opponents_of(observation.shape[1]) is None:
             np.testing.assert_array_equal(unaware.predict(observation)[0], expected)
         for reader in (policy, unaware):
@@ -234,8 +233,20 @@ def test_the_mask_is_read_from_the_observation(belief: str, opponents: int) -> N
         observation, before = env.step(chosen)[0], plain.step(chosen)[0]
 
 
-def test_a_policy_for_an_environment_reads_even_what_looks_alike() -> None:
-    """At the start with all deviations 1 and everybody online."""
+class Last(PointEstimate):
+    """A user's policy with a Python index in place of an action."""
+
+    def _choose(self, state: Any, games_left: Any, rng: Any) -> Any:
+        return np.full(len(state), -1)
+
+
+def test_choices_under_masks_are_checked() -> None:
+    with pytest.raises(ValueError, match=r"actions must be in \[0, 1\], got -1"):
+        Last().act(KnowledgeState(np.zeros((1, 4)), np.ones((1, 4))), 1, action_masks=[[1, 1, 0]])
+
+
+def test_for_settings_resolves_ambiguous_observations() -> None:
+    """Deviations of 1 look like a mask that allows all opponents."""
     options: Any = {"num_opponents": 4, "turnover": 0.1, "prior": NormalPrior()}
     env = MatchmakingEnv(horizon=9, **options)
     observation, info = env.reset(seed=0)
@@ -247,21 +258,16 @@ def test_a_policy_for_an_environment_reads_even_what_looks_alike() -> None:
 
 
 def test_rollouts_pass_the_mask_to_every_policy() -> None:
-    options = Settings.checked(num_opponents=6, horizon=30, availability=0.3, turnover=0.05)
+    settings = Settings.checked(num_opponents=6, horizon=30, availability=0.3, turnover=0.05)
     for name in (*POLICIES, "kg:belief=full"):
-        found = rollout(
-            lambda told, truth, name=name: policy_named(name, told, truth),  # type: ignore[misc]
-            options,
-            range(4),
-            np.random.default_rng(0),
-        )
-        assert all(np.isfinite(values).all() for values in found.values())
-    # Without an argument for masks a policy has the observation's end.
+        results = rollout(partial(policy_named, name), settings, range(4), np.random.default_rng(0))
+        assert all(np.isfinite(values).all() for values in results.values())
+    # A policy without an argument for masks can read the end of the observation.
     reader = SimpleNamespace(
         name="mask reader",
         predict=lambda seen, state, starts, deterministic: (seen[:, -6:].argmax(axis=1), None),
     )
-    rollout(lambda *_: reader, options, range(4))
+    rollout(lambda *_: reader, settings, range(4))
 
 
 # Bad input.
@@ -285,7 +291,7 @@ FULL = KnowledgeState(np.zeros(3), np.ones(3), np.full(2, 1.4), "full")
         (lambda: PointEstimate().predict(3.0), r"observation must have shape .* got shape \(\)"),
         (lambda: KnowledgeGradient(1.0), r"discount must be in \[0, 1\), got 1.0"),
         (lambda: KnowledgeGradient(multiplier=-1), "multiplier must not be negative"),
-        (lambda: KnowledgeGradient(0.9, multiplier=3), "give one of discount"),
+        (lambda: KnowledgeGradient(0.9, multiplier=3), "give at most one of discount"),
         (lambda: KnowledgeGradient(belief="full", tau=0.1), "tau must be 0 with belief='full'"),
         (lambda: DrawChance(belief="half"), "belief must be one of 'factorised', 'full'"),
         (lambda: PointEstimate().act(STATES, -1), "games_left must not be negative"),
@@ -303,7 +309,7 @@ FULL = KnowledgeState(np.zeros(3), np.ones(3), np.full(2, 1.4), "full")
         (lambda: RandomOpponent(belief="full").predict(np.ones(10)), r"3 \* num_opponents \+ 3"),
     ],
 )
-def test_bad_input_is_named(make: Any, message: str) -> None:
+def test_bad_input(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
 
@@ -320,7 +326,7 @@ def test_bad_input_is_named(make: Any, message: str) -> None:
         ([["a", "b", "c"]] * 2, "action_masks must hold True and False"),
     ],
 )
-def test_bad_masks_are_named(masks: Any, message: str) -> None:
+def test_bad_masks(masks: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         KnowledgeGradient().act(STATES, 5, action_masks=masks)
     with pytest.raises(ValueError, match=message.replace(r"\(2, 3\), got \(2, 4\)", "")):

@@ -103,11 +103,11 @@ def test_a_score_is_the_share_of_the_gap_to_the_mark() -> None:
     assert Result("mine", {"mine": ""}, families[:2], totals, {}).scores["variants"] is None
 
 
-def test_told_skill_changes_only_the_belief() -> None:
+def test_knows_skill_0_only_changes_the_belief() -> None:
     settings = Settings.checked(num_opponents=5, horizon=9, noise="opponent", belief="full")
 
     def begun(told: bool) -> Any:
-        policy = SimpleNamespace(belief="full", told_skill=told)
+        policy = SimpleNamespace(belief="full", knows_skill_0=told)
         return begin_for(lambda *_: policy, settings, range(6))[1]
 
     plain, told = begun(False), begun(True)

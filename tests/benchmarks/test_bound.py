@@ -1,4 +1,4 @@
-"""The bound against optima found by brute force on problems of one or two opponents."""
+"""The bound against brute-force optima of problems with one or two opponents."""
 
 import itertools
 import math
@@ -34,7 +34,7 @@ from matchenv.runtime.jobs import RunOptions
 ONE = RunOptions(workers=1, quiet=True)
 BETA = 1.3
 NOISE = math.sqrt(2.0) * BETA
-# Player 0 first; the second opponent is likelier to be an even one, the first more of a riddle.
+# Player 0 first. The second opponent is likelier to be even, the first is more uncertain.
 MU, SIGMA = np.array([0.3, -1.4, 1.2]), np.array([1.1, 1.9, 0.8])
 
 
@@ -53,21 +53,15 @@ def grid_of(mu: float, sigma: float, points: int) -> tuple[Any, Any]:
 
 
 def brute_force_optimum(skill_0: float, opponents: int, games: int) -> float:
-    """Most expected true q of any policy that sees outcomes only, by exact Bayes on a grid.
-
-    Args:
-        skill_0: player 0's, which is known.
-        opponents: M.
-        games: N.
-    """
+    """Optimal expected sum of true q for a known skill of player 0, by exact Bayes on a grid."""
     grids = [grid_of(MU[j], SIGMA[j], 24) for j in range(1, opponents + 1)]
     skills = np.meshgrid(*(nodes for nodes, _ in grids), indexing="ij")
     prior = math.prod(np.meshgrid(*(weights for _, weights in grids), indexing="ij"))
-    wins, pays = ([rate(skill_0 - each) for each in skills] for rate in (win, true_q))
+    wins, rewards = ([f(skill_0 - skill) for skill in skills] for f in (win, true_q))
 
     @cache
     def best(counts: tuple[tuple[int, int], ...]) -> float:
-        # Unnormalised: probability of the history times what comes after it, for one order.
+        # Unnormalised: the probability of a history in one order times the value after it.
         joint = prior
         for (won, lost), chance in zip(counts, wins, strict=True):
             joint = joint * chance**won * (1.0 - chance) ** lost
@@ -77,27 +71,27 @@ def brute_force_optimum(skill_0: float, opponents: int, games: int) -> float:
         for j, (won, lost) in enumerate(counts):
             after_win = (*counts[:j], (won + 1, lost), *counts[j + 1 :])
             after_loss = (*counts[:j], (won, lost + 1), *counts[j + 1 :])
-            values.append(float((joint * pays[j]).sum()) + best(after_win) + best(after_loss))
+            values.append(float((joint * rewards[j]).sum()) + best(after_win) + best(after_loss))
         return max(values)
 
     return best(((0, 0),) * opponents)
 
 
 def known_kinds(skill_0: float, mu: Any, sigma: Any, games: int, depth: int) -> Kinds:
-    """A kind for each opponent, for a given skill of player 0."""
+    """One kind for each opponent, for a given skill of player 0."""
     means = skill_0 - np.asarray(mu)
     gaps = grid_of_gaps(float(np.abs(means).max()), float(np.max(sigma)), BETA, depth)
     return kinds_of(gaps, weights_of(gaps, means, np.square(sigma)), BETA, games, depth)
 
 
 def themselves(opponents: int, paths: int = 1) -> Places:
-    """Opponents each of whom is a kind."""
+    """Opponents that equal the kinds."""
     nodes = np.tile(np.arange(opponents), paths)[:, None]
     return Places(nodes, np.ones(nodes.shape))
 
 
 def payments_of_all(skill_0: float, games: int) -> tuple[Any, Any, Any]:
-    """Payments of two opponents for all results of all games, the results, their probabilities."""
+    """Payments of two opponents, the outcomes and their probabilities, for all outcomes."""
     each = np.array(list(itertools.product((True, False), repeat=games)))
     likelihoods = []
     for j in (1, 2):
@@ -111,14 +105,14 @@ def payments_of_all(skill_0: float, games: int) -> tuple[Any, Any, Any]:
     won = np.stack([each[first], each[second]], axis=1)
     probabilities = np.outer(*likelihoods).ravel()
     kinds = known_kinds(skill_0, MU[1:], SIGMA[1:], games, games)
-    # Skills are only needed after the depth; here it is the number of games.
+    # Skills are only used after the depth, which is the number of games here.
     densities = np.zeros((len(won), 2))
     return payments_of(kinds, themselves(2, len(won)), won, densities), won, probabilities
 
 
 class TestBruteForce:
     @pytest.mark.parametrize(("skill_0", "games"), [(0.2, 1), (-1.0, 3), (2.0, 4)])
-    def test_a_little_above_the_optimum_for_a_known_player(self, skill_0, games):
+    def test_the_bound_is_slightly_above_the_optimum(self, skill_0, games):
         optimum = brute_force_optimum(skill_0, 2, games)
         payments, _, probabilities = payments_of_all(skill_0, games)
         bound = float(probabilities @ [best_split(each) for each in payments])
@@ -132,16 +126,16 @@ class TestBruteForce:
             lambda history: history[-1][0] ^ history[-1][1] if history else 0,
             lambda history: history[-1][0] ^ (not history[-1][1]) if history else 1,
         ],
-        ids=["the first", "in turns", "the winner stays", "the loser stays"],
+        ids=["first opponent", "alternating", "winner stays", "loser stays"],
     )
-    def test_payments_have_the_mean_of_the_policy_that_gets_them(self, rule):
-        """Of policies that follow the results, by exact Bayes."""
+    def test_payments_have_the_mean_of_the_policys_true_q(self, rule):
+        """For policies that depend on outcomes, by exact Bayes."""
         skill_0, games, paid, got = -0.5, 3, 0.0, 0.0
         for each, results, probability in zip(*payments_of_all(skill_0, games), strict=True):
             counts, history = [0, 0], []
             for _ in range(games):
                 j = int(rule(history))
-                # The posterior is that of the games before.
+                # The posterior after the previous games.
                 nodes, mass = grid_of(MU[j + 1], SIGMA[j + 1], 60)
                 chance = win(skill_0 - nodes)
                 for w in results[j, : counts[j]]:
@@ -150,7 +144,7 @@ class TestBruteForce:
                 history.append((j, bool(results[j, counts[j]])))
                 counts[j] += 1
             paid += probability * sum(each[j, k] for j, k in enumerate(counts))
-        # The line between two prices makes them a little too high, never too low.
+        # Interpolation between prices makes them slightly too high, never too low.
         assert got - 1e-7 <= paid < got + 1e-4 * games
 
 
@@ -159,25 +153,25 @@ class TestParts:
         skill_0, horizon, depth = 0.4, 500, 100
         gaps = grid_of_gaps(skill_0 - MU[1], SIGMA[1], BETA, horizon)
         weights = weights_of(gaps, skill_0 - MU[1:2], SIGMA[1:2] ** 2)
-        found = kinds_of(gaps, weights, BETA, horizon, depth)
+        actual = kinds_of(gaps, weights, BETA, horizon, depth)
         fine = np.linspace(-20.0, 15.0, 100_001)
         prior, chance = norm.pdf(fine, MU[1], SIGMA[1]), win(skill_0 - fine)
         for n, w in ((0, 0), (1, 1), (3, 1), (60, 42), (99, 61), (99, 99)):
             posterior = prior * binom.pmf(w, n, chance)
             posterior /= posterior.sum()
             at = first_record(n) + w
-            assert found.chances[0, at] == pytest.approx(posterior @ chance, rel=1e-6)
+            assert actual.chances[0, at] == pytest.approx(posterior @ chance, rel=1e-6)
             density = posterior @ true_q(skill_0 - fine)
-            assert found.densities[0, at] == pytest.approx(density, rel=1e-6)
+            assert actual.densities[0, at] == pytest.approx(density, rel=1e-6)
 
-    def test_a_told_skill_is_worth_its_integral(self):
+    def test_the_gain_for_a_known_skill_is_an_integral(self):
         horizon, depth = 300, 40
         gaps = grid_of_gaps(0.4 - MU[1], SIGMA[1], BETA, depth)
-        # With no game before it is told, all is one integral.
+        # With no game before the skill is known, the gain is one integral.
         densities = true_q(gaps)
         (weights,) = weights_of(gaps, 0.4 - MU[1:2], SIGMA[1:2] ** 2)
         for price in (0.01, 0.05, 0.11, 0.137, 0.2):
-            found = float(weights @ part_above(densities, price))
+            actual = float(weights @ part_above(densities, price))
             crossing = NOISE * math.sqrt(-2.0 * math.log(price * NOISE * math.sqrt(2.0 * math.pi)))
             points = [0.4 - crossing, 0.4 + crossing]
             expected = quad(
@@ -185,10 +179,10 @@ class TestParts:
                 * norm.pdf(s, MU[1], SIGMA[1]),
                 -14, 12, points=points, limit=200,
             )[0]  # fmt: skip
-            assert horizon * found == pytest.approx(horizon * expected, abs=2e-3)
+            assert horizon * actual == pytest.approx(horizon * expected, abs=2e-3)
 
     def test_opponents_between_kinds_are_interpolated(self):
-        """The bound of a path, and what a policy's games pay, with and without interpolation."""
+        """Bounds and payments of paths, with and without interpolation."""
         rng = np.random.default_rng(3)
         opponents, horizon, depth = 8, 100, 50
         kinds = informed_kinds(BETA, horizon, depth)
@@ -197,18 +191,18 @@ class TestParts:
             gaps, variances = rng.uniform(-6, 6, opponents), rng.uniform(2, 3, opponents)
             skills = -gaps + np.sqrt(variances) * rng.standard_normal(opponents)
             won = rng.random((1, opponents, horizon)) < win(-skills)[:, None]
-            # Kinds are of distances.
+            # Kinds depend on the distance only.
             exchanged = won ^ (gaps < 0.0)[:, None]
             places = places_by_gap(gaps, variances)
             assert places.shares.sum(axis=1) == pytest.approx(np.ones(opponents))
             densities = true_q(skills)[None]
-            found = payments_of(kinds, places, exchanged, densities)
+            actual = payments_of(kinds, places, exchanged, densities)
             exact = known_kinds(0.0, -gaps, np.sqrt(variances), horizon, depth)
             expected = payments_of(exact, themselves(opponents), won, densities)
             some = np.argsort(-np.abs(gaps), kind="stable")[-2:]
             differences.append(
-                [best_split(found[0]) - best_split(expected[0]),
-                 *(found[0, some, 50] - expected[0, some, 50])]
+                [best_split(actual[0]) - best_split(expected[0]),
+                 *(actual[0, some, 50] - expected[0, some, 50])]
             )  # fmt: skip
         moved = np.abs(differences).max(axis=0)
         assert moved[0] < 0.005
@@ -216,7 +210,7 @@ class TestParts:
         assert np.abs(np.mean(differences, axis=0)).max() < 0.002
 
     def test_sides_are_interpolated_in_the_variance(self):
-        """With equal priors, where the place of player 0 says who has the higher hidden mean."""
+        """With equal priors, whose rank of player 0 reveals which hidden means are higher."""
         settings = Settings.checked(num_opponents=3, horizon=60, beta=BETA, prior="equal", rank=1,
                                     noise="opponent")  # fmt: skip
         variances, sides = np.array([2.1, 2.6, 2.9]), np.array([[-1, 1, -1], [1, 1, -1]])
@@ -232,12 +226,12 @@ class TestParts:
             alike = np.full(3, skill_0[e]), np.full(3, mu_0[e])
             exact = kinds_of(gaps, uninformed_weights(gaps, *alike, sides[e], variances),
                              BETA, 60, 10)  # fmt: skip
-            found = np.einsum("ja,jas->js", places.shares[3 * e : 3 * e + 3],
+            actual = np.einsum("ja,jas->js", places.shares[3 * e : 3 * e + 3],
                               kinds.charges[places.nodes[3 * e : 3 * e + 3]])  # fmt: skip
-            assert np.abs(found - exact.charges).max() < 5e-4
+            assert np.abs(actual - exact.charges).max() < 5e-4
 
     @pytest.mark.parametrize(("side", "mu_0"), [(-1, 1.0), (1, 1.0), (-1, -3.0), (0, 1.0)])
-    def test_hidden_means_are_cut_at_player_0(self, side, mu_0):
+    def test_hidden_means_are_truncated_at_player_0(self, side, mu_0):
         sigma = np.array([1.5, 1.6])
         gaps = np.linspace(-20.0, 20.0, 401)
         skills = 0.7 - gaps
@@ -246,13 +240,13 @@ class TestParts:
         )
         ends = {-1: (-math.inf, mu_0 / 2.0), 1: (mu_0 / 2.0, math.inf), 0: (-math.inf, math.inf)}
         mean, variance = truncnorm.stats(*ends[side], scale=2.0, moments="mv")
-        found = (weights * skills).sum(axis=1)
-        spread = (weights * skills**2).sum(axis=1) - found**2
-        assert found == pytest.approx(np.full(2, mean), abs=1e-6)
+        actual = (weights * skills).sum(axis=1)
+        spread = (weights * skills**2).sum(axis=1) - actual**2
+        assert actual == pytest.approx(np.full(2, mean), abs=1e-6)
         assert spread == pytest.approx(variance + sigma**2, rel=1e-6)
 
     @pytest.mark.parametrize("prior", ["informative", "equal"])
-    def test_policies_and_bound_have_the_same_luck(self, prior):
+    def test_policies_and_bound_share_outcomes(self, prior):
         settings = Settings.checked(num_opponents=4, horizon=20, prior=prior, rank=1,
                                     noise="opponent")  # fmt: skip
         players, won = paths_of(settings, episode_seeds(3, 5, 6))
@@ -272,7 +266,7 @@ class TestParts:
 
 
 class TestRuns:
-    def test_no_policy_is_above(self):
+    def test_no_policy_exceeds_the_bound(self):
         bounds = run_bound(
             ["random", "kg:multiplier=3", "optimistic:belief=full"],
             ranks=["top", "middle", None],
@@ -282,18 +276,18 @@ class TestRuns:
             run=ONE,
         )
         for cell in bounds.cells:
-            # Tighter than the oracle, beyond doubt.
+            # Significantly tighter than the oracle.
             assert cell.saved.mean > 4.0 * cell.saved.standard_error, cell.title
             for policy in cell.policies:
                 assert policy.room.mean > -4.0 * policy.room.standard_error, policy.policy
 
-    def test_paths_depend_on_their_episode_alone(self):
+    def test_paths_depend_only_on_their_episode(self):
         settings = Settings.checked(num_opponents=3, horizon=6, prior="equal", rank="top",
                                     noise="opponent")  # fmt: skip
         many = episode_seeds(1, 0, PATHS_AT_ONCE + 3)
         games = np.full((1, len(many), 3), 2, dtype=np.int32)
         whole = bounds_of(settings, many, 5, games)
         for some in (slice(4), slice(PATHS_AT_ONCE - 2, None)):
-            found = bounds_of(settings, many[some], 5, games[:, some])
-            for name, values in found.items():
+            actual = bounds_of(settings, many[some], 5, games[:, some])
+            for name, values in actual.items():
                 assert np.array_equal(values, whole[name][some]), name

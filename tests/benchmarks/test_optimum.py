@@ -1,4 +1,4 @@
-"""The optimum against recursions written out here from the papers' formulas."""
+"""The optimum against recursions written from the papers' formulas."""
 
 import itertools
 import math
@@ -18,7 +18,7 @@ from matchenv.benchmarks.limits.optimum import (
     follow,
     rule_of,
     run_optimum,
-    work,
+    solve,
 )
 from matchenv.envs.core.settings import PAPER_BETA
 from matchenv.envs.one_player.settings import Settings
@@ -29,7 +29,7 @@ POLICIES = ("pe", "drawchance", "kg", "kg:multiplier=2", "kg:finite_horizon=true
 
 
 def value(belief: DenseBelief, games: int, policy: Any = None) -> float:
-    """Of a policy, by plain recursion; without one, of the best choices."""
+    """Value of a policy, or of the optimum without one, by plain recursion."""
     if games == 0:
         return 0.0
     return max(
@@ -40,7 +40,7 @@ def value(belief: DenseBelief, games: int, policy: Any = None) -> float:
 
 
 def by_hand(prior: tuple[Any, Any], settings: Settings) -> list[DenseBelief]:
-    """The beliefs of ``random_prior``, with a dense covariance matrix."""
+    """The beliefs of ``random_prior`` with dense covariances."""
     game = settings.beta, settings.draw_margin, settings.belief == "factorised"
     return [DenseBelief(mu, np.diag(sigma**2), *game) for mu, sigma in zip(*prior, strict=True)]
 
@@ -61,7 +61,7 @@ def rule_by(policy: Any, settings: Settings, label: str = "mine") -> Any:
 
 
 def zeros(prior: KnowledgeState) -> Any:
-    """One set of true skills for each prior, where they do not count."""
+    """One placeholder set of true skills for each prior."""
     return np.zeros((len(prior), 1, prior.mu.shape[1]))
 
 
@@ -72,9 +72,9 @@ class TestByHand:
         settings = settings_of(2, 3, belief, beta=1.3, draw_margin=draw_margin)
         given = random_prior(2)
         prior = KnowledgeState.of_prior(*given, belief)
-        found = choice_values(prior, 3, settings.constants).max(axis=1)
+        actual = choice_values(prior, 3, settings.constants).max(axis=1)
         expected = [value(each, 3) for each in by_hand(given, settings)]
-        assert found == pytest.approx(expected, rel=1e-11)
+        assert actual == pytest.approx(expected, rel=1e-11)
 
     def test_drawchance(self, belief, draw_margin):
         settings = settings_of(3, 4, belief, draw_margin=draw_margin)
@@ -85,9 +85,9 @@ class TestByHand:
 
         rule = rule_by(DrawChance(belief=belief), settings)
         prior = KnowledgeState.of_prior(*given, belief)
-        first, found, _ = follow(rule, prior, zeros(prior), settings)
+        first, actual, _ = follow(rule, prior, zeros(prior), settings)
         expected = [value(each, 4, densest) for each in by_hand(given, settings)]
-        assert found == pytest.approx(expected, rel=1e-11)
+        assert actual == pytest.approx(expected, rel=1e-11)
         assert first.tolist() == [densest(each) for each in by_hand(given, settings)]
 
     def test_true_q_over_all_outcomes(self, belief, draw_margin):
@@ -98,7 +98,7 @@ class TestByHand:
         skills = np.random.default_rng(1).standard_normal((2, 4, 3))
         noise = math.sqrt(2.0) * PAPER_BETA
         outcomes = (1, -1, 0) if draw_margin > 0.0 else (1, -1)
-        _, _, found = follow(rule, prior, skills, settings)
+        _, _, actual = follow(rule, prior, skills, settings)
         for b, t in np.ndindex(2, 4):
             total = 0.0
             for sequence in itertools.product(outcomes, repeat=games):
@@ -112,31 +112,31 @@ class TestByHand:
                     probability *= {1: win, -1: loss, 0: 1.0 - win - loss}[outcome]
                     state = state.after_games(np.array([j]), outcome, settings.constants)
                 total += probability * densities
-            assert found[b, t] == pytest.approx(total, rel=1e-10)
+            assert actual[b, t] == pytest.approx(total, rel=1e-10)
 
 
 class TestProperties:
     @pytest.mark.parametrize("belief", ["factorised", "full"])
     def test_no_policy_is_above_the_optimum(self, belief):
         settings = settings_of(3, 5, belief)
-        found = work(settings, candidates_of(POLICIES, settings), 0, range(12), 2)
-        best = found["believed"][0]
-        assert (found["believed"] <= best + 1e-12).all()
-        assert found["first_is_best"][0].all()
-        # Whoever is as good as the optimum began as well as it.
-        assert (found["first_is_best"] | (found["believed"] < best - 1e-12)).all()
+        actual = solve(settings, candidates_of(POLICIES, settings), 0, range(12), 2)
+        best = actual["believed"][0]
+        assert (actual["believed"] <= best + 1e-12).all()
+        assert actual["first_is_best"][0].all()
+        # A policy with the optimal value starts with an optimal choice.
+        assert (actual["first_is_best"] | (actual["believed"] < best - 1e-12)).all()
 
     def test_one_game_is_drawchance(self):
         run = RunOptions(workers=1, quiet=True)
-        found = run_optimum(
+        actual = run_optimum(
             ["drawchance"], env_kwargs={"horizon": 1}, episodes=30, truths=1, run=run
         )
-        optimum, drawchance = found.losses
+        optimum, drawchance = actual.losses
         assert (optimum.policy, drawchance.policy) == (OPTIMUM, "drawchance")
         assert drawchance.believed.mean == pytest.approx(optimum.believed.mean, rel=1e-14)
         assert optimum.first_is_best == drawchance.first_is_best == 1.0
 
-    def test_a_learned_policy_is_asked_once_for_each_level(self):
+    def test_a_learned_policy_is_called_once_per_game(self):
         settings = settings_of(2, 4, "full")
         sizes = []
 
@@ -150,24 +150,24 @@ class TestProperties:
 
         given = random_prior(2)
         prior = KnowledgeState.of_prior(*given, "full")
-        _, found, _ = follow(rule_by(First(), settings), prior, zeros(prior), settings)
+        _, actual, _ = follow(rule_by(First(), settings), prior, zeros(prior), settings)
         assert sizes == [(3 * 2**n, 9) for n in range(4)]
         expected = [value(each, 4, lambda *_: 0) for each in by_hand(given, settings)]
-        assert found == pytest.approx(expected, rel=1e-11)
+        assert actual == pytest.approx(expected, rel=1e-11)
 
     @pytest.mark.parametrize(
         ("policy", "said"),
         [
             ({"memory": (0,)}, "'mine', which has a memory"),
             ({"stochastic": True}, "'mine', which is stochastic"),
-            ({"needs_truth": True}, "'mine', which knows the true skills"),
-            ({"belief": "factorised"}, "'mine' reads the factorised one, got 'full'"),
+            ({"needs_truth": True}, "'mine', which reads the true skills"),
+            ({"belief": "factorised"}, "got 'full': 'mine' reads the factorised one"),
             ({"label": OPTIMUM}, "must not be named 'optimum'"),
             ({"action": -1}, r"must be in \[0, 1\], got -1"),
             ({"action": 0.5}, "must be integers"),
         ],
     )
-    def test_who_does_not_choose_by_the_state_alone_is_refused(self, policy, said):
+    def test_policies_must_choose_by_the_state_alone(self, policy, said):
         def predict(observation: Any, *_: Any) -> tuple[Any, Any]:
             return np.full(len(observation), policy.get("action", 0)), policy.get("memory")
 

@@ -1,4 +1,4 @@
-"""Each policy of the queue against its rule written out, and matchings against the best."""
+"""The queue's policies against their rules, and matchings against exact ones."""
 
 from dataclasses import replace
 from itertools import combinations
@@ -22,7 +22,7 @@ SEEDS = range(6)
 
 
 def queue_of(rng: np.random.Generator, count: int, **changes: Any) -> WaitingPlayers:
-    """So many who wait, the longest waiting first, and the first one asked."""
+    """A queue of ``count`` players, the longest waiting first; the focal player is the first."""
     settings = changes.pop("settings", QueueSettings(capacity=max(2, count)))
     new = rng.random(count) < 0.3
     mu = np.where(new, 0.0, rng.normal(0.0, 2.0, count))
@@ -48,7 +48,7 @@ def queue_of(rng: np.random.Generator, count: int, **changes: Any) -> WaitingPla
 
 
 def best_pairs(weights: Floats) -> list[tuple[int, int]]:
-    """The pairs of the greatest sum of positive weights, by the blossom method of networkx."""
+    """The maximum-weight matching by the blossom algorithm of networkx."""
     networkx = pytest.importorskip("networkx")
     graph = networkx.Graph()
     for i, j in np.argwhere(np.triu(weights, 1) > 0.0).tolist():
@@ -67,7 +67,7 @@ def quality(queue: WaitingPlayers, i: int, j: int) -> float:
 
 
 def gain(queue: WaitingPlayers, i: int, j: int) -> float:
-    """How much the best match quality of i grows with a game against j, both outcomes weighed."""
+    """Expected gain of the best match quality of i from a game against j."""
     beta = queue.settings.beta
     others = [k for k in range(queue.mu.size) if k != i]
     best = max(quality(queue, i, k) for k in others)
@@ -82,7 +82,7 @@ def gain(queue: WaitingPlayers, i: int, j: int) -> float:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_the_nearest_and_the_window(seed: int) -> None:
+def test_nearest_mean_and_window(seed: int) -> None:
     queue = queue_of(np.random.default_rng(seed), 7)
     gaps = np.abs(queue.mu[1:] - queue.mu[0])
     assert ask(rules.FirstComeFirstServed(), queue) == 1
@@ -91,7 +91,7 @@ def test_the_nearest_and_the_window(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_drawchance_takes_the_best_quality_above_a_falling_reservation(seed: int) -> None:
+def test_drawchance_chooses_the_best_quality_above_a_falling_reservation(seed: int) -> None:
     queue = queue_of(np.random.default_rng(seed), 6)
     qualities = [quality(queue, 0, k) for k in queue.candidates]
     asked = 0.8 - 0.03 * queue.waited[0]
@@ -102,7 +102,7 @@ def test_drawchance_takes_the_best_quality_above_a_falling_reservation(seed: int
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("both", [False, True])
-def test_kg_weighs_what_a_game_teaches(seed: int, both: bool) -> None:
+def test_kg_adds_the_gain(seed: int, both: bool) -> None:
     queue = queue_of(np.random.default_rng(seed), 6)
     policy = rules.QueueKnowledgeGradient(4.0, both=both, reservation=0.0, fall=0.0)
     values = []
@@ -117,9 +117,8 @@ def test_kg_weighs_what_a_game_teaches(seed: int, both: bool) -> None:
 
 @pytest.mark.parametrize("count", [2, 3, 6, 8])
 @pytest.mark.parametrize("multiplier", [0.0, 3.0])
-def test_the_plan_is_the_best_of_all_and_is_kept_for_a_tick(count: int, multiplier: float) -> None:
+def test_the_plan_is_optimal_for_every_focal_player(count: int, multiplier: float) -> None:
     queue = queue_of(np.random.default_rng(count), count)
-
     weights = np.zeros((count, count))
     for i, j in combinations(range(count), 2):
         waited = 0.5 * (queue.waited[i] + queue.waited[j])
@@ -136,7 +135,7 @@ def test_the_plan_is_the_best_of_all_and_is_kept_for_a_tick(count: int, multipli
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_priced_pairs_those_whose_quality_exceeds_both_prices(seed: int) -> None:
+def test_priced_pairs_players_if_the_quality_exceeds_the_mean_price(seed: int) -> None:
     queue = queue_of(np.random.default_rng(seed), 2)
     spread = queue.settings.population.deviation
     asked = 0.7 - 0.02 * queue.waited - 0.03 * (queue.mu / spread) ** 2 - 0.4 * queue.sigma / spread
@@ -148,19 +147,19 @@ def test_priced_pairs_those_whose_quality_exceeds_both_prices(seed: int) -> None
     np.testing.assert_array_equal(plain.plan(queue), rules.MaximumWeightMatching().plan(queue))
 
 
-def test_the_plan_of_a_tick_is_not_that_of_the_next() -> None:
+def test_plans_are_kept_for_one_tick() -> None:
     queue = queue_of(np.random.default_rng(1), 4)
     assert ask(rules.MaximumWeightMatching(0.0, 0.0), queue) > 0
     shy = rules.MaximumWeightMatching(2.0, 1.0)
     assert ask(shy, replace(queue, waited=np.zeros(4, dtype=np.int64))) == 0
     assert ask(shy, queue) == 0
     assert ask(shy, replace(queue, tick=4, waited=np.full(4, 9))) > 0
-    # Another queue at the same tick is another plan.
+    # Another queue at the same tick gets another plan.
     others = queue_of(np.random.default_rng(2), 4, tick=4, player=queue.player)
     assert ask(shy, replace(others, waited=np.zeros(4, dtype=np.int64))) == 0
 
 
-def test_the_oracle_goes_by_true_skills() -> None:
+def test_the_oracle_uses_true_skills() -> None:
     queue = queue_of(np.random.default_rng(3), 4)
     true = np.array([0.0, 5.0, 0.1, 5.1])
     queue = replace(queue, true_skill=true, mu=np.array([0.0, 0.0, 9.0, 9.0]))
@@ -168,7 +167,7 @@ def test_the_oracle_goes_by_true_skills() -> None:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_a_policy_of_one_player_is_asked_about_focal_and_candidates(seed: int) -> None:
+def test_a_one_player_policy_chooses_among_the_candidates(seed: int) -> None:
     queue = queue_of(np.random.default_rng(seed), 7)
     order = np.concatenate(([0], queue.candidates))
     state = KnowledgeState(queue.mu[order], queue.sigma[order])
@@ -185,7 +184,7 @@ def test_a_policy_of_one_player_is_asked_about_focal_and_candidates(seed: int) -
     assert 1 <= ask(thompson, queue) <= 6
 
 
-def test_policies_of_other_beliefs_and_third_parties_play_too() -> None:
+def test_reserved_supports_other_beliefs_and_third_party_policies() -> None:
     queue = queue_of(np.random.default_rng(4), 7)
     assert ask(rules.Reserved(DrawChance(belief="full"), 0.0), queue) == ask(
         rules.ReservedDrawChance(0.0), queue
@@ -205,7 +204,7 @@ def test_policies_of_other_beliefs_and_third_parties_play_too() -> None:
         ask(rules.Reserved(theirs, 0.0), queue)
 
 
-def test_random_is_fair_and_may_wait() -> None:
+def test_random_candidate_is_uniform() -> None:
     queue = queue_of(np.random.default_rng(5), 5)
     rng, policy = np.random.default_rng(6), rules.RandomCandidate(wait=0.2)
     counts = np.bincount([policy.choose(queue, rng) for _ in range(5000)], minlength=5)
@@ -213,7 +212,7 @@ def test_random_is_fair_and_may_wait() -> None:
     np.testing.assert_allclose(counts / 5000, 0.2, atol=4 * np.sqrt(0.16 / 5000))
 
 
-def test_who_is_alone_waits() -> None:
+def test_a_player_without_candidates_waits() -> None:
     queue = queue_of(np.random.default_rng(7), 1)
     for name in POLICIES[QUEUE]:
         kind = policy_class(name, QUEUE)
@@ -223,7 +222,7 @@ def test_who_is_alone_waits() -> None:
 
 
 def value_of(partners: Any, weights: Floats) -> float:
-    """The sum of the weights of a matching, after a look at whether it is one."""
+    """The sum of weights of a matching, after checking that it is one."""
     paired = np.flatnonzero(partners != NOBODY)
     np.testing.assert_array_equal(partners[partners[paired]], paired)
     assert (partners[paired] != paired).all()
@@ -241,20 +240,21 @@ def band_of(weights: Floats, width: int) -> Floats:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 6, 9])
-def test_band_matching_is_the_best_of_all_pairs_in_the_band(count: int) -> None:
-    rng = np.random.default_rng(count)
-    for width in (1, 2, 4, 9, 12):
-        weights = rng.normal(size=(count, count))
-        weights = weights + weights.T
-        found = value_of(band_matching(band_of(weights, width)), weights)
+def test_band_matching_is_optimal_within_the_band(count: int) -> None:
+    """For random, equal and no positive weights."""
+    normal = np.random.default_rng(count).normal(size=(5, count, count))
+    flat = np.array([1.0, 0.0, -1.0])[:, None, None] + np.zeros((count, count))
+    every = [*(normal + normal.swapaxes(1, 2)), *flat]
+    for width, weights in zip((1, 2, 4, 9, 12, 3, 3, 3), every, strict=True):
+        actual = value_of(band_matching(band_of(weights, width)), weights)
         near = np.abs(np.subtract.outer(np.arange(count), np.arange(count))) <= width
         inside = np.where(near, weights, -1.0)
         best = sum(inside[pair] for pair in best_pairs(inside))
-        assert found == pytest.approx(best, rel=1e-12, abs=1e-12)
+        assert actual == pytest.approx(best, rel=1e-12, abs=1e-12)
 
 
 @pytest.mark.parametrize("reservation", [0.2, 0.85])
-def test_the_band_is_near_the_best_of_all_pairs_in_large_queues(reservation: float) -> None:
+def test_the_band_is_near_optimal_in_large_queues(reservation: float) -> None:
     queue = queue_of(np.random.default_rng(7), 60)
     order = np.argsort(queue.mu)
     mu, sigma, bonus = queue.mu[order], queue.sigma[order], 0.005 * queue.waited[order]
@@ -263,13 +263,6 @@ def test_the_band_is_near_the_best_of_all_pairs_in_large_queues(reservation: flo
     exact = sum(weights[pair] for pair in best_pairs(weights))
     band = value_of(band_matching(band_of(weights, 9)), weights)
     assert 0.99 * exact <= band <= (1.0 + 1e-9) * exact
-
-
-def test_equal_weights_and_no_weights_are_well_answered() -> None:
-    for weights in (np.zeros((6, 6)), np.full((6, 6), -1.0)):
-        assert (band_matching(band_of(weights, 3)) == NOBODY).all()
-    ones = np.ones((6, 6))
-    assert value_of(band_matching(band_of(ones, 3)), ones) == pytest.approx(3.0)
 
 
 @pytest.mark.parametrize(
@@ -289,6 +282,6 @@ def test_equal_weights_and_no_weights_are_well_answered() -> None:
         (lambda: rules.Reserved(PointEstimate(), games_left=0), "games_left"),
     ],
 )
-def test_bad_options_are_named(make: Any, named: str) -> None:
+def test_bad_options(make: Any, named: str) -> None:
     with pytest.raises(ValueError, match=named):
         make()
