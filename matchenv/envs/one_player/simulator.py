@@ -18,6 +18,7 @@ from matchenv.belief import (
     MU,
     SIGMA,
     TRUE_SKILL,
+    BeliefArrays,
     FactorisedBelief,
     FullBelief,
     GameConstants,
@@ -107,6 +108,11 @@ class State(NamedTuple):
     measures: Floats
     won: Masks
     outcomes: NDArray[np.int8]
+
+    @property
+    def beliefs(self) -> BeliefArrays:
+        """The arrays of the beliefs."""
+        return BeliefArrays(self.players, self.memory, self.shown)
 
 
 class Params(NamedTuple):
@@ -227,7 +233,7 @@ class OnePlayer(Simulator[State]):
         state.measures[:, rows] = 0.0
         for counts in (state.games, state.met, state.met_before, state.won, state.outcomes):
             counts[rows] = 0
-        self.belief.begin(state.players, state.memory, state.shown, rows)
+        self.belief.begin(state.beliefs, rows)
         state.shown[rows, self._last_shown] = 1.0
         if self._masked:
             self._change_pool(state, rows)
@@ -241,7 +247,7 @@ class OnePlayer(Simulator[State]):
         step_code()(state, self._params, asked, self._learns, *self._workspace)
         if self._learns == OTHER:
             games = games_of(state, *asked)
-            self.belief.learn(state.players, state.memory, state.shown, games, self._constants)
+            self.belief.learn(state.beliefs, games, self._constants)
         if self._masked:
             self._change_pool(state, np.flatnonzero(running))
         if self._reward_row is not None:
@@ -323,7 +329,7 @@ class OnePlayer(Simulator[State]):
             drawn = instances_of(prior, numbers, ANY_RANK, by_skill=False)
             for entry, values in zip((MU, SIGMA, TRUE_SKILL), drawn, strict=True):
                 state.players[rows, opponents + 1, entry] = values[field, opponents + 1]
-            self.belief.replace(state.players, state.memory, state.shown, rows, opponents)
+            self.belief.replace(state.beliefs, rows, opponents)
         state.shown[:, self._last_shown + 1 :] = state.allowed
 
 
@@ -363,10 +369,11 @@ def step_games(
     games = GamesPlayed(asked[0], asked[1], asked[2], state.measures, state.won, state.outcomes)
     play_games(state, params, games, table, indices)
     constants = GameConstants(params.beta, params.draw_margin, params.tau)
+    beliefs = BeliefArrays(state.players, state.memory, state.shown)
     if learns == FACTORISED:
-        learn_factorised(state.players, state.shown, games, constants, table)
+        learn_factorised(beliefs, games, constants, table)
     elif learns == FULL:
-        learn_full(state.players, state.memory, state.shown, games, constants)
+        learn_full(beliefs, games, constants)
 
 
 @compiled(inline=True, refcounted=False)
