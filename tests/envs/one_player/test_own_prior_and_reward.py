@@ -152,10 +152,10 @@ class Nothing(Reward):
             lambda: MatchmakingEnv(prior=NormalPrior(), rank="top"),
             r"rank_by must be 'true_skill' with a rank and prior=NormalPrior\(",
         ),
-        (lambda: MatchmakingEnv(prior=Wide()).reset(seed=1), "must give means and skills of"),
-        (lambda: MatchmakingEnv(prior=Short()).reset(seed=1), r"draw must give .* shape \(1, 50\)"),
-        (lambda: played(One()), r"of must give shape \(1,\)"),
-        (lambda: played(Nothing()), "of must give finite numbers"),
+        (lambda: MatchmakingEnv(prior=Wide()).reset(seed=1), "must return means and skills of"),
+        (lambda: MatchmakingEnv(prior=Short()).reset(seed=1), r"draw must return .* shape \(1, 50\)"),
+        (lambda: played(One()), r"of must return shape \(1,\)"),
+        (lambda: played(Nothing()), "of must return finite numbers"),
     ],
 )
 def test_bad_input_is_named(make: Any, message: str) -> None:
