@@ -213,7 +213,7 @@ class OnePlayer(Simulator[State]):
     ) -> State:
         """Start episodes; see ``Simulator.begin``."""
         players = self.settings.num_players
-        numbers = numbers_of_players(keys, MEANS, np.zeros_like(rows), players)
+        numbers = numbers_of_players(keys, MEANS, 0, players)
         mu, sigma, skill = instances_of(
             self.settings.prior_type,
             numbers,
@@ -309,16 +309,19 @@ class OnePlayer(Simulator[State]):
         """Change the pools of these episodes before their next game."""
         left = change_pool(state, self._params, rows)
         if left.any():
-            rows, opponents = np.nonzero(left)
-            changed, index = np.unique(rows, return_inverse=True)
             players = self.settings.num_players
-            numbers = numbers_of_players(
-                state.key[changed], NEWCOMER_MEANS, state.games[changed] * players, players
-            )
-            drawn = instances_of(self.settings.prior_type, numbers, ANY_RANK, by_skill=False)
-            for entry, values in zip((MU, SIGMA, TRUE_SKILL), drawn, strict=True):
-                state.players[rows, opponents + 1, entry] = values[index, opponents + 1]
-            self.belief.replace(state.beliefs, rows, opponents)
+            for game in np.unique(state.games[left.any(axis=1)]).tolist():
+                changed = np.flatnonzero(left.any(axis=1) & (state.games == game))
+                numbers = numbers_of_players(
+                    state.key[changed], NEWCOMER_MEANS, game * players, players
+                )
+                drawn = instances_of(self.settings.prior_type, numbers, ANY_RANK, by_skill=False)
+                index, opponents = np.nonzero(left[changed])
+                for entry, values in zip((MU, SIGMA, TRUE_SKILL), drawn, strict=True):
+                    state.players[changed[index], opponents + 1, entry] = values[
+                        index, opponents + 1
+                    ]
+            self.belief.replace(state.beliefs, *np.nonzero(left))
         state.shown[:, self._last_shown + 1 :] = state.allowed
 
 
@@ -508,26 +511,22 @@ def allow(state: State, params: Params, row: int) -> None:
             place -= 1
 
 
-@compiled
 def numbers_of_players(
-    keys: Keys, stream: int, first: Integers, players: int
+    keys: Keys, stream: int, first: int, players: int
 ) -> tuple[Floats, Floats, Floats]:
     """Return the random numbers of all players of K episodes for ``instances_of``.
 
     Args:
         keys: shape (K,).
         stream: stream of the means; those of variances and skills follow it.
-        first: index of player 0, shape (K,).
+        first: index of player 0.
         players: M + 1.
     """
-    shape = (keys.size, players)
-    means, variances, skills = np.empty(shape), np.empty(shape), np.empty(shape)
-    for k in range(keys.size):
-        key = keys[k : k + 1]
-        means[k] = normals(key, stream, first[k], players)[0]
-        variances[k] = uniforms(key, stream + 1, first[k], players)[0]
-        skills[k] = normals(key, stream + 2, first[k], players)[0]
-    return means, variances, skills
+    return (
+        normals(keys, stream, first, players),
+        uniforms(keys, stream + 1, first, players),
+        normals(keys, stream + 2, first, players),
+    )
 
 
 def wins_ahead(key: np.uint64, true_skill: Floats, games: int, beta: float) -> Masks:
