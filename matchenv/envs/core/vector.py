@@ -165,10 +165,8 @@ class NativeVectorEnv(
             got = [*state] if isinstance(state, dict) else state
             raise ValueError(f"state must hold {', '.join(names)}, got {got!r}")
         saved = state["generators"]
+        generators = [np.random.default_rng(0) for _ in range(self.num_envs)] if saved else []
         try:
-            if len(saved) not in (0, self.num_envs):
-                raise ValueError(saved)
-            generators = [np.random.Generator(np.random.PCG64()) for _ in saved]
             for generator, bits in zip(generators, saved, strict=True):
                 generator.bit_generator.state = bits
         except (TypeError, ValueError, LookupError, OverflowError) as error:

@@ -209,18 +209,6 @@ class Settings(GameOptions):
         limited = self.max_games_per_opponent is not None
         return self.availability < 1.0 or self.turnover > 0.0 or limited
 
-    @property
-    def goes_offline(self) -> float:
-        """Probability that an opponent who is online goes offline after a game."""
-        share = self.availability
-        return 0.0 if share == 1.0 else 0.5 / (share * self.mean_stay)
-
-    @property
-    def comes_online(self) -> float:
-        """Probability that an opponent who is offline comes online after a game."""
-        share = self.availability
-        return 1.0 if share == 1.0 else 0.5 / ((1.0 - share) * self.mean_stay)
-
 
 def place_of_rank(rank: Any, num_opponents: int) -> int:
     """Return the place of a rank, from 0, the best, to ``num_opponents``.
