@@ -76,11 +76,11 @@ RESETS: dict[str, list[tuple[Any, str]]] = {
         ({"sigma": np.zeros(5)}, r"options\['sigma'\] must be positive"),
         ({"true_skill": [0, 0, np.nan, 0, 0]}, r"options\['true_skill'\] must be finite.*index 2"),
         ({"mu": np.full(5, 1e31)}, r"options\['mu'\] must be at most"),
-        ({"skill": np.zeros(5)}, "options may hold 'mu', 'sigma', 'true_skill', got 'skill'"),
+        ({"skill": np.zeros(5)}, "options can hold 'mu', 'sigma', 'true_skill', got 'skill'"),
         ("mu", "options must be a dict"),
     ],
     QUEUE: [
-        ({"means": [0.0]}, "options may hold"),
+        ({"means": [0.0]}, "options can hold"),
         ("mu", "options must be"),
         ({"mu": [0.0]}, "'sigma'"),
         ({"sigma": [1.0]}, "'mu'"),
@@ -93,7 +93,7 @@ RESETS: dict[str, list[tuple[Any, str]]] = {
         ({"mu": 0.0, "sigma": 1.0}, "mu.*shape"),
         ({"mu": [[0.0]], "sigma": [[1.0]]}, "shape"),
     ],
-    RANKING: [({"true_skill": [1.0]}, r"true_skill.*shape \(20,\)"), ({"mu": 0.0}, "may hold")],
+    RANKING: [({"true_skill": [1.0]}, r"true_skill.*shape \(20,\)"), ({"mu": 0.0}, "can hold")],
 }
 
 

@@ -172,7 +172,7 @@ def checked_options(options: Any, known: Sequence[str]) -> dict[str, Any]:
     if not isinstance(options, dict):
         raise ValueError(f"options must be a dict or None, got {options!r}")
     for key in set(options) - set(known):
-        raise ValueError(f"options may hold {', '.join(map(repr, known))}, got {key!r}")
+        raise ValueError(f"options can hold {', '.join(map(repr, known))}, got {key!r}")
     return {name: value for name, value in options.items() if value is not None}
 
 
