@@ -58,7 +58,7 @@ def test_the_protocol_has_all_families_once_and_every_main_one_its_mark() -> Non
     assert {each.equal_variance for each in settings[:2]} == {"matching"}
     assert min(each.draw_margin for each in settings[2:4]) > 0.0
     assert min(each.tau for each in settings[4:6]) > 0.0
-    assert all(each.masks_change for each in settings[6:])
+    assert all(each.pool_changes for each in settings[6:])
 
 
 @pytest.mark.parametrize(("error", "counts"), [(0.19, True), (0.21, False)])

@@ -204,10 +204,26 @@ class Settings(GameOptions):
         return self.belief_type.observation_size(self.num_opponents) + masks
 
     @property
+    def pool_changes(self) -> bool:
+        """Whether opponents come and go."""
+        return self.availability < 1.0 or self.turnover > 0.0
+
+    @property
     def masks_change(self) -> bool:
         """Whether the mask of allowed opponents changes."""
-        limited = self.max_games_per_opponent is not None
-        return self.availability < 1.0 or self.turnover > 0.0 or limited
+        return self.pool_changes or self.max_games_per_opponent is not None
+
+    @property
+    def goes_offline(self) -> float:
+        """Probability that an opponent who is online goes offline after a game."""
+        share = self.availability
+        return 0.0 if share == 1.0 else 0.5 / (share * self.mean_stay)
+
+    @property
+    def comes_online(self) -> float:
+        """Probability that an opponent who is offline comes online after a game."""
+        share = self.availability
+        return 1.0 if share == 1.0 else 0.5 / ((1.0 - share) * self.mean_stay)
 
 
 def place_of_rank(rank: Any, num_opponents: int) -> int:

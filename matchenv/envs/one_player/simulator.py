@@ -119,8 +119,6 @@ class Params(NamedTuple):
     """The numbers in ``Settings`` that compiled functions use, and some more.
 
     Attributes:
-        goes_offline: probability that an opponent who is online goes offline after a game.
-        comes_online: probability that an opponent who is offline comes online after a game.
         limit: ``max_games_per_opponent``, or 0 for no limit.
         noise_by_opponent: whether ``noise="opponent"``.
         counted: whether games with each opponent are counted.
@@ -170,12 +168,9 @@ class OnePlayer(Simulator[State]):
             settings.observation_size, settings.num_players, self._last_shown
         )
         by_opponent, limit = settings.noise == "opponent", settings.max_games_per_opponent
-        numbers: dict[str, Any] = {name: getattr(settings, name) for name in Params._fields[:6]}
-        share = settings.availability
+        numbers: dict[str, Any] = {name: getattr(settings, name) for name in Params._fields[:8]}
         self._params = Params(
             **numbers,
-            goes_offline=0.5 / (share * settings.mean_stay),
-            comes_online=0.5 / ((1.0 - share) * settings.mean_stay) if share < 1.0 else 1.0,
             limit=limit or 0,
             noise_by_opponent=by_opponent,
             counted=by_opponent or limit is not None,
