@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dense_belief import DenseBelief
+from dense_belief import DenseBelief, covariance_of, states_after_games
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from matchenv.baselines import (
     ThompsonSampling,
 )
 from matchenv.belief import BELIEFS, FactorisedBelief, GameConstants, IndependentBelief, register
+from matchenv.belief.knowledge import split_mask
 
 BETA = 1.3
 
@@ -109,6 +110,32 @@ def test_observations_and_knowledge_states_convert(belief: str) -> None:
         KnowledgeState.from_observation(nine, belief).num_opponents
         == {"factorised": 3, "full": 2}[belief]
     )
+
+
+@pytest.mark.parametrize("belief", ["factorised", "full"])
+def test_parts_draws_and_masks_of_states(belief: str) -> None:
+    state = states_after_games(belief, 5, 3, 6)
+    part = state.among(np.array([4, 0]), np.array([[2, 0], [1, 2]]))
+    for found, whole in ((part.mu, state.mu), (part.sigma, state.sigma)):
+        np.testing.assert_array_equal(found, [whole[4, [0, 3, 1]], whole[0, [0, 2, 3]]])
+    expected = state.difference_sigma
+    np.testing.assert_array_equal(part.difference_sigma, [expected[4, [2, 0]], expected[0, [1, 2]]])
+    # Skills are an affine function of the normals, whose matrix is a root of the covariance.
+    one = state[1]
+    root = (one.drawn_skills(np.eye(4), spread=0.5) - one.mu) / 0.5
+    np.testing.assert_allclose(root.T @ root, covariance_of(one), rtol=1e-12, atol=1e-12)
+    observation, mask = state.to_observation(0.5), np.eye(5, 3)
+    masked = np.concatenate((observation, mask), axis=1)
+    for known in (None, 3) if belief == "factorised" else (3,):
+        numbers, masks = split_mask(masked, belief, known)
+        np.testing.assert_array_equal(numbers, observation)
+        np.testing.assert_array_equal(masks, mask == 1.0)
+        assert split_mask(observation, belief, known)[1] is None
+
+
+def test_rounded_deviations_are_accepted() -> None:
+    assert full_state([1, 3], [2.0 * (1 - 1e-6)]).num_opponents == 1
+    assert full_state([1, 3], [4.0 * (1 + 1e-6)]).num_opponents == 1
 
 
 def full_state(sigma: Any, difference_sigma: Any) -> KnowledgeState:
