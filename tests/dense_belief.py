@@ -1,4 +1,4 @@
-"""Beliefs with a dense covariance, from the papers' formulas; knowledge states of every kind."""
+"""Reference beliefs with a dense covariance, from the papers' formulas; random knowledge states."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from matchenv.belief import GameConstants
 
 
 def density(x: float) -> float:
-    """Of the standard normal."""
+    """Return the density of the standard normal."""
     return math.exp(-0.5 * x * x) / math.sqrt(2.0 * math.pi)
 
 
-def cut_normal(low: float, high: float) -> tuple[float, float, float]:
-    """Probability, mean and variance of a standard normal between two numbers."""
+def truncated_normal(low: float, high: float) -> tuple[float, float, float]:
+    """Return probability, mean and variance of a standard normal truncated to an interval."""
     chance = float(ndtr(high) - ndtr(low) if low < 0.0 else ndtr(-low) - ndtr(-high))
     at_low, at_high = density(low), density(high)
     mean = (at_low - at_high) / chance
@@ -28,10 +28,9 @@ def cut_normal(low: float, high: float) -> tuple[float, float, float]:
 
 
 class DenseBelief:
-    """Means and covariance of all skills, those of player 0 first.
+    """Means and covariance of all skills, player 0 first, with the moments of the exact posterior.
 
-    After a game it has the moments of the exact posterior; the factorised one, which is eq. (1)
-    and (2), forgets the covariances.
+    ``factorised`` drops covariances after a game, which gives eq. (1) and (2).
     """
 
     def __init__(
@@ -41,43 +40,43 @@ class DenseBelief:
         self.game = beta, margin, factorised
 
     def difference(self, j: int) -> tuple[float, float]:
-        """Mean and variance of s_0 - s_j."""
+        """Return mean and variance of s_0 - s_j."""
         moved = self.covariance[0] - self.covariance[j]
         return float(self.mu[0] - self.mu[j]), float(moved[0] - moved[j])
 
     def density(self, j: int) -> float:
-        """Draw density of a game with j, eq. (5)."""
+        """Return the draw density of a game with j, eq. (5)."""
         gap, variance = self.difference(j)
         c = math.sqrt(variance + 2.0 * self.game[0] ** 2)
         return density(gap / c) / c
 
     @property
     def densities(self) -> Any:
-        """Of games with each opponent."""
+        """Draw densities of games with each opponent."""
         return np.array([self.density(j) for j in range(1, self.mu.size)])
 
     def after(self, j: int) -> dict[int, tuple[float, DenseBelief]]:
-        """Probability of each outcome of a game with j, and the belief after it."""
+        """Return the probability of each outcome of a game with j, and the belief after it."""
         beta, margin, factorised = self.game
         ends = {1: (margin, math.inf), -1: (-math.inf, -margin)}
         if margin > 0.0:
             ends[0] = (-margin, margin)
         gap, variance = self.difference(j)
-        c, found = math.sqrt(variance + 2.0 * beta**2), {}
+        c, results = math.sqrt(variance + 2.0 * beta**2), {}
         moved = (self.covariance[0] - self.covariance[j]) / c
         for outcome, borders in ends.items():
-            chance, mean, spread = cut_normal(*((border - gap) / c for border in borders))
+            chance, mean, spread = truncated_normal(*((border - gap) / c for border in borders))
             covariance = self.covariance - np.outer(moved, moved) * (1.0 - spread)
             if factorised:
                 covariance = np.diag(np.diag(covariance))
-            found[outcome] = chance, DenseBelief(self.mu + moved * mean, covariance, *self.game)
-        return found
+            results[outcome] = chance, DenseBelief(self.mu + moved * mean, covariance, *self.game)
+        return results
 
 
 def states_after_games(
     belief: str, count: int, opponents: int, games: int, beta: float = 1.2, seed: int = 0
 ) -> KnowledgeState:
-    """Beliefs in the middle of episodes: some opponents were met often, some equal others."""
+    """Return states in the middle of episodes, with frequent and with equal opponents."""
     rng = np.random.default_rng(seed)
     mu = rng.normal(0.0, 2.0, (count, opponents + 1))
     sigma = np.sqrt(rng.uniform(1.0, 3.0, mu.shape))
@@ -93,7 +92,7 @@ def states_after_games(
 
 
 def covariance_of(state: KnowledgeState) -> NDArray[np.float64]:
-    """Covariances of all skills of one state; opponents are independent given player 0."""
+    """Return the covariances of all skills of one state."""
     variances = state.sigma**2
     to_0 = 0.5 * (variances[0] + variances[1:] - state.difference_sigma**2)
     covariance = np.diag(variances)

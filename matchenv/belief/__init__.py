@@ -1,8 +1,7 @@
-"""Beliefs about skill, one type for each kind.
+"""Beliefs about skill.
 
-``BELIEFS`` holds them by name. A new kind is a file in this folder with a subclass of
-``Belief`` (of ``IndependentBelief`` where players stay apart) and its place in the table
-below; users add theirs with ``register``.
+``BELIEFS`` maps names to kinds of beliefs. A new kind is a subclass of ``Belief``, or of
+``IndependentBelief`` if skills stay independent. Users add theirs with ``register``.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from matchenv.belief.belief import OUTCOMES as OUTCOMES
 from matchenv.belief.belief import SIGMA as SIGMA
 from matchenv.belief.belief import TRUE_SKILL as TRUE_SKILL
 from matchenv.belief.belief import Belief as Belief
+from matchenv.belief.belief import BeliefArrays as BeliefArrays
 from matchenv.belief.belief import FactorisedBelief as FactorisedBelief
 from matchenv.belief.belief import GameConstants as GameConstants
 from matchenv.belief.belief import GamesPlayed as GamesPlayed
@@ -22,26 +22,26 @@ from matchenv.runtime.checks import as_choice
 
 BELIEFS: dict[str, Belief] = {belief.name: belief for belief in (FactorisedBelief(), FullBelief())}
 
-# The papers' own.
+# The belief of both papers.
 DEFAULT_BELIEF = FactorisedBelief.name
 
 
 def belief_named(name: str) -> Belief:
-    """Return the belief of that name.
+    """Return the belief with this name.
 
     Raises:
-        ValueError: for an unknown one; the known ones are listed.
+        ValueError: for an unknown name.
     """
     return BELIEFS[as_choice("belief", name, BELIEFS)]
 
 
 def register(belief: Belief) -> None:
-    """Make a belief known by its name, in this process.
+    """Make a belief available by its name in this process.
 
-    Processes that are started afresh must register it too: do so in the module that defines it.
+    Call it in the module that defines the belief, so that other processes register it too.
 
     Raises:
-        ValueError: for another kind of object, or a name that another belief has.
+        ValueError: for another type of object, or the name of another belief.
     """
     if not isinstance(belief, Belief):
         raise ValueError(f"belief must be a Belief, got {belief!r}")

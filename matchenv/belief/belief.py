@@ -1,7 +1,4 @@
-"""Beliefs about skill: layout, start, update and what an observation shows; independent skills.
-
-``belief="factorised"`` is every player's skill apart, as in TrueSkill.
-"""
+"""The interface of beliefs about skill, and beliefs with independent skills, as in TrueSkill."""
 
 from __future__ import annotations
 
@@ -37,10 +34,10 @@ Outcomes = NDArray[np.int8]
 Masks = NDArray[np.bool_]
 Observations = NDArray[np.float32]
 
-# The numbers of each player, side by side.
+# Entries of the last axis of ``BeliefArrays.players``.
 MU, SIGMA, TRUE_SKILL = range(3)
 
-# Outcomes of a game for player 0; the last only with a draw margin.
+# Outcomes of a game for player 0; a draw needs a draw margin.
 OUTCOMES = (1, -1, 0)
 
 
@@ -49,7 +46,7 @@ class GameConstants(NamedTuple):
 
     Attributes:
         beta: standard deviation of one performance around skill, > 0.
-        draw_margin: performances no further apart than this are a draw, >= 0.
+        draw_margin: performances that differ by at most this are a draw, >= 0.
         tau: standard deviation of a skill's drift before each of the player's games, >= 0.
     """
 
@@ -59,11 +56,11 @@ class GameConstants(NamedTuple):
 
     @property
     def outcomes(self) -> tuple[int, ...]:
-        """The possible outcomes of a game: no draw without a margin."""
+        """The possible outcomes of a game; a draw needs a margin."""
         return OUTCOMES if self.draw_margin > 0.0 else OUTCOMES[:2]
 
 
-# Measures of a game, the rows of ``GamesPlayed.measures``.
+# Measures of a game: the rows of ``GamesPlayed.measures``.
 MEASURES = (
     "draw_density",
     "match_quality",
@@ -75,15 +72,15 @@ DRAW_DENSITY, MATCH_QUALITY, TRUE_DRAW_DENSITY, SQUARED_ERROR, SKILL_DIFFERENCE 
 
 
 class GamesPlayed(NamedTuple):
-    """One game in each of B episodes; 0 where an episode does not run.
+    """One game in each of B episodes; 0 where an episode is not running.
 
     Attributes:
         opponents: shape (B,), 0 to M - 1.
-        running: shape (B,), episodes that play.
-        terminated: shape (B,), the episode ended with this game.
-        measures: shape (5, B), rows as ``MEASURES``.
+        running: shape (B,), whether the episode is running.
+        terminated: shape (B,), whether the episode ended with this game.
+        measures: shape (5, B), a row for each of ``MEASURES``.
         won: shape (B,), whether player 0 won.
-        outcomes: shape (B,), +1 player 0 won, -1 lost, 0 a draw; int8.
+        outcomes: shape (B,), +1 if player 0 won, -1 if player 0 lost, 0 for a draw; int8.
     """
 
     opponents: Integers
@@ -95,17 +92,17 @@ class GamesPlayed(NamedTuple):
 
     @property
     def draw_density(self) -> Floats:
-        """q under the belief before the game: eq. (5) of the 2011 paper."""
+        """q under the belief before the game, eq. (5) of the 2011 paper."""
         return self.measures[DRAW_DENSITY]
 
     @property
     def match_quality(self) -> Floats:
-        """q relative to an even game of known skills: eq. (6)."""
+        """q relative to an even game of known skills, eq. (6)."""
         return self.measures[MATCH_QUALITY]
 
     @property
     def true_draw_density(self) -> Floats:
-        """q under the true skills: eq. (14)."""
+        """q under the true skills, eq. (14)."""
         return self.measures[TRUE_DRAW_DENSITY]
 
     @property
@@ -119,21 +116,33 @@ class GamesPlayed(NamedTuple):
         return self.measures[SKILL_DIFFERENCE]
 
 
-class Belief(ABC):
-    """A kind of belief about the skills of player 0 and M opponents.
-
-    A belief object holds no numbers of any episode. The numbers of B episodes are ``players``,
-    shape (B, M + 1, 3), whose entries MU and SIGMA are the mean and standard deviation of every
-    player's skill (beliefs never read TRUE_SKILL), and ``memory``, shape (B, R, M), the belief's
-    own. ``shown``, float32, shape (B, (2 + E) M + 3), is the observation: mu, sigma, ``extra``
-    and last the share of games left, which belongs to the simulator. A belief with covariances
-    shows the standard deviations of s_0 - s_1 to s_0 - s_M as ``extra``.
-    ``matchenv.belief.register`` makes a new kind known by its name.
+class BeliefArrays(NamedTuple):
+    """Beliefs about player 0 and M opponents in B episodes.
 
     Attributes:
-        name: how users ask for it.
-        memory_rows: R, numbers kept for each opponent besides mean and deviation.
-        extra_rows: E, 1 where deviations of differences are shown, else 0.
+        players: shape (B, M + 1, 3). The entries MU and SIGMA are the mean and standard deviation
+            of each player's skill; beliefs never read TRUE_SKILL.
+        memory: shape (B, R, M), the belief's own numbers.
+        shown: the observations, float32, shape (B, (2 + E) M + 3) or longer: mu, sigma, ``extra``
+            and the share of games left, which the simulator writes.
+    """
+
+    players: Floats
+    memory: Floats
+    shown: Observations
+
+
+class Belief(ABC):
+    """Interface of a kind of belief about the skills of player 0 and M opponents.
+
+    A belief object holds no data of any episode; see ``BeliefArrays``.
+    ``matchenv.belief.register`` makes a new kind available by its name.
+
+    Attributes:
+        name: the value of the option ``belief``.
+        memory_rows: R, numbers stored for each opponent besides mean and deviation.
+        extra_rows: E, 1 if observations show the standard deviations of s_0 - s_1 to s_0 - s_M,
+            else 0.
     """
 
     name: ClassVar[str]
@@ -144,100 +153,82 @@ class Belief(ABC):
         """Refuse games that this belief has no update for.
 
         Raises:
-            ValueError: it names the constant, its value and what is allowed.
+            ValueError: it names the constant, its value and the allowed values.
         """
 
     def observation_size(self, num_opponents: int) -> int:
-        """Return the size of an observation of M opponents: (2 + E) M + 3."""
+        """Return the size of an observation of M opponents, (2 + E) M + 3."""
         return (2 + self.extra_rows) * num_opponents + 3
 
     def num_opponents_of(self, observation_size: int) -> int | None:
-        """Return M of an observation of this size, None where no M gives it."""
+        """Return M for an observation of this size; None if no M fits."""
         count, rest = divmod(observation_size - 3, 2 + self.extra_rows)
         return count if rest == 0 and count >= 1 else None
 
     def memory_of(self, sigma: Floats, extra: Floats | None = None) -> Floats:
-        """Return the memory that deviations imply, shape (K, R, M): here, zeros.
+        """Return the memory that deviations imply, shape (K, R, M); by default zeros.
 
         A belief with a memory must override this.
 
         Args:
             sigma: shape (K, M + 1).
-            extra: shape (K, E * M); None for players who are independent of each other.
+            extra: shape (K, E * M); None for independent skills.
         """
         del extra
         return np.zeros((len(sigma), self.memory_rows, sigma.shape[1] - 1))
 
-    def begin(self, players: Floats, memory: Floats, shown: Observations, rows: Integers) -> None:
-        """Start some episodes, shape (K,), from the independent normals in ``players``."""
-        memory[rows] = self.memory_of(players[rows, :, SIGMA])
-        self._show(players, memory, shown, rows)
+    def begin(self, beliefs: BeliefArrays, rows: Integers) -> None:
+        """Start the episodes ``rows``, shape (K,), from the independent normals in ``players``."""
+        beliefs.memory[rows] = self.memory_of(beliefs.players[rows, :, SIGMA])
+        self._show(beliefs, rows)
 
     @abstractmethod
-    def learn(
-        self,
-        players: Floats,
-        memory: Floats,
-        shown: Observations,
-        games: GamesPlayed,
-        constants: GameConstants,
-    ) -> None:
-        """Update all three after one game of each running episode, but for the share of games left.
+    def learn(self, beliefs: BeliefArrays, games: GamesPlayed, constants: GameConstants) -> None:
+        """Update the beliefs and observations of running episodes after one game in each.
 
         Args:
-            players: changed.
-            memory: changed.
-            shown: changed.
-            games: the opponents and outcomes; the draw density and the match quality of the
-                belief before the game are written.
+            beliefs: changed, except for the share of games left.
+            games: opponents and outcomes; this writes the draw density and match quality of the
+                belief before the game.
             constants: of the games.
         """
 
-    def replace(
-        self,
-        players: Floats,
-        memory: Floats,
-        shown: Observations,
-        rows: Integers,
-        opponents: Integers,
-    ) -> None:
-        """Replace departed opponents by uncorrelated newcomers.
+    def replace(self, beliefs: BeliefArrays, rows: Integers, opponents: Integers) -> None:
+        """Replace departed opponents by uncorrelated newcomers; other beliefs stay as they are.
 
-        The belief about all others stays as it is. A belief whose memory of one opponent depends
-        on others must override this.
+        A belief whose memory of one opponent depends on others must override this.
 
         Args:
-            players: with the prior of the newcomers in it.
-            memory: changed.
-            shown: changed.
+            beliefs: ``players`` holds the prior of the newcomers; the rest is changed.
             rows: the episodes, shape (K,), ascending.
             opponents: 0 to M - 1, shape (K,).
         """
-        fresh = self.memory_of(players[rows, :, SIGMA])
-        memory[rows, :, opponents] = fresh[np.arange(rows.size), :, opponents]
-        self._show(players, memory, shown, np.unique(rows))
+        fresh = self.memory_of(beliefs.players[rows, :, SIGMA])
+        beliefs.memory[rows, :, opponents] = fresh[np.arange(rows.size), :, opponents]
+        self._show(beliefs, np.unique(rows))
 
-    def _show(self, players: Floats, memory: Floats, shown: Observations, rows: Integers) -> None:
-        """Write some observations anew, but for the share of games left."""
-        parts = players[rows, :, MU], players[rows, :, SIGMA]
-        written = np.concatenate((*parts, self.extra(players[rows], memory[rows])), axis=1)
-        shown[rows, : written.shape[1]] = written
+    def _show(self, beliefs: BeliefArrays, rows: Integers) -> None:
+        """Write observations, except for the share of games left."""
+        players = beliefs.players[rows]
+        parts = players[..., MU], players[..., SIGMA], self.extra(players, beliefs.memory[rows])
+        values = np.concatenate(parts, axis=1)
+        beliefs.shown[rows, : values.shape[1]] = values
 
     def extra(self, players: Floats, memory: Floats) -> Floats:
-        """Return the deviations of s_0 - s_k that are shown, shape (B, E * M): here, none."""
+        """Return the standard deviations of s_0 - s_k, shape (B, E * M); by default none."""
         del memory
         return np.empty((len(players), 0))
 
     def outcome_probability(
         self, mu: Floats, sigma: Floats, variance: Floats, outcome: int, constants: GameConstants
     ) -> Floats:
-        """Return the probability of an outcome of the next game with each opponent, (..., M).
+        """Return the probability of an outcome of a game with each opponent, shape (..., M).
 
         Args:
             mu: shape (..., M + 1).
             sigma: shape (..., M + 1).
             variance: Var(s_0 - s_k), shape (..., M).
-            outcome: +1 player 0 wins, -1 loses, 0 a draw.
+            outcome: +1 if player 0 wins, -1 if player 0 loses, 0 for a draw.
             constants: of the game.
         """
         del sigma
@@ -248,10 +239,10 @@ class Belief(ABC):
 
 
 def difference_variance(sigma: Any, extra: Any) -> Any:
-    """Return Var(s_0 - s_k) of every opponent, shape (..., M).
+    """Return Var(s_0 - s_k) of every opponent, shape (..., M), for NumPy arrays or torch tensors.
 
     Args:
-        sigma: shape (..., M + 1); an array of NumPy or of torch, and so is the next.
+        sigma: shape (..., M + 1).
         extra: shape (..., E * M).
     """
     return extra**2 if extra.shape[-1] else sigma[..., :1] ** 2 + sigma[..., 1:] ** 2
@@ -269,14 +260,14 @@ def outcome_probabilities(
 
 
 class IndependentBelief(Belief):
-    """Independent normal skills; a game changes the two who play it.
+    """Independent normal skills; a game changes only the two who play it.
 
-    A subclass may override how the deviations change before a game (``widened``), what a game
-    does to the two (``updated``), and how likely each outcome is (``outcome_probability``).
+    Subclasses can override the deviations before a game (``widened``), the update (``updated``)
+    and the outcome probabilities (``outcome_probability``).
     """
 
     def widened(self, sigma: Floats, constants: GameConstants) -> Floats:
-        """Return the deviations at the time of the next game: here, after the skills' drift.
+        """Return the deviations before the next game; by default after the skills' drift.
 
         Args:
             sigma: after the last game, of any shape.
@@ -299,14 +290,14 @@ class IndependentBelief(Belief):
         """Return ``(mu_0, sigma_0, mu_j, sigma_j)`` after K games, each of shape (K,).
 
         Args:
-            mu_0: means of player 0 before them, shape (K,).
+            mu_0: means of player 0 before the games, shape (K,).
             sigma_0: standard deviations of player 0.
             mu_j: means of the opponents.
             sigma_j: standard deviations of the opponents.
-            outcome: +1 player 0 won, -1 lost, 0 a draw.
+            outcome: +1 if player 0 won, -1 if player 0 lost, 0 for a draw.
             constants: of the games.
 
-        Source: Ryzhov, Tariq, Powell (2011), eq. (1) and (2), corrected, on the deviations of
+        Source: Ryzhov, Tariq, Powell (2011), eq. (1) and (2), corrected, with the deviations of
         ``widened``.
         """
         sigma_0, sigma_j = self.widened(sigma_0, constants), self.widened(sigma_j, constants)
@@ -317,21 +308,14 @@ class IndependentBelief(Belief):
     def outcome_probability(
         self, mu: Floats, sigma: Floats, variance: Floats, outcome: int, constants: GameConstants
     ) -> Floats:
-        """Return ``Belief.outcome_probability`` from the deviations of ``widened``."""
+        """Return ``Belief.outcome_probability`` with the deviations of ``widened``."""
         sigma = self.widened(sigma, constants)
         variance = sigma[..., :1] ** 2 + sigma[..., 1:] ** 2
         return super().outcome_probability(mu, sigma, variance, outcome, constants)
 
-    def learn(
-        self,
-        players: Floats,
-        memory: Floats,
-        shown: Observations,
-        games: GamesPlayed,
-        constants: GameConstants,
-    ) -> None:
+    def learn(self, beliefs: BeliefArrays, games: GamesPlayed, constants: GameConstants) -> None:
         """Update the two players of each game by ``updated``."""
-        del memory
+        players, _, shown = beliefs
         rows = np.flatnonzero(games.running)
         if rows.size == 0:
             return
@@ -351,8 +335,8 @@ class IndependentBelief(Belief):
 class FactorisedBelief(IndependentBelief):
     """Independent normal skills with TrueSkill's update, compiled.
 
-    With many games against few opponents it grows overconfident: it forgets that a game measures
-    a difference.
+    It grows overconfident with many games against few opponents, since it ignores that a game
+    measures only a difference.
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (1) and (2), corrected; Herbrich, Minka, Graepel
     (2006).
@@ -360,34 +344,23 @@ class FactorisedBelief(IndependentBelief):
 
     name: ClassVar[str] = "factorised"
 
-    def learn(
-        self,
-        players: Floats,
-        memory: Floats,
-        shown: Observations,
-        games: GamesPlayed,
-        constants: GameConstants,
-    ) -> None:
+    def learn(self, beliefs: BeliefArrays, games: GamesPlayed, constants: GameConstants) -> None:
         """Update the two players of each game."""
-        del memory
-        learn_factorised(players, shown, games, constants, np.empty(TABLE))
+        learn_factorised(beliefs, games, constants, np.empty(TABLE))
 
 
 @compiled(refcounted=False)
 def learn_factorised(
-    players: Floats,
-    shown: Observations,
-    games: GamesPlayed,
-    constants: GameConstants,
-    table: Floats,
+    beliefs: BeliefArrays, games: GamesPlayed, constants: GameConstants, table: Floats
 ) -> None:
-    """Update as ``Belief.learn`` does; ``table``, shape (TABLE,), is to work in."""
+    """Update beliefs like ``Belief.learn``; ``table``, shape (TABLE,), is a workspace."""
+    players, shown = beliefs.players, beliefs.shown
     beta = constants.beta
     quality = quality_per_density(beta)
     count = players.shape[1]
     for first in range(0, games.running.size, PART):
         size = min(PART, games.running.size - first)
-        # The numbers of a game lie far apart; a loop that only reads waits for all of them at once.
+        # A loop of loads only: their cache misses overlap.
         for k in range(size):
             b = first + k
             j = games.opponents[b] + 1

@@ -1,20 +1,19 @@
-"""``belief="full"``: covariances between players are kept.
+"""``belief="full"``: a belief with all covariances between players.
 
-Every game involves player 0, and the prior has no covariances. So given the skill of player
-0 the opponents stay independent for ever: the precision matrix is a star with player 0 in
-the middle, and one number for each opponent holds all that the factorised belief forgets.
-That number is the slack a_k: 1 before k has played, and nearer to 0 after each of k's games.
-With the prior variance P_k of opponent k:
+Every game involves player 0 and the prior has no covariances, so the opponents stay independent
+given the skill of player 0. The precision matrix is a star with player 0 in the centre, and one
+number for each opponent determines all covariances: the slack a_k, which is 1 before k has played
+and falls towards 0 with each of k's games. With the prior variance P_k of opponent k:
 
     s_k given s_0  ~  N(mu_k + (1 - a_k) (s_0 - mu_0),  a_k P_k)
     Var(s_k)       =  (1 - a_k)^2 sigma_0^2 + a_k P_k
     Var(s_0 - s_k) =  a_k^2 sigma_0^2 + a_k P_k
     Cov(s_0 - s_k, s_0 - s_l) = a_k a_l sigma_0^2   for k != l
 
-A game with j is a rank-one update of the dense covariance along s_0 - s_j. In these numbers
-it changes mu, sigma_0 and a_j alone, and no term is a difference of large ones: variances
-stay positive and exact over any number of games. Drift of player 0's skill would
-make the opponents dependent given that skill; ``FullBelief`` refuses it.
+A game with j is a rank-one update of the dense covariance along s_0 - s_j. In these parameters it
+changes only mu, sigma_0 and a_j, and subtracts no large terms: variances stay positive and accurate
+over any number of games. Drift of player 0's skill would make the opponents dependent given that
+skill, so ``FullBelief`` refuses it.
 
 Source: the Gaussian update of Herbrich, Minka, Graepel (2006), section 3, without the
 factorisation between players.
@@ -23,7 +22,7 @@ factorisation between players.
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -33,10 +32,10 @@ from matchenv.belief.belief import (
     MU,
     SIGMA,
     Belief,
+    BeliefArrays,
     Floats,
     GameConstants,
     GamesPlayed,
-    Observations,
 )
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import (
@@ -46,15 +45,15 @@ from matchenv.trueskill.game import (
     total_variance,
 )
 
-# The memory of each opponent's covariance with player 0, row by row.
+# Rows of ``BeliefArrays.memory``.
 SLACK, PRIOR_VARIANCE = range(2)
 
 
 class FullBelief(Belief):
-    """Normal skills with all covariances that games with player 0 can make.
+    """Normal skills with all covariances that games with player 0 create.
 
-    An observation shows, besides mu and sigma, the standard deviations of s_0 - s_1 to s_0 - s_M:
-    together they determine all covariances, since the opponents are independent given s_0.
+    Observations also show the standard deviations of s_0 - s_1 to s_0 - s_M. With mu and sigma they
+    determine all covariances, since the opponents are independent given s_0.
     """
 
     name: ClassVar[str] = "full"
@@ -65,31 +64,24 @@ class FullBelief(Belief):
         """Refuse drift, which would make the opponents dependent on each other."""
         if constants.tau > 0.0:
             raise ValueError(
-                "tau must be 0 with belief='full', which keeps the opponents independent given "
-                f"player 0's skill, as they no longer are once that skill drifts, "
-                f"got {constants.tau!r}"
+                "tau must be 0 with belief='full', since drift of player 0's skill would make the "
+                f"opponents dependent on each other, got {constants.tau!r}"
             )
 
-    def learn(
-        self,
-        players: Floats,
-        memory: Floats,
-        shown: Observations,
-        games: GamesPlayed,
-        constants: GameConstants,
-    ) -> None:
+    def learn(self, beliefs: BeliefArrays, games: GamesPlayed, constants: GameConstants) -> None:
         """Update all players; q uses the variance of the difference."""
-        learn_full(players, memory, shown, games, constants)
+        learn_full(beliefs, games, constants)
 
     def extra(self, players: Floats, memory: Floats) -> Floats:
         """Return the standard deviations of s_0 - s_k, shape (B, M)."""
-        slack, prior_variance = memory[:, SLACK], memory[:, PRIOR_VARIANCE]
-        variances = difference_variance(players[:, :1, SIGMA], slack, prior_variance)
-        deviations: Floats = np.sqrt(variances)
+        slack = memory[:, SLACK]
+        deviations: Floats = np.sqrt(
+            (slack * players[:, :1, SIGMA]) ** 2 + slack * memory[:, PRIOR_VARIANCE]
+        )
         return deviations
 
     def memory_of(self, sigma: Floats, extra: Floats | None = None) -> Floats:
-        """Return slack and prior variance that deviations imply, shape (K, 2, M)."""
+        """Return the slack and prior variance that deviations imply, shape (K, 2, M)."""
         if extra is None:
             return np.stack((np.ones_like(sigma[:, 1:]), sigma[:, 1:] ** 2), axis=1)
         slack, rest = star_of(sigma, extra)
@@ -98,10 +90,10 @@ class FullBelief(Belief):
 
 
 def star_of(sigma: Floats, difference_sigma: Floats) -> tuple[Floats, Floats]:
-    """Return the slack of each opponent, and Var(s_k) given s_0, that three deviations imply.
+    """Return the slack of each opponent and Var(s_k) given s_0, from the deviations.
 
-    Deviations that were rounded (observations are float32) may imply a slack that no belief has;
-    the nearest possible one is returned.
+    Rounded deviations (observations are float32) can imply an impossible slack, which is clipped to
+    the nearest possible one.
 
     Args:
         sigma: shape (..., M + 1).
@@ -114,21 +106,10 @@ def star_of(sigma: Floats, difference_sigma: Floats) -> tuple[Floats, Floats]:
     return slack, np.maximum(difference_sigma**2 - (slack * sigma_0) ** 2, 0.0)
 
 
-@compiled
-def difference_variance(sigma_0: Any, slack: Any, prior_variance: Any) -> Any:
-    """Return Var(s_0 - s_k); of arrays, that of each opponent."""
-    return (slack * sigma_0) ** 2 + slack * prior_variance
-
-
 @compiled(refcounted=False)
-def learn_full(
-    players: Floats,
-    memory: Floats,
-    shown: Observations,
-    games: GamesPlayed,
-    constants: GameConstants,
-) -> None:
-    """Update as ``Belief.learn`` does."""
+def learn_full(beliefs: BeliefArrays, games: GamesPlayed, constants: GameConstants) -> None:
+    """Update beliefs like ``Belief.learn``."""
+    players, memory, _ = beliefs
     noise = total_variance(0.0, 0.0, constants.beta)
     quality = quality_per_density(constants.beta)
     for b in range(games.running.size):
@@ -152,17 +133,18 @@ def learn_full(
             players[b, k, MU] += (1.0 - memory[b, SLACK, k - 1]) * shift_0
         players[b, 0, MU] += shift_0
         players[b, j, MU] -= rest * shift
-        # The outcome is worth an observation of s_0 - s_j with this precision.
+        # The outcome is equivalent to an observation of s_0 - s_j with this precision.
         precision = max(0.0, 1.0 - complement) / (noise + (own + rest) * complement)
         memory[b, SLACK, j - 1] /= 1.0 + precision * rest
         narrower = min(1.0, (rest + noise + own * complement) / variance)
         players[b, 0, SIGMA] = sigma_0 * math.sqrt(narrower)
-        show_full(players, memory, shown, b)
+        show_full(beliefs, b)
 
 
 @compiled(refcounted=False)
-def show_full(players: Floats, memory: Floats, shown: Observations, row: int) -> None:
-    """Bring the deviations of a row up to date, and all but the last number of its observation."""
+def show_full(beliefs: BeliefArrays, row: int) -> None:
+    """Update the deviations of a row and its observation, except for the share of games left."""
+    players, memory, shown = beliefs
     count = players.shape[1]
     sigma_0 = players[row, 0, SIGMA]
     shown[row, 0], shown[row, count] = players[row, 0, MU], sigma_0
@@ -171,6 +153,4 @@ def show_full(players: Floats, memory: Floats, shown: Observations, row: int) ->
         sigma_k = math.sqrt(((1.0 - slack) * sigma_0) ** 2 + slack * prior_variance)
         players[row, k, SIGMA] = sigma_k
         shown[row, k], shown[row, count + k] = players[row, k, MU], sigma_k
-        shown[row, 2 * count - 1 + k] = math.sqrt(
-            difference_variance(sigma_0, slack, prior_variance)
-        )
+        shown[row, 2 * count - 1 + k] = math.sqrt((slack * sigma_0) ** 2 + slack * prior_variance)

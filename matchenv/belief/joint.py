@@ -1,8 +1,8 @@
-"""A joint normal belief about n skills, of which any two may play: all covariances are kept.
+"""A joint normal belief about n skills, any two of which can play, with all covariances.
 
-The belief is a mean (n,) and a covariance (n, n). A game of i and j informs about s_i - s_j: it
-moves all skills along u = Cov(s, s_i - s_j), and takes a multiple of u u' off the covariance.
-Where all games are those of one player, ``matchenv.belief.full`` keeps the same belief in O(n).
+The belief is a mean (n,) and a covariance (n, n). A game of i and j informs about s_i - s_j. It
+shifts the mean along u = Cov(s, s_i - s_j) and subtracts a multiple of u u' from the covariance. If
+one player plays in all games, ``matchenv.belief.full`` stores the same belief in O(n).
 
 Source: the Gaussian update of Herbrich, Minka, Graepel (2006), section 3, without the
 factorisation between players.
@@ -22,10 +22,10 @@ from matchenv.trueskill.normal import normal_density, normal_probability
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-# Games that are learnt together, so that what they need stays in the fast memory.
+# Games per call of ``learn_joint``, whose rows stay in cache.
 BLOCK = 32
 
-# Relative to the skills' own variances, rounding hides smaller variances of a difference.
+# Smallest variance of a difference that rounding leaves, relative to the skills' variances.
 LEAST_SHARE = 1e-14
 
 
@@ -45,10 +45,10 @@ def variance_from(own: float, other: float, shared: float) -> float:
 def learn_joint(
     mu: Floats, covariance: Floats, games: Integers, noise: tuple[float, float]
 ) -> None:
-    """Update the belief after games, one after another, in O(n^2) each.
+    """Update the belief after consecutive games, in O(n^2) each.
 
-    The covariance is read and written once for all of them, which is what takes the time in a large
-    one; so pass at most ``BLOCK`` games. The numbers are those of one game at a time, bit for bit.
+    The covariance, whose memory traffic dominates the time, is read and written once for all games.
+    Pass at most ``BLOCK`` games. Results equal those of one call per game bit for bit.
 
     Args:
         mu: means, shape (n,); changed.
@@ -78,19 +78,20 @@ def expect_joint(
     most: float = 1.0,
     luck: float = 0.0,
 ) -> float:
-    """Update the belief as games of a pair are expected to, and return how many.
+    """Update the belief by the expected effect of games of a pair, and return their number.
 
-    They count as a normal measurement of s_i - s_j. Before it is made, it moves the means along u
-    by a normal number whose variance is what it takes off the covariance.
+    The games count as a normal measurement of s_i - s_j. Its unknown result shifts the means along
+    u by a normal number, whose variance the measurement subtracts from the covariance.
 
     Args:
         mu: means, shape (n,); changed.
         covariance: shape (n, n); changed.
         pair: i and j.
-        noise: as ``learn_joint``.
-        share: the games are worth at most this share of the precision of s_i - s_j, but for one.
-        most: games at most.
-        luck: the normal number in its own deviations; 0 leaves the means.
+        noise: see ``learn_joint``.
+        share: upper limit of the games' precision as a share of the precision of s_i - s_j; there
+            is at least one game.
+        most: maximum number of games.
+        luck: the standardised shift; 0 leaves the means unchanged.
     """
     i, j = pair
     moved = np.empty((1, mu.size))
@@ -105,7 +106,7 @@ def expect_joint(
 
 @compiled
 def moved_by(covariance: Floats, moved: Floats, pair: tuple[int, int]) -> tuple[Floats, float]:
-    """Return u = Cov(s, s_i - s_j) and Var(s_i - s_j) once moved' moved is off the covariance."""
+    """Return u = Cov(s, s_i - s_j) and Var(s_i - s_j) for the covariance minus moved' moved."""
     i, j = pair
     row_i, row_j = covariance[i].copy(), covariance[j].copy()
     for earlier in moved:
@@ -116,7 +117,7 @@ def moved_by(covariance: Floats, moved: Floats, pair: tuple[int, int]) -> tuple[
 
 @compiled
 def narrow(covariance: Floats, moved: Floats) -> None:
-    """Take moved' moved off the covariance, the rows of ``moved`` in turn; kept symmetric."""
+    """Subtract moved' moved from the covariance row by row, which keeps it symmetric."""
     for a in range(len(covariance)):
         for game in range(len(moved)):
             weight = moved[game, a]
@@ -126,11 +127,11 @@ def narrow(covariance: Floats, moved: Floats) -> None:
 
 @compiled
 def game_precision(gap: float, spread: float, noise: tuple[float, float]) -> float:
-    """Return the precision of a measurement of s_i - s_j that is worth as much as one game.
+    """Return the precision of the measurement of s_i - s_j that is equivalent to one game.
 
-    That is: the measurement's expected posterior variance of the difference is the game's. In
-    standard deviations of the performances' difference, a game is expected to take the share
-    E[p'^2 / p^2] off its variance, where p' is the derivative of the outcome's probability p.
+    Both have the same expected posterior variance of the difference. In standard deviations of the
+    performances' difference, a game is expected to reduce its variance by the share E[p'^2 / p^2],
+    where p' is the derivative of the outcome's probability p.
 
     Args:
         gap: mu_i - mu_j.

@@ -1,4 +1,4 @@
-"""The knowledge state: what the game master believes about every player's skill."""
+"""The knowledge state: beliefs about the skills of all players."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from matchenv.belief import (
     MU,
     SIGMA,
     Belief,
+    BeliefArrays,
     GameConstants,
     GamesPlayed,
     belief_named,
@@ -27,7 +28,7 @@ from matchenv.trueskill.game import density_at_zero
 
 Floats = NDArray[np.float64]
 
-# Observations are float32: three deviations of one belief may disagree by this much of their sum.
+# Tolerated inconsistency of deviations from float32 observations, relative to their sum.
 ROUNDING = 1e-5
 
 
@@ -35,18 +36,18 @@ ROUNDING = 1e-5
 class KnowledgeState:
     """Beliefs about M + 1 players; player 0 is the one being matched.
 
-    The k^n of Ryzhov, Tariq, Powell (2011), section 2, for one state or a batch of them.
+    The k^n of Ryzhov, Tariq, Powell (2011), section 2, for one state or a batch.
 
     Attributes:
         mu: means, shape (..., M + 1), float64, in skill points.
-        sigma: standard deviations, the same shape, > 0.
-        extra: with the full belief the standard deviations of s_0 - s_1 to s_0 - s_M, shape
-            (..., M); on others, which have no covariances, shape (..., 0).
+        sigma: standard deviations, of the same shape, > 0.
+        extra: standard deviations of s_0 - s_1 to s_0 - s_M with the full belief, shape (..., M);
+            shape (..., 0) with beliefs without covariances.
         belief: the name of the belief.
 
     Raises:
         ValueError: for NaN, infinity, sigma <= 0, unequal shapes, fewer than 2 players, an
-            unknown belief or numbers that it cannot show.
+            unknown belief or deviations that no covariance has.
     """
 
     mu: Floats
@@ -82,10 +83,7 @@ class KnowledgeState:
     def trusted(
         cls, mu: Floats, sigma: Floats, extra: Floats, belief: str = DEFAULT_BELIEF
     ) -> KnowledgeState:
-        """Return a state without any check or copy, for loops over games whose numbers are right.
-
-        Arguments as the class, all float64.
-        """
+        """Return a state without checks or copies, from valid float64 arrays."""
         state = object.__new__(cls)
         state.__dict__.update(mu=mu, sigma=sigma, extra=extra, belief=belief)
         return state
@@ -94,7 +92,7 @@ class KnowledgeState:
         return len(self.mu)
 
     def __getitem__(self, index: Any) -> KnowledgeState:
-        """Return the state or states at ``index`` of the batch."""
+        """Return the states at ``index`` of the batch."""
         parts = (self.mu[index], self.sigma[index], self.extra[index])
         return KnowledgeState.trusted(*parts, self.belief)
 
@@ -104,7 +102,7 @@ class KnowledgeState:
 
     @property
     def kind(self) -> Belief:
-        """The belief's own object, which knows how to read the numbers."""
+        """The belief object."""
         return BELIEFS[self.belief]
 
     @property
@@ -129,7 +127,7 @@ class KnowledgeState:
         return deviations
 
     def draw_density(self, beta: float) -> Floats:
-        """Return q of a game with each opponent, shape (..., M): eq. (5) of the 2011 paper.
+        """Return q of a game with each opponent, shape (..., M), eq. (5) of the 2011 paper.
 
         Args:
             beta: standard deviation of one performance around skill, > 0.
@@ -139,10 +137,10 @@ class KnowledgeState:
         return _densities(np.ravel(gap), np.ravel(total)).reshape(gap.shape)
 
     def outcome_probability(self, outcome: int, constants: GameConstants) -> Floats:
-        """Return the probability that a game with each opponent ends so, shape (..., M).
+        """Return the probability of an outcome of a game with each opponent, shape (..., M).
 
         Args:
-            outcome: +1 player 0 wins, -1 loses, 0 a draw.
+            outcome: +1 if player 0 wins, -1 if player 0 loses, 0 for a draw.
             constants: of the game.
         """
         return self.kind.outcome_probability(
@@ -150,11 +148,11 @@ class KnowledgeState:
         )
 
     def drawn_skills(self, normals: Floats, spread: float = 1.0) -> Floats:
-        """Return skills drawn from the belief, shape (..., M + 1): player 0's, then each given it.
+        """Return skills drawn from the belief, shape (..., M + 1).
 
         Args:
             normals: standard normal, shape (..., M + 1).
-            spread: factor on every deviation from the mean.
+            spread: factor of every deviation from the mean.
         """
         if self.extra.shape[-1] == 0:
             return self.mu + spread * self.sigma * normals
@@ -166,7 +164,7 @@ class KnowledgeState:
         return np.concatenate((self.mu[..., :1] + shift, others), axis=-1)
 
     def flattened(self) -> KnowledgeState:
-        """Return the same states as one batch of shape (B,), contiguous."""
+        """Return the same states as one contiguous batch of shape (B,)."""
         count = int(np.prod(self.batch_shape))
         mu, sigma, extra = (
             np.ascontiguousarray(part).reshape(count, part.shape[-1])
@@ -175,11 +173,11 @@ class KnowledgeState:
         return KnowledgeState.trusted(mu, sigma, extra, self.belief)
 
     def among(self, rows: NDArray[np.int64], opponents: NDArray[np.int64]) -> KnowledgeState:
-        """Return some states of a batch of shape (B,), each with some of its opponents only.
+        """Return some states of a batch of shape (B,), each with some of its opponents.
 
         Args:
-            rows: which states, shape (R,).
-            opponents: shape (R, C), 0 to M - 1, as many in each state.
+            rows: indices of the states, shape (R,).
+            opponents: shape (R, C), 0 to M - 1.
         """
         at = rows[:, None]
         players = np.concatenate((np.zeros_like(at), opponents + 1), axis=1)
@@ -190,11 +188,11 @@ class KnowledgeState:
     def after_games(
         self, opponents: ArrayLike, outcomes: ArrayLike, constants: GameConstants
     ) -> KnowledgeState:
-        """Return the states after one game of each state of a batch of shape (B,).
+        """Return the states of a batch of shape (B,) after one game in each.
 
         Args:
-            opponents: shape (B,), 0 to M - 1 as actions name them.
-            outcomes: shape (B,) or one for all, +1 player 0 won, -1 lost, 0 a draw.
+            opponents: shape (B,), 0 to M - 1 like actions.
+            outcomes: shape (B,) or a number, +1 if player 0 won, -1 if player 0 lost, 0 for a draw.
             constants: of the games.
         """
         count = len(self.mu)
@@ -207,7 +205,7 @@ class KnowledgeState:
         measures = np.empty((len(MEASURES), count))
         chosen = np.ascontiguousarray(opponents, dtype=np.int64)
         games = GamesPlayed(chosen, played, ~played, measures, result > 0, result)
-        self.kind.learn(players, memory, shown, games, constants)
+        self.kind.learn(BeliefArrays(players, memory, shown), games, constants)
         mu, sigma = (np.ascontiguousarray(players[..., entry]) for entry in (MU, SIGMA))
         return KnowledgeState.trusted(mu, sigma, self.kind.extra(players, memory), self.belief)
 
@@ -231,14 +229,13 @@ class KnowledgeState:
         """Return the knowledge state that an observation shows.
 
         Args:
-            observation: shape (..., K): mu, sigma, what the belief shows beside them, games
-                left / horizon.
-            belief: the name of the environment's belief; the shape alone does not say which,
-                9 numbers are 3 opponents or 2.
+            observation: shape (..., K): mu, sigma, ``extra``, games left / horizon.
+            belief: the name of the environment's belief. The shape does not determine it: 9 numbers
+                are 3 opponents with the factorised belief or 2 with the full belief.
 
         Raises:
-            ValueError: for a shape that no environment gives, NaN, infinity, a deviation <= 0
-                or an unknown belief.
+            ValueError: for an impossible shape, NaN, infinity, a deviation <= 0 or an unknown
+                belief.
         """
         kind = belief_named(belief)
         array = as_float_array("observation", observation)
@@ -253,7 +250,7 @@ class KnowledgeState:
         return cls(mu, sigma, extra, belief)
 
     def to_observation(self, share_of_games_left: ArrayLike) -> NDArray[np.float32]:
-        """Return the observation, shape (..., 2 M + 3), with the full belief (..., 3 M + 3).
+        """Return the observation, shape (..., 2 M + 3), or (..., 3 M + 3) with the full belief.
 
         Args:
             share_of_games_left: games left / horizon, in [0, 1], broadcast to the batch.
@@ -271,9 +268,9 @@ class KnowledgeState:
 
 def _check_differences(sigma: Floats, extra: Floats) -> None:
     """Refuse deviations of s_0 - s_k that no covariance gives."""
-    total, least = sigma[..., :1] + sigma[..., 1:], np.abs(sigma[..., :1] - sigma[..., 1:])
-    slip = ROUNDING * total
-    good = (extra >= least - slip) & (extra <= total + slip)
+    high, low = sigma[..., :1] + sigma[..., 1:], np.abs(sigma[..., :1] - sigma[..., 1:])
+    tolerance = ROUNDING * high
+    good = (extra >= low - tolerance) & (extra <= high + tolerance)
     if not good.all():
         index = tuple(int(k) for k in np.argwhere(~good)[0])
         raise ValueError(
@@ -285,25 +282,25 @@ def _check_differences(sigma: Floats, extra: Floats) -> None:
 def split_mask(
     observation: ArrayLike, belief: str, num_opponents: int | None
 ) -> tuple[Floats, NDArray[np.bool_] | None]:
-    """Return the belief's numbers of observations, and the masks at their end, (..., M) or None.
+    """Split observations into the belief's part and the masks at the end, shape (..., M) or None.
 
     Args:
         observation: shape (..., K).
         belief: the name of the environment's belief.
-        num_opponents: M; None where it is not known. Then a mask is found only where no M without
-            a mask has observations of this size.
+        num_opponents: M; None if unknown. A mask is then detected only if no M without a mask has
+            observations of this size.
 
     Raises:
-        ValueError: for what holds no finite numbers, or an unknown belief.
+        ValueError: for numbers that are not finite, or an unknown belief.
     """
     array = as_float_array("observation", observation)
     kind = belief_named(belief)
     size = array.shape[-1] if array.ndim else 0
     if num_opponents is None and size > 0 and kind.num_opponents_of(size) is None:
         count = (size - 3) // (3 + kind.extra_rows)
-        # Numbers of another belief are no mask: their size is refused by whoever reads them.
-        ones = array[..., max(size - count, 0) :]
-        num_opponents = count if ((ones == 0.0) | (ones == 1.0)).all() else None
+        # Other values are no mask but another belief's, whose size ``from_observation`` refuses.
+        end = array[..., max(size - count, 0) :]
+        num_opponents = count if ((end == 0.0) | (end == 1.0)).all() else None
     if num_opponents is None or num_opponents < 1:
         return array, None
     if size != kind.observation_size(num_opponents) + num_opponents:
@@ -312,18 +309,18 @@ def split_mask(
 
 
 def share_of_games_left(observation: ArrayLike) -> NDArray[np.float64]:
-    """Return games left / horizon, the last number of each observation of any belief."""
+    """Return games left / horizon, the last number of an observation without a mask."""
     return np.asarray(observation, dtype=np.float64)[..., -1]
 
 
 def _remedy(size: int) -> str:
     """Name the beliefs that have observations of this size."""
-    found = [
+    options = [
         f"{count} opponents with belief={name!r}"
         for name, kind in BELIEFS.items()
         if (count := kind.num_opponents_of(size)) is not None
     ]
-    return f"; it is one of {' or '.join(found)}" if found else ""
+    return f"; this is the shape of {' or '.join(options)}" if options else ""
 
 
 @compiled

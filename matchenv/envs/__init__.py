@@ -1,6 +1,6 @@
-"""The environments: each a simulator and a page, over loops that are written once.
+"""The environments: simulators, which share one scalar and one vector environment.
 
-``ENVIRONMENTS`` names their parts; a new environment is a line there.
+``ENVIRONMENTS`` lists their parts; a new environment is an entry there.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 
 class Environment(NamedTuple):
-    """Parts of an environment, each as ``module:name`` and imported when it is first used.
+    """Parts of an environment as ``module:name``, imported on first use.
 
     Attributes:
         settings: dataclass of the options.
-        simulator: made from the settings.
+        simulator: class of the simulator.
         env: the scalar environment.
         vector_env: the native vector environment.
-        renderer: of its episodes.
-        protocol: how its policies are compared.
+        renderer: class of the renderer.
+        protocol: how policies are compared.
     """
 
     settings: str
@@ -79,14 +79,14 @@ def part_of(env_id: str, part: str) -> Any:
 
 def simulator_of(settings: Options) -> Simulator[Any]:
     """Return the simulator of an environment with these settings."""
-    made: Simulator[Any] = part_of(env_id_of(settings), "simulator")(settings)
-    return made
+    simulator: Simulator[Any] = part_of(env_id_of(settings), "simulator")(settings)
+    return simulator
 
 
 def env_id_of(settings: Options) -> str:
-    """Return the name of the environment that settings are of."""
+    """Return the name of the environment that these settings belong to."""
     kind = f"{type(settings).__module__}:{type(settings).__qualname__}"
     for env_id, parts in ENVIRONMENTS.items():
         if parts.settings == kind:
             return env_id
-    raise ValueError(f"settings must be those of an environment, got {settings!r}")
+    raise ValueError(f"settings must be the settings of an environment, got {settings!r}")

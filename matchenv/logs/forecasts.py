@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from matchenv.logs.match_log import MatchLog
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.draw_margin import draw_margin_from_probability
-from matchenv.trueskill.game import log_draw_probability_of, log_win_probability_of
+from matchenv.trueskill.game import log_outcome_probability_of
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -94,9 +94,9 @@ def gaussian_log_probabilities(
 def _log_probabilities(gap: Floats, variance: Floats, margin: Floats) -> Floats:
     out = np.empty((gap.size, 3))
     for k in range(gap.size):
-        out[k, 0] = log_win_probability_of(gap[k], variance[k], margin[k])
-        out[k, 1] = log_draw_probability_of(gap[k], variance[k], margin[k])
-        out[k, 2] = log_win_probability_of(-gap[k], variance[k], margin[k])
+        out[k, 0] = log_outcome_probability_of(gap[k], variance[k], 1, margin[k])
+        out[k, 1] = log_outcome_probability_of(gap[k], variance[k], 0, margin[k])
+        out[k, 2] = log_outcome_probability_of(gap[k], variance[k], -1, margin[k])
     return out
 
 

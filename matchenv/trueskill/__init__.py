@@ -1,10 +1,10 @@
 """TrueSkill: beliefs about skill and their update by games.
 
-Games of two: ``two_player`` has the public functions, ``game`` their scalar kernels, ``normal``
-the standard normal and its truncations, ``draw_margin`` the margin and the probability of a draw.
-Games of any number of sides of any size: ``rating`` rates them, ``probabilities`` forecasts them,
-``teams`` checks their players, ``sides`` has the kernels. ``trueskill`` holds the constants in one
-object with all of these as methods.
+For games of two players, ``two_player`` has the public functions, ``game`` their scalar kernels,
+``normal`` the standard normal and its truncations, and ``draw_margin`` the draw margins. For games
+of any number of sides, ``rating`` rates, ``probabilities`` forecasts, ``teams`` checks arguments
+and ``sides`` has the kernels. ``trueskill`` has the ``TrueSkill`` object, whose methods are these
+functions.
 """
 
 from importlib import import_module
@@ -58,11 +58,11 @@ _MODULES = ("two_player", "draw_margin", "rating", "probabilities", "trueskill")
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first used, so that environments load the kernels alone."""
+    """Import a public name on first use, so that environments load only the kernels."""
     if name in __all__:
-        for module in _MODULES:
-            if hasattr(found := import_module(f"{__name__}.{module}"), name):
-                return globals().setdefault(name, getattr(found, name))
+        for submodule in _MODULES:
+            if hasattr(module := import_module(f"{__name__}.{submodule}"), name):
+                return globals().setdefault(name, getattr(module, name))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

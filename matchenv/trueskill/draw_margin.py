@@ -1,4 +1,4 @@
-"""Draw margin and draw probability, each from the other, and the margin of one game."""
+"""Conversions between draw margin and draw probability, and margins of games of sides."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def draw_probability_from_margin(draw_margin: Any, beta: Any, num_players: Any =
     The inverse of ``draw_margin_from_probability``.
 
     Args:
-        draw_margin: performances closer than this are a draw, in skill points, >= 0.
+        draw_margin: performances that differ by at most this are a draw, in skill points, >= 0.
         beta: standard deviation of one performance around skill, > 0.
         num_players: players in both sides together, >= 2.
 
@@ -65,8 +65,8 @@ class DrawMargin(NamedTuple):
     """Draw margin of games whose sides differ in size.
 
     Attributes:
-        margin: the margin between any two sides, or that of one player if it grows.
-        grows: whether it is multiplied by the square root of the number of players.
+        margin: the margin between any two sides; if it grows, the margin for one player.
+        grows: whether the margin is multiplied by the square root of the number of players.
     """
 
     margin: float
@@ -75,27 +75,27 @@ class DrawMargin(NamedTuple):
 
 @compiled
 def margin_between(margin: float, grows: bool, players: int) -> float:
-    """Return the draw margin between two sides of so many players together; see ``DrawMargin``."""
+    """Return the margin between two sides with ``players`` members in total; see ``DrawMargin``."""
     return margin * math.sqrt(players) if grows else margin
 
 
 def as_draw_margin(draw_probability: Any, draw_margin: Any, beta: float) -> DrawMargin:
-    """Return the margin between two sides from whichever of two arguments was given.
+    """Return the margin from the draw probability or the margin; 0 if both are None.
 
     Args:
-        draw_probability: of two even sides of known skill, in [0, 1); the margin between sides
-            of n1 and n2 players is ``draw_margin_from_probability`` with n1 + n2 players,
-            whatever their weights. Or None.
-        draw_margin: the margin between any two sides, >= 0. Or None.
+        draw_probability: probability that two even sides of known skill draw, in [0, 1), or None.
+            The margin between sides of n1 and n2 players is ``draw_margin_from_probability`` with
+            n1 + n2 players, whatever their weights.
+        draw_margin: the margin between any two sides, >= 0, or None.
         beta: standard deviation of one performance.
 
     Raises:
-        ValueError: if both are given, or one is out of range.
+        ValueError: if both are set, or one is out of range.
     """
     if draw_margin is not None:
         if draw_probability is not None:
             raise ValueError(
-                "draw_margin must be left out where draw_probability is given, "
+                "draw_margin must be left out if draw_probability is set, "
                 f"got {draw_margin!r} and {draw_probability!r}"
             )
         return DrawMargin(as_non_negative_number("draw_margin", draw_margin), False)

@@ -1,11 +1,9 @@
-"""One game of two players in TrueSkill: compiled scalar kernels.
+"""One game of two players in TrueSkill: compiled scalar kernels, which do not check arguments.
 
-The one place of each formula. Arguments are not checked here. Common ones:
-
-    gap         mean of the difference of the two performances, seen from i
-    variance    its variance, c^2 = sigma_i^2 + sigma_j^2 + 2 beta^2
-    outcome     +1 if i won, -1 if i lost, 0 for a draw (draw_margin > 0 then)
-    draw_margin performances closer than this are a draw
+gap         mean of the difference of the two performances, as seen by i
+variance    its variance, c^2 = sigma_i^2 + sigma_j^2 + 2 beta^2
+outcome     +1 if i won, -1 if i lost, 0 for a draw (requires draw_margin > 0)
+draw_margin performances that differ by at most this are a draw
 """
 
 from __future__ import annotations
@@ -31,19 +29,19 @@ from matchenv.trueskill.normal import (
 
 Floats = NDArray[np.float64]
 
-# Below this a density may have lost its relative precision.
+# Densities below this can lose relative precision.
 SMALLEST_DENSITY = 1e-290
 
 
 @compiled
 def is_skill(value: float) -> bool:
-    """Return whether a mean is finite and within limits; the limit of ``as_float_array``."""
+    """Return whether a mean is within the limits of ``as_float_array``; False for NaN."""
     return abs(value) <= LARGEST_SKILL
 
 
 @compiled
 def is_positive(value: float) -> bool:
-    """Return whether a standard deviation is allowed; the limits of ``as_positive_array``."""
+    """Return whether a standard deviation is within the limits of ``as_positive_array``."""
     return 1.0 / LARGEST_SKILL <= value <= LARGEST_SKILL
 
 
@@ -62,21 +60,15 @@ def total_variance(sigma_i: float, sigma_j: float, beta: float) -> float:
 
 
 @compiled(inline=True)
-def inverse_deviation(variance: float) -> float:
-    """Return 1 / c; to multiply by it is five times as fast as to divide by c."""
-    return 1.0 / math.sqrt(variance)
-
-
-@compiled(inline=True)
 def density_at_zero(gap: float, variance: float) -> float:
     """Return the density at 0 of N(gap, variance): eq. (5) and (14) of the 2011 paper."""
-    inverse = inverse_deviation(variance)
+    inverse = 1.0 / math.sqrt(variance)  # one division, then multiplications
     return inverse * normal_density(gap * inverse)
 
 
 @compiled
 def quality_per_density(beta: float) -> float:
-    """Return the factor from eq. (5) to eq. (6): 1 / density of an even game of known skills."""
+    """Return the ratio of eq. (6) to eq. (5): 1 / density of an even game of known skills."""
     return 2.0 * beta * math.sqrt(math.pi)
 
 
@@ -88,7 +80,7 @@ def log_density_at_zero(gap: float, variance: float) -> float:
 
 @compiled
 def draw_density_of(gap: float, variance: float) -> float:
-    """Return ``density_at_zero`` to full relative precision, down to the smallest density."""
+    """Return ``density_at_zero`` to full relative precision, however small."""
     density = density_at_zero(gap, variance)
     if density > SMALLEST_DENSITY:
         return density
@@ -97,7 +89,7 @@ def draw_density_of(gap: float, variance: float) -> float:
 
 @compiled
 def match_quality_of(gap: float, variance: float, beta: float) -> float:
-    """Return eq. (6) of the 2011 paper to full precision, also where eq. (5) underflows."""
+    """Return eq. (6) of the 2011 paper to full precision, even where eq. (5) underflows."""
     density = density_at_zero(gap, variance)
     if density > SMALLEST_DENSITY:
         return density * quality_per_density(beta)
@@ -111,15 +103,9 @@ def win_probability_of(gap: float, variance: float, draw_margin: float) -> float
 
 
 @compiled
-def log_win_probability_of(gap: float, variance: float, draw_margin: float) -> float:
-    """Return the logarithm of ``win_probability_of``."""
-    return log_normal_probability((gap - draw_margin) / math.sqrt(variance))
-
-
-@compiled
 def draw_probability_of(gap: float, variance: float, draw_margin: float) -> float:
     """Return P(|N(gap, variance)| <= draw_margin); 0 without a margin."""
-    return math.exp(log_draw_probability_of(gap, variance, draw_margin))
+    return math.exp(log_outcome_probability_of(gap, variance, 0, draw_margin))
 
 
 @compiled
@@ -131,28 +117,20 @@ def outcome_probability_of(gap: float, variance: float, outcome: int, draw_margi
 
 
 @compiled
-def log_draw_probability_of(gap: float, variance: float, draw_margin: float) -> float:
-    """Return the logarithm of ``draw_probability_of``; minus infinity without a margin."""
-    if draw_margin == 0.0:
-        return -math.inf
-    c = math.sqrt(variance)
-    return draw_moments(gap / c, draw_margin / c)[3]
-
-
-@compiled
 def log_outcome_probability_of(
     gap: float, variance: float, outcome: int, draw_margin: float
 ) -> float:
-    """Return the logarithm of ``outcome_probability_of``."""
-    if outcome == 0:
-        return log_draw_probability_of(gap, variance, draw_margin)
-    return log_win_probability_of(outcome * gap, variance, draw_margin)
+    """Return the log probability of an outcome; minus infinity for a draw without a margin."""
+    c = math.sqrt(variance)
+    if outcome != 0:
+        return log_normal_probability((outcome * gap - draw_margin) / c)
+    return draw_moments(gap / c, draw_margin / c)[3] if draw_margin > 0.0 else -math.inf
 
 
 @compiled(inline=True)
 def standardised_lead(gap: float, variance: float, outcome: int, draw_margin: float) -> float:
-    """Return the winner's lead minus the margin, in standard deviations; outcome +1 or -1."""
-    return (outcome * gap - draw_margin) * inverse_deviation(variance)
+    """Return the winner's lead minus the margin, in standard deviations; outcome is +1 or -1."""
+    return (outcome * gap - draw_margin) * (1.0 / math.sqrt(variance))
 
 
 @compiled
@@ -162,8 +140,7 @@ def difference_moments(
     """Return the moments of the standardised difference of performances, given the outcome.
 
     Returns:
-        ``(v, 1 - w)``: (difference - gap) / c has mean v, signed as seen from i, and variance
-        1 - w.
+        ``(v, 1 - w)``: (difference - gap) / c has mean v and variance 1 - w, as seen by i.
     """
     if outcome == 0:
         c = math.sqrt(variance)
@@ -183,24 +160,22 @@ def updated_belief(
     v: float,
     complement: float,
 ) -> tuple[float, float]:
-    """Return one player's belief after a game, from the moments of the difference.
+    """Return one player's ``(mu, sigma)`` after a game, from the moments of the difference.
+
+    Eq. (1) and (2) of the 2011 paper, corrected.
 
     Args:
         mu: mean of the player's belief.
-        sigma: its standard deviation.
-        sigma_other: the opponent's.
+        sigma: standard deviation of the player's belief.
+        sigma_other: standard deviation of the belief about the opponent.
         beta: standard deviation of one performance.
         variance: c^2.
-        v: mean of the standardised difference, seen from this player.
+        v: mean of the standardised difference, as seen by this player.
         complement: 1 - w.
-
-    Returns:
-        ``(mu, sigma)`` after the game; eq. (1) and (2) of the 2011 paper, corrected.
     """
-    inverse = inverse_deviation(variance)
+    inverse = 1.0 / math.sqrt(variance)
     own, other, noise = sigma * inverse, sigma_other * inverse, beta * inverse
-    # 1 - w own^2 as a sum of two positive terms, so that nothing cancels when the player's own
-    # uncertainty makes up all of c^2.
+    # 1 - w own^2 as a sum of positive terms: nothing cancels where own^2 is close to 1.
     share = other * other + 2.0 * (noise * noise) + own * own * complement
     return mu + sigma * own * v, sigma * math.sqrt(min(1.0, share))
 
@@ -215,7 +190,7 @@ def update_two(
     beta: float,
     draw_margin: float,
 ) -> tuple[float, float, float, float]:
-    """Return both beliefs after a game of i and j; arguments as ``two_player.update``."""
+    """Return both beliefs after a game of i and j; same arguments as ``two_player.update``."""
     variance = total_variance(sigma_i, sigma_j, beta)
     v, complement = difference_moments(mu_i - mu_j, variance, outcome, draw_margin)
     new_mu_i, new_sigma_i = updated_belief(mu_i, sigma_i, sigma_j, beta, variance, v, complement)
@@ -223,37 +198,36 @@ def update_two(
     return new_mu_i, new_sigma_i, new_mu_j, new_sigma_j
 
 
-# Many games at a time. A loop with nothing but sums, products, roots and selections in it, over
-# rows whose places the compiler knows, is done for four or eight games at a time. The numbers are
-# those of the functions above to the last bit.
+# Batched games. The compiler vectorises a loop of sums, products, roots and selections over array
+# sections at constant offsets. Results equal those of the scalar functions bit for bit.
 
-# So many games are worked on at a time: what they need stays in the fastest memory.
+# Games are processed in blocks of this size, which stay in the first-level cache.
 PART = 64
 
-# Where the numbers of games begin in a table of them, an array of TABLE numbers: what is believed
-# before a game, who won (+1 i, -1 j, 0 a draw), the density of a draw, what is believed after it.
-# One array, with places that the compiler knows, so that it sees that no two of them are the same.
+# Offsets of the sections of a block in an array of TABLE numbers: the beliefs before a game, the
+# outcome (+1 i won, -1 j won, 0 a draw), the draw density and the beliefs after the game. With one
+# array and constant offsets the compiler knows that sections do not overlap.
 (MU_I, SIGMA_I, MU_J, SIGMA_J, OUTCOME, DENSITY,
  NEW_MU_I, NEW_SIGMA_I, NEW_MU_J, NEW_SIGMA_J) = range(0, 10 * PART, PART)  # fmt: skip
 TABLE = 10 * PART
 
-# Below where the tail begins, so that one kind of sum serves all leads of a loop.
+# The largest lead that ``near_mills_ratio`` supports.
 LARGEST_LEAD = np.nextafter(TAIL_START, 0.0)
 
 
 @compiled(nogil=True, refcounted=False)
 def update_games(games: Floats, count: int, beta: float, draw_margin: float, tau: float) -> None:
-    """Write DENSITY, ``density_at_zero`` before each game, and the beliefs after drift and game.
+    """Write the draw density before each game, and the beliefs after drift and game.
 
     Args:
-        games: a table as above, shape (TABLE,).
-        count: games in it, at most PART.
+        games: sections of a block as above, shape (TABLE,).
+        count: games in the block, at most PART.
         beta: standard deviation of one performance around skill.
-        draw_margin: performances no further apart than this are a draw.
+        draw_margin: performances that differ by at most this are a draw.
         tau: standard deviation of a skill's drift before the game.
     """
     others = 0
-    for k in range(min(count, PART)):  # the compiler must know that no place is beyond the next
+    for k in range(min(count, PART)):  # min() tells the compiler that sections do not overlap
         mu_i, mu_j, outcome = games[MU_I + k], games[MU_J + k], games[OUTCOME + k]
         variance = total_variance(games[SIGMA_I + k], games[SIGMA_J + k], beta)
         games[DENSITY + k] = density_at_zero(mu_i - mu_j, variance)
@@ -272,10 +246,10 @@ def update_games(games: Floats, count: int, beta: float, draw_margin: float, tau
         )
     if others == 0:
         return
-    # Draws and games of players far apart, one by one.
+    # Draws, and games of players far apart, use the scalar functions.
     for k in range(count):
         sigma_i, sigma_j = drifted(games[SIGMA_I + k], tau), drifted(games[SIGMA_J + k], tau)
-        result = np.int64(games[OUTCOME + k])  # the type that other callers have: compiled once
+        result = np.int64(games[OUTCOME + k])  # other callers' type, so no second compilation
         gap, variance = games[MU_I + k] - games[MU_J + k], total_variance(sigma_i, sigma_j, beta)
         lead = standardised_lead(gap, variance, result, draw_margin)
         if abs(lead) >= TAIL_START or result == 0:

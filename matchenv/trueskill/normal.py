@@ -1,9 +1,9 @@
-"""The standard normal and its truncations, exact in both tails (scalar, compiled).
+"""The standard normal and its truncations, accurate in both tails (scalar, compiled).
 
-TrueSkill needs the moments of a standard normal cut to a half line (a win) or to an interval
-(a draw), also where the textbook quotient of density and distribution function is 0 / 0. The
-branches below exist for that reason only; each says where it starts and why. All functions take
-and return float64 scalars, in compiled code and in Python.
+TrueSkill needs the moments of a standard normal truncated to a half line (a win) or an interval (a
+draw), even where the textbook quotient of density and distribution function is 0 / 0. The branches
+below handle those cases. All functions take and return float64 scalars, in compiled code and in
+Python.
 
 Sources:
     Herbrich, Minka, Graepel (2006), section 3, V and W;
@@ -18,19 +18,19 @@ import numpy as np
 
 from matchenv.runtime.compile import compiled
 
-# exp(x) is 0 below this: less than half the smallest float64.
+# exp(x) rounds to 0 below this.
 UNDERFLOW = -746.0
-# Below this, 2^k itself would be subnormal, and the result is scaled in two steps.
+# Below this 2^k would be subnormal, so the result is scaled in two steps.
 SMALL = -700.0
 SMALL_SCALE = 2.0**-128
 SMALL_SHIFT = 128 << 52
 
-# Added and subtracted again, it rounds to an integer, which its last bits hold meanwhile.
+# Adding this number rounds to an integer, held in the last bits of the sum.
 ROUNDER = 1.5 * 2.0**52
 EXPONENT_BITS = 52
 BITS_OF_ONE = 1023 << 52
 
-# log 2 as a sum; the first term ends in zeros, so that an integer times it is exact.
+# log 2 as a sum; the first term ends in zeros, so that its product with an integer is exact.
 LOG2_E = 1.0 / math.log(2.0)
 LOG_2_HIGH = float.fromhex("0x1.62e42fee00000p-1")
 LOG_2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
@@ -42,14 +42,14 @@ SQRT_HALF = math.sqrt(0.5)
 INVERSE_SQRT_2PI = 1.0 / math.sqrt(2.0 * math.pi)
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
-# Beyond this distance v(x) + x loses more than two digits to cancellation, while
-# Laplace's continued fraction already has its full precision with few terms.
+# Beyond this distance v(x) + x loses more than two digits to cancellation, and Laplace's continued
+# fraction converges in few terms.
 TAIL_START = 4.0
 TAIL_TERMS = 40
 
-# Minimax rational approximation of the Mills ratio on [0, TAIL_START), lowest power first; relative
-# error 4e-18 (Remez's algorithm in 50 digits). All terms are positive, so that nothing cancels, and
-# one quotient for the whole interval lets loops be vectorised.
+# Minimax rational approximation of the Mills ratio on [0, TAIL_START), lowest power first, relative
+# error 4e-18 (Remez's algorithm in 50 digits). All terms are positive, so that nothing cancels. One
+# quotient for the whole interval lets the compiler vectorise loops.
 P = (
     1.2533141373155002465,
     1.4286534057930215969,
@@ -72,22 +72,22 @@ Q = (
     0.00003836890324398713851,
 )
 
-# Gauss's nodes and weights on [0, 1], for a narrow draw.
+# Gauss-Legendre nodes and weights on [0, 1], for narrow draws.
 NODES, WEIGHTS = 0.5 * np.array(np.polynomial.legendre.leggauss(10)) + np.array([[0.5], [0.0]])
 
 
 @compiled(inline=True)
 def exponential(x: float) -> float:
-    """Return exp(x) to 1 unit in the last place, for x <= 709 (not checked); NaN for NaN.
+    """Return exp(x) within 1 unit in the last place, for x <= 709 (not checked); NaN for NaN.
 
-    Without calls and branches, so that the compiler vectorises loops that contain it (1.5 ns a
-    number instead of 5 ns), and every machine and every length of a row gives the same bits.
+    It has no calls or branches, so the compiler vectorises loops that contain it (1.5 instead of
+    5 ns per number), and results are bit-equal on every machine and for every array length.
     """
     x = UNDERFLOW if x < UNDERFLOW else x
     rounded = x * LOG2_E + ROUNDER
     whole = rounded - ROUNDER
     r = (x - whole * LOG_2_HIGH) - whole * LOG_2_LOW
-    # Pairs of terms, then pairs of pairs, shorten the chain of dependent operations.
+    # Estrin's scheme shortens the chain of dependent operations.
     square = r * r
     fourth = square * square
     low = (C[2] + C[3] * r) + (C[4] + C[5] * r) * square
@@ -109,7 +109,7 @@ def normal_density(x: float) -> float:
 
 @compiled
 def normal_probability(x: float) -> float:
-    """Return the probability that a standard normal is at most x, exact in the lower tail."""
+    """Return the probability that a standard normal is at most x, accurate in the lower tail."""
     return 0.5 * math.erfc(-x * SQRT_HALF)
 
 
@@ -118,7 +118,7 @@ def tail_fraction(x: float) -> tuple[float, float]:
     """Return two levels (K, L) of Laplace's continued fraction, for x >= TAIL_START.
 
     The Mills ratio is R(x) = (1 - Phi(x)) / phi(x) = 1 / (x + K), with K = 1 / (x + L) and
-    L = 2 / (x + 3 / (x + ...)). So K is 1 / R(x) - x without cancellation.
+    L = 2 / (x + 3 / (x + ...)). So K equals 1 / R(x) - x without cancellation.
     """
     fraction = x
     for level in range(TAIL_TERMS, 2, -1):
@@ -130,8 +130,7 @@ def tail_fraction(x: float) -> tuple[float, float]:
 @compiled(inline=True)
 def near_mills_ratio(x: float) -> tuple[float, float]:
     """Return numerator and denominator of the Mills ratio, for 0 <= x < TAIL_START."""
-    # Pairs of terms, then pairs of pairs, shorten the chain of dependent operations.
-    square = x * x
+    square = x * x  # Estrin's scheme, as in ``exponential``
     fourth = square * square
     above = (P[0] + P[1] * x) + (P[2] + P[3] * x) * square
     above += ((P[4] + P[5] * x) + (P[6] + P[7] * x) * square) * fourth
@@ -144,8 +143,8 @@ def near_mills_ratio(x: float) -> tuple[float, float]:
 def tail_integrals(x: float) -> tuple[float, float, float]:
     """Return the integrals of u^n exp(-x u - u^2 / 2) over u > 0 for n = 0, 1, 2 and x >= 0.
 
-    They are the moments of a standard normal beyond x, divided by its density at x; the first
-    one is the Mills ratio.
+    They are the moments of a standard normal beyond x, divided by its density at x. The first is
+    the Mills ratio.
     """
     if x >= TAIL_START:
         first, second = tail_fraction(x)
@@ -204,7 +203,7 @@ def win_moments_from(
         above: numerator of ``near_mills_ratio`` of |x|.
         below: its denominator.
     """
-    # The sign of x is hard to predict: selection and one division instead of a branch.
+    # The sign of x is hard to predict, so this selects operands of one division and never branches.
     v = (below if x < 0.0 else density * below) / (above if x < 0.0 else below - density * above)
     w = v * (v + x)
     return v, w, 1.0 - w
@@ -212,10 +211,10 @@ def win_moments_from(
 
 @compiled
 def draw_moments(t: float, e: float) -> tuple[float, float, float, float]:
-    """Return V and W of TrueSkill for a draw, I(|.| <= epsilon), and its probability.
+    """Return V and W of TrueSkill for a draw, I(|.| <= epsilon), and its log probability.
 
     A standard normal truncated to [-e - t, e - t] has mean v and variance 1 - w. The paper prints
-    the two functions with the indicator's inequality reversed.
+    both functions with the indicator's inequality reversed.
 
     Args:
         t: standardised difference of the two sides, gap / c.
@@ -234,8 +233,8 @@ def draw_moments(t: float, e: float) -> tuple[float, float, float, float]:
         w = mean * mean + (high * far - low * near) / mass
         return sign * mean, w, 1.0 - w, math.log1p(-missing)
     if t * e <= 1.0:
-        # Narrow, so that a difference of two distribution functions would cancel: the integrals of
-        # cosh(t u) exp(-u^2 / 2) and the like over 0 < u < e, all of whose terms are positive.
+        # Narrow: a difference of two distribution functions would cancel, so integrate
+        # cosh(t u) exp(-u^2 / 2) and its moments over 0 < u < e, where all terms are positive.
         mass, linear, square = 0.0, 0.0, 0.0
         for k in range(NODES.size):
             u = e * NODES[k]
@@ -248,8 +247,8 @@ def draw_moments(t: float, e: float) -> tuple[float, float, float, float]:
         complement = square / mass - mean * mean
         logarithm = math.log(2.0 * e * mass) - 0.5 * t * t - LOG_SQRT_2PI
         return sign * (t - mean), 1.0 - complement, complement, logarithm
-    # In one tail: moments beyond the near end minus those beyond the far end. The latter are damped
-    # by exp(-2 t e) <= 0.14, so that little cancels.
+    # In one tail: moments beyond the near end minus those beyond the far end. The factor
+    # exp(-2 t e) <= 0.14 of the latter limits cancellation.
     damp, width = math.exp(-2.0 * t * e), 2.0 * e
     mass, mean, square = tail_integrals(low)
     if damp > 0.0:

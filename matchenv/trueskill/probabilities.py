@@ -20,12 +20,12 @@ from matchenv.trueskill.teams import Team, Weights, as_ranks, flatten_teams
 
 Floats = NDArray[np.float64]
 
-# Performances further from their means than this, in standard deviations, are below 1e-18.
+# Performances beyond this many standard deviations have a probability below 1e-18.
 FURTHEST = 9.0
-# Nodes of a spline on each side of it, and so many such grids at the most, shifted by margins.
+# Nodes of a spline for one side's density, and the maximum number of such grids in a spline.
 STANDARD_NODES = np.linspace(-FURTHEST, FURTHEST, 2001)
 MOST_GRIDS = 15
-# Edges of Gauss's panels in one side's density, as many in a narrower one, and nodes in each.
+# Edges of Gauss-Legendre panels for one side's density and for a narrower one; nodes of each panel.
 STANDARD_EDGES = np.arange(-FURTHEST, FURTHEST + 1.0)
 NARROW_EDGES = np.arange(38.0)[:, None]
 GAUSS_NODES, GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(12)
@@ -34,22 +34,20 @@ GAUSS_NODES, GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(12)
 def team_match_quality(teams: Iterable[Team], beta: float, weights: Weights | None = None) -> float:
     """Return the density of a draw of all sides, relative to that of an even game of known skills.
 
-    For two sides of one player it is ``match_quality``. Drift is not added: give sigmas that
-    include it, if it matters.
+    For two sides of one player it is ``match_quality``. The sigmas should include any drift.
 
     Args:
         teams: two or more sides, each a list of (mu, sigma) pairs or an array (members, 2).
         beta: standard deviation of one performance around skill, > 0.
-        weights: as in ``rate``.
+        weights: see ``rate``.
 
     Returns:
-        The quality, in (0, 1] (0 where it underflows).
+        The quality, in (0, 1], or 0 if it underflows.
 
     Raises:
         ValueError: for bad input.
 
-    Source: a ratio of determinants; for two players it is eq. (7) of Herbrich, Minka, Graepel
-    (2006).
+    Source: a ratio of determinants; for two players, eq. (7) of Herbrich, Minka, Graepel (2006).
     """
     spread = as_positive_number("beta", beta)
     return math.exp(log_quality_of_sides(*performances(*flatten_teams(teams, weights), spread)))
@@ -66,16 +64,16 @@ def team_win_probability(
 ) -> float:
     """Return the probability that team i beats team j.
 
-    With a margin, ``win + draw + loss = 1``, where loss is the win probability of j against i and
-    draw is ``team_draw_probability``.
+    With a margin, ``win + draw + loss = 1``, where loss is j's win probability against i and draw
+    is ``team_draw_probability``.
 
     Args:
         team_i: the first side, a list of (mu, sigma) pairs or an array (members, 2).
         team_j: the second side.
         beta: standard deviation of one performance around skill, > 0.
-        draw_probability: as in ``rate``.
-        draw_margin: as in ``rate``.
-        weights: as in ``rate``.
+        draw_probability: see ``rate``.
+        draw_margin: see ``rate``.
+        weights: see ``rate``.
 
     Raises:
         ValueError: for bad input.
@@ -99,7 +97,7 @@ def team_draw_probability(
 ) -> float:
     """Return the probability that the performances of two teams differ by at most the margin.
 
-    Arguments and errors as ``team_win_probability``. Exactly 0 without a margin.
+    See ``team_win_probability`` for arguments and errors. The result is 0 without a margin.
     """
     mean, variance, margin = _performances(
         [team_i, team_j], beta, draw_probability, draw_margin, weights
@@ -117,19 +115,19 @@ def first_place_probability(
 ) -> list[float]:
     """Return, for each side, the probability that it beats every other side.
 
-    Side i comes first alone if its performance exceeds that of each other side by more than the
-    margin between the two. Without a margin the probabilities add up to 1; with one, the rest is
-    the probability of a shared first place. For two sides it is ``team_win_probability``.
+    A side does so if its performance exceeds that of each other side by more than the margin
+    between the two. Without a margin the probabilities sum to 1. With one, the rest is the
+    probability of a shared first place. For two sides it is ``team_win_probability``.
 
     Args:
         teams: two or more sides, each a list of (mu, sigma) pairs or an array (members, 2).
         beta: standard deviation of one performance around skill, > 0.
-        draw_probability: as in ``rate``.
-        draw_margin: as in ``rate``.
-        weights: as in ``rate``.
+        draw_probability: see ``rate``.
+        draw_margin: see ``rate``.
+        weights: see ``rate``.
 
     Returns:
-        One probability for each side, within 1e-9.
+        A probability for each side, accurate to 1e-9.
 
     Raises:
         ValueError: for bad input.
@@ -139,12 +137,12 @@ def first_place_probability(
     """
     mean, variance, margins = _performances(teams, beta, draw_probability, draw_margin, weights)
     deviation = np.sqrt(variance)
-    chances = []
+    probabilities = []
     for side, own in enumerate(deviation):
         others = np.arange(mean.size) != side
-        # In standard deviations from the side's mean. The integrand changes with the side's own
-        # density and, faster, with the distribution functions of narrower sides. Their panels are
-        # their deviation, rounded down to a power of 2, wide, so that many sides share edges.
+        # x is in standard deviations from the side's mean. The integrand varies with the side's own
+        # density and, faster, with the distribution functions of narrower sides. The width of their
+        # panels is their deviation, rounded down to a power of 2 so that many sides share edges.
         level = (mean + margins[side] - mean[side])[others] / own
         spread = deviation[others] / own
         narrow = (spread < 1.0) & (np.abs(level) < FURTHEST * (1.0 + spread))
@@ -156,8 +154,8 @@ def first_place_probability(
         x = 0.5 * (edges[1:] + edges[:-1])[:, None] + half * GAUSS_NODES
         density = INVERSE_SQRT_2PI * np.exp(-0.5 * x * x)
         below = ndtr((x[:, :, None] - level) / spread).prod(axis=2)
-        chances.append(min(1.0, float((half * GAUSS_WEIGHTS * density * below).sum())))
-    return chances
+        probabilities.append(min(1.0, float((half * GAUSS_WEIGHTS * density * below).sum())))
+    return probabilities
 
 
 def ranking_probability(
@@ -171,8 +169,8 @@ def ranking_probability(
 ) -> float:
     """Return the probability that a game ends in the given ranking.
 
-    With f_i the density of the performance of side i, in order of rank, and h = 1 for the last
-    side::
+    Let f_i be the density of the performance of side i, in order of rank, and h = 1 for the last
+    side. Then::
 
         h_i(x) = integral of f_{i+1}(y) h_{i+1}(y) over y < x - margin     (i won)
                                            or over |x - y| <= margin       (a draw),
@@ -180,20 +178,20 @@ def ranking_probability(
     and the probability is the integral of f_0 h_0.
 
     A draw of two neighbours in the ranking means only that they differ by at most the margin. So
-    with three or more sides and a margin, the performances of one game may fit several rankings,
-    and the probabilities of all rankings do not add up to 1 (footnote 1 of the paper). Sides that
-    drew are neighbours in the order in which they are given.
+    with three or more sides and a margin, the performances of one game can fit several rankings,
+    and the probabilities of all rankings do not sum to 1 (footnote 1 of the paper). Sides that drew
+    are neighbours in their order in ``teams``.
 
     Args:
         teams: two or more sides, each a list of (mu, sigma) pairs or an array (members, 2).
         ranks: one number for each side; lower is better, equal is a draw.
         beta: standard deviation of one performance around skill, > 0.
-        draw_probability: as in ``rate``.
-        draw_margin: as in ``rate``.
-        weights: as in ``rate``.
+        draw_probability: see ``rate``.
+        draw_margin: see ``rate``.
+        weights: see ``rate``.
 
     Returns:
-        The probability, within 1e-9; 0 for a draw without a margin.
+        The probability, accurate to 1e-9; 0 for a draw without a margin.
 
     Raises:
         ValueError: for bad input.
@@ -209,25 +207,25 @@ def ranking_probability(
     worse = _spline(nodes[last], mean[last], deviation[last], 1.0, 0.0)
     for side, other in reversed(list(itertools.pairwise(order))):
         margin, drawn = margins[side, other], places[side] == places[other]
-        # The integrand changes with the side's own density and with those of worse sides.
+        # The integrand varies with the side's own density and with those of worse sides.
         shifts = (margin, -margin) if drawn else (margin,)
         grids = [nodes[side], *(grid + shift for grid in grids for shift in shifts)][:MOST_GRIDS]
         x = np.unique(np.concatenate(grids).clip(nodes[side, 0], nodes[side, -1]))
         ends, below = worse.x[[0, -1]], worse.antiderivative()
         high = np.clip(x + margin if drawn else x - margin, *ends)
         low = np.clip(x - margin, *ends) if drawn else ends[0]
-        chance, rate = below(high) - below(low), worse(high) - worse(low)
-        worse = _spline(x, mean[side], deviation[side], chance, rate)
+        value, slope = below(high) - below(low), worse(high) - worse(low)
+        worse = _spline(x, mean[side], deviation[side], value, slope)
     return min(1.0, float(worse.integrate(*worse.x[[0, -1]])))
 
 
-def _spline(x: Floats, mean: float, deviation: float, chance: Any, rate: Any) -> Any:
-    """Return the density of N(mean, deviation^2) times a chance at x that changes at a rate."""
+def _spline(x: Floats, mean: float, deviation: float, value: Any, slope: Any) -> Any:
+    """Return the density of N(mean, deviation^2) times a function with these values and slopes."""
     from scipy.interpolate import CubicHermiteSpline
 
     z = (x - mean) / deviation
     density = INVERSE_SQRT_2PI * np.exp(-0.5 * z * z) / deviation
-    return CubicHermiteSpline(x, density * chance, density * (rate - z / deviation * chance))
+    return CubicHermiteSpline(x, density * value, density * (slope - z / deviation * value))
 
 
 def _performances(
@@ -243,8 +241,5 @@ def _performances(
     players, side_start = flatten_teams(teams, weights)
     mean, variance, _ = performances(players, side_start, spread)
     size = np.diff(side_start)
-    return (
-        mean,
-        variance,
-        np.array([[margin_between(*margin, int(a + b)) for b in size] for a in size]),
-    )
+    margins = np.array([[margin_between(*margin, int(a + b)) for b in size] for a in size])
+    return mean, variance, margins

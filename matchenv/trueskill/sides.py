@@ -1,15 +1,15 @@
 """Games of any number of sides of any size: compiled kernels of expectation propagation.
 
-The factor graph of the game (Herbrich, Minka, Graepel 2006, Figure 1) is a tree apart from its
-comparison factors: the performances of a side's members add up to the side's performance, and only
-neighbours in rank are compared. So each side enters the comparisons as one normal, and receives one
-normal message from the comparison with its better neighbour and one from that with its worse one.
+In the factor graph (Herbrich, Minka, Graepel 2006, Figure 1) the performances of a side's members
+add up to the side's performance, and only neighbours in rank are compared. So each side enters the
+comparisons as one normal. It receives one normal message from the comparison with its better
+neighbour and one from the comparison with its worse neighbour.
 
-A comparison truncates the difference of two performances to a half line (a win) or to an interval
-(a draw). Given that, the difference has variance c^2 (1 - w), where w is the paper's multiplicative
-correction. So the message has variance c^2 (1 - w) / w and mean gap + c v / w. In terms of 1 - w,
-it needs no difference of two nearly equal precisions, unlike equation (6) of the paper. A
-comparison without information (w = 0) is a message of infinite variance, kept as precision 0.
+A comparison truncates the difference of two performances to a half line (a win) or an interval (a
+draw). The truncated difference has variance c^2 (1 - w), where w is the paper's multiplicative
+correction. So the message has variance c^2 (1 - w) / w and mean gap + c v / w. Unlike equation (6)
+of the paper, this form subtracts no nearly equal precisions. A comparison without information
+(w = 0) is a message of infinite variance, stored as precision 0.
 """
 
 from __future__ import annotations
@@ -22,47 +22,42 @@ from numpy.typing import NDArray
 
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.draw_margin import margin_between
-from matchenv.trueskill.game import (
-    is_positive,
-    is_skill,
-    log_density_at_zero,
-    log_outcome_probability_of,
-)
+from matchenv.trueskill.game import log_density_at_zero, log_outcome_probability_of
 from matchenv.trueskill.normal import draw_moments, win_moments
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-# Rows of the table of one game; one column a side, in order of rank. ORDER is the side's number in
-# the order given. The comparison of sides i and i + 1 stands in column i of MARGIN and DRAWN.
+# Rows of a game's table, which has a column for each side in order of rank. ORDER is the side's
+# index in the input. Column i of MARGIN and DRAWN describes the comparison of sides i and i + 1.
 ORDER, MEAN, VARIANCE, MARGIN, DRAWN = range(5)
-# Blocks of rows for the message from the comparison with the better and with the worse neighbour:
-# its precision, its shift (precision x (mean - prior mean)), and the prior times this message.
+# Blocks of rows for the messages from the comparisons with the better and the worse neighbour:
+# precision, shift (precision x (mean - prior mean)), and the prior times this message.
 FROM_BETTER, FROM_WORSE = 5, 9
 PRECISION, SHIFT, BELIEF_MEAN, BELIEF_VARIANCE = range(4)
 TABLE_ROWS = 13
 
-# Seconds played fit in; squares of weights times squares of skills stay inside float64.
+# Large enough for seconds played; squares of weights times squares of skills stay inside float64.
 LARGEST_WEIGHT = 1e9
-# Below it the rounding of gaps between sides would show in the beliefs.
+# With smaller weights, rounding of the gaps between sides would affect the beliefs.
 SMALLEST_WEIGHT = 1e-6
 
-# Below this share of a side's variance, the rest of the side without one member is summed, since to
-# subtract the member would leave only rounding.
+# If a side without one member has less than this share of its variance, that rest is summed
+# directly: subtracting the member would leave rounding errors.
 SMALLEST_REST = 0.125
 
-# A weight next to 0 must not make a variance 0.
+# Lower bound that keeps noise positive for weights near 0.
 LEAST_VARIANCE = 1e-300
 
 
 class Teams(NamedTuple):
-    """The players of one game, side by side.
+    """The players of one game, grouped by side.
 
     Attributes:
         mu: (players,) means of the beliefs.
-        sigma: (players,) their standard deviations.
+        sigma: (players,) standard deviations of the beliefs.
         weight: (players,) factor of each performance, for example the share of the game played.
-        side_start: (sides + 1,) where each side's players begin.
+        side_start: (sides + 1,) index of each side's first player.
     """
 
     mu: Floats
@@ -79,10 +74,8 @@ class Constants(NamedTuple):
         tau: standard deviation of the drift before the game.
         draw_margin: see ``margin_between``.
         margin_grows: see ``margin_between``.
-        tolerance: messages have converged when in one iteration none moved its side's mean by more
-            than this share of the performance's standard deviation, nor its variance by more than
-            this share.
-        max_iterations: the cap on iterations.
+        tolerance: see ``rate``.
+        max_iterations: maximum number of iterations.
     """
 
     beta: float
@@ -97,7 +90,7 @@ class Constants(NamedTuple):
 def side_performance(
     mu: Floats, sigma: Floats, weight: Floats, beta: float, tau: float, first: int, last: int
 ) -> tuple[float, float]:
-    """Return mean and variance of the performance of the side of members first to last - 1."""
+    """Return mean and variance of the performance of members ``first`` to ``last - 1``."""
     mean, variance, noise = 0.0, 0.0, tau * tau + beta * beta
     for m in range(first, last):
         mean += weight[m] * mu[m]
@@ -108,7 +101,10 @@ def side_performance(
 def performances(
     players: Floats, side_start: Integers, beta: float
 ) -> tuple[Floats, Floats, Floats]:
-    """Return mean and variance of each side's performance, and its noise's part of the variance."""
+    """Return mean and variance of each side's performance, and the part of the variance from beta.
+
+    All have shape (sides,).
+    """
     mu, sigma, weight = players
     parts = weight * mu, (weight * sigma) ** 2, (weight * beta) ** 2
     mean, variance, noise = np.add.reduceat(parts, side_start[:-1], axis=1)
@@ -124,8 +120,8 @@ def comparison_message(
 
     Args:
         gap: mean of the difference, better minus worse, without this comparison.
-        variance: its variance c^2.
-        draw_margin: performances closer than this are a draw.
+        variance: variance c^2 of the difference.
+        draw_margin: performances that differ by at most this are a draw.
         drawn: 1 for a draw, 0 for a win of the better side.
     """
     c = math.sqrt(variance)
@@ -140,15 +136,15 @@ def comparison_message(
 
 @compiled
 def _pass_message(table: Floats, i: int, block: int) -> float:
-    """Pass the message of the comparison of sides i and i + 1 on to one of the two.
+    """Pass the message of the comparison of sides i and i + 1 to one of the two.
 
     Args:
         table: see ``pass_messages``.
-        i: the comparison.
-        block: FROM_BETTER for the message to side i + 1, FROM_WORSE for that to side i.
+        i: index of the comparison.
+        block: FROM_BETTER for the message to side i + 1, FROM_WORSE for the message to side i.
 
     Returns:
-        The square of the change of the receiver's belief.
+        The squared change of the receiver's belief.
     """
     better_mean = table[FROM_BETTER + BELIEF_MEAN, i]
     better_variance = table[FROM_BETTER + BELIEF_VARIANCE, i]
@@ -177,10 +173,10 @@ def _pass_message(table: Floats, i: int, block: int) -> float:
 
 @compiled
 def pass_messages(table: Floats, sides: int, tolerance: float, max_iterations: int) -> float:
-    """Run the schedule of Figure 1 until the beliefs about the sides have converged.
+    """Run the schedule of Figure 1 until the beliefs about the sides converge.
 
-    One iteration goes down the ranking and up again. Two sides need none: the only comparison is
-    exact.
+    One iteration goes down the ranking and up again. Two sides need no iteration: their only
+    comparison is exact.
 
     Args:
         table: (TABLE_ROWS, >= sides); rows MEAN, VARIANCE, MARGIN and DRAWN are read, the two
@@ -190,7 +186,7 @@ def pass_messages(table: Floats, sides: int, tolerance: float, max_iterations: i
         max_iterations: see ``Constants``.
 
     Returns:
-        The largest change in the last iteration; converged if that is at most the tolerance.
+        The largest change in the last iteration, at most the tolerance after convergence.
     """
     for i in range(sides):
         for block in (FROM_BETTER, FROM_WORSE):
@@ -215,11 +211,11 @@ def pass_messages(table: Floats, sides: int, tolerance: float, max_iterations: i
 
 @compiled
 def log_ranking_evidence(table: Floats, sides: int) -> float:
-    """Return the logarithm of a game's evidence after ``pass_messages``; exact for two sides.
+    """Return the log evidence of a game after ``pass_messages``; exact for two sides.
 
-    Each comparison is replaced by its message, scaled to the comparison's probability. What is left
-    is normal: down the ranking, a side's belief with the message from the better sides meets the
-    next side's prior.
+    Each comparison is replaced by its message, scaled to the comparison's probability. The rest is
+    normal: down the ranking, a side's belief with the message from the better sides is compared
+    with the next side's prior.
 
     Source: Minka (2001), A family of algorithms for approximate Bayesian inference, section 3.2.
     """
@@ -251,19 +247,16 @@ def updated_member(
     precision: float,
     shift: float,
 ) -> tuple[float, float]:
-    """Return a member's belief after the game, from the messages to the member's side.
+    """Return a member's ``(mu, sigma)`` after the game, from the messages to the member's side.
 
     Args:
         mu: mean of the belief before the game.
-        sigma: its standard deviation.
+        sigma: standard deviation of the belief before the game.
         weight: factor of the performance.
         drift: variance of the skill's drift before the game, tau^2.
         rest: variance of the side's performance without this member's skill.
         precision: sum of the precisions of the side's messages.
-        shift: sum of their shifts.
-
-    Returns:
-        ``(mu, sigma)``; sigma includes the drift.
+        shift: sum of the shifts of the side's messages.
     """
     variance = sigma * sigma + drift
     total = 1.0 + (weight * weight * variance + rest) * precision
@@ -299,16 +292,16 @@ def rate_sides(teams: Teams, rank: Floats, model: Constants, table: Floats) -> f
     """Update the beliefs about all players of one game in place.
 
     Args:
-        teams: the players; mu and sigma are written.
-        rank: (sides,) lower is better, equal is a draw, which needs a margin above 0.
+        teams: the players; mu and sigma are changed.
+        rank: (sides,) lower is better, equal is a draw, which requires a margin above 0.
         model: the constants.
-        table: (TABLE_ROWS, >= sides) scratch; then what ``log_ranking_evidence`` reads.
+        table: (TABLE_ROWS, >= sides) workspace; afterwards the input of ``log_ranking_evidence``.
 
     Returns:
         The largest change in the last iteration.
     """
     sides, start = rank.size, teams.side_start
-    for side in range(sides):  # by rank, equal ones as given
+    for side in range(sides):  # a stable insertion sort by rank
         place = side
         while place > 0 and rank[int(table[ORDER, place - 1])] > rank[side]:
             table[ORDER, place] = table[ORDER, place - 1]
@@ -328,32 +321,23 @@ def rate_sides(teams: Teams, rank: Floats, model: Constants, table: Floats) -> f
     return change
 
 
-@compiled
-def all_beliefs(mu: Floats, sigma: Floats) -> bool:
-    """Return whether all means and standard deviations are within limits."""
-    good = True
-    for m in range(mu.size):
-        good &= is_skill(mu[m]) and is_positive(sigma[m])
-    return good
-
-
 @compiled(refcounted=False)
 def log_quality_of_sides(mean: Floats, variance: Floats, noise: Floats) -> float:
-    """Return the logarithm of the match quality of sides of given performances.
+    """Return the log match quality of sides with the given performances.
 
     The general form is sqrt(det(A' B A) / det(A' D A)) exp(-(A' m)' (A' D A)^-1 (A' m) / 2).
-    A takes differences of neighbours, m holds the sides' means, D their variances, and B the part
-    of D that is the performances' own noise. D and B are diagonal, so there are closed forms: a
-    determinant is the product of the entries times the sum of their inverses, and the quadratic
-    form is the sum of squares about the mean, both weighted with 1 / D.
+    A takes differences of neighbours, m holds the sides' means, D their variances and B the part of
+    D that comes from beta. D and B are diagonal, so there are closed forms: a determinant is the
+    product of the entries times the sum of their inverses. The quadratic form is the sum of squares
+    about the mean, both weighted by 1 / D.
 
     Args:
         mean: (sides,) means of the performances.
-        variance: (sides,) their variances, D.
-        noise: (sides,) the sums of weight^2 beta^2, B.
+        variance: (sides,) variances D of the performances.
+        noise: (sides,) sums B of weight^2 beta^2.
     """
     log_ratio, inverse, inverse_noise, weighted = 0.0, 0.0, 0.0, 0.0
-    # Means are measured from a narrow side: beside a wide one, its gaps would lose their digits.
+    # Means relative to the narrowest side, whose gaps to others need the most digits.
     origin = mean[np.argmin(variance)]
     for i in range(mean.size):
         log_ratio += math.log(noise[i]) - math.log(variance[i])

@@ -1,10 +1,10 @@
-"""Teams as users write them: checked, and as arrays for the compiled kernels.
+"""Checks of teams and ranks, and their arrays for the compiled kernels.
 
-A side is a list of (mu, sigma) pairs or an array of shape (members, 2). Weights are for each side a
-list with one number for each member. The arrays of one game are
+A side is a list of (mu, sigma) pairs or an array of shape (members, 2). Weights are a list for each
+side with a number for each member. The arrays of one game are
 
-    players     (3, players): means, standard deviations and weights, side by side
-    side_start  (sides + 1,): where each side's players begin
+    players     (3, players): means, standard deviations and weights
+    side_start  (sides + 1,): index of each side's first player
 """
 
 from __future__ import annotations
@@ -16,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matchenv.runtime.checks import as_float_array, as_number, as_positive_number
+from matchenv.runtime.checks import as_float_array, as_positive_array
 from matchenv.runtime.compile import compiled
-from matchenv.trueskill.sides import LARGEST_WEIGHT, SMALLEST_WEIGHT, all_beliefs
+from matchenv.trueskill.game import is_positive, is_skill
+from matchenv.trueskill.sides import LARGEST_WEIGHT, SMALLEST_WEIGHT
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -47,23 +48,64 @@ def flatten_teams(teams: Iterable[Team], weights: Weights | None = None) -> tupl
     rows = None if weights is None else sides_of("weights", weights)
     try:
         sizes = [len(side) for side in sides]
-        numbers = [number for side in sides for mu, sigma in side for number in (mu, sigma)]
-        flat = [1.0] * (len(numbers) // 2)
-        if rows is not None:
-            flat = [weight for row in rows for weight in row]
-            if [len(row) for row in rows] != sizes:
-                raise ValueError
-        players = np.array([*numbers[0::2], *numbers[1::2], *flat])
-        if players.dtype != np.float64 or players.ndim != 1:
-            _refuse_bad(sides, rows)
-        players = players.astype(np.float64, copy=False).reshape(3, -1)
+        mu, sigma = zip(*(pair for side in sides for pair in side), strict=True)
+        if rows is None:
+            players = np.array((mu, sigma, (1.0,) * len(mu)))
+        else:
+            players = np.array((mu, sigma, [weight for row in rows for weight in row]))
         side_start = np.array([0, *accumulate(sizes)])
-        if _are_allowed(players, side_start):
-            return players, side_start
+        if players.dtype.kind in "fiu" and (rows is None or sizes == [len(row) for row in rows]):
+            players = players.astype(np.float64, copy=False)
+            if _are_valid(players, side_start):
+                return players, side_start
     except (TypeError, ValueError):
         pass
     _refuse_bad(sides, rows)
     raise ValueError(f"teams must hold lists of (mu, sigma) pairs, got {sides!r}")
+
+
+@compiled
+def _are_valid(players: Floats, side_start: Integers) -> bool:
+    """Return whether a game has two or more sides with members, and numbers within limits."""
+    valid = side_start.size > 2
+    for side in range(side_start.size - 1):
+        largest = 0.0
+        for m in range(side_start[side], side_start[side + 1]):
+            mu, sigma, weight = players[0, m], players[1, m], players[2, m]
+            valid &= is_skill(mu) and is_positive(sigma)
+            valid &= weight == 0.0 or SMALLEST_WEIGHT <= weight <= LARGEST_WEIGHT
+            largest = max(largest, weight)
+        valid &= largest > 0.0  # False for a side without members
+    return valid
+
+
+def _refuse_bad(sides: list[Any], weights: list[Any] | None) -> None:
+    """Raise ``ValueError`` for the first fault of teams and weights, if there is one."""
+    if len(sides) < 2:
+        raise ValueError(f"teams must have at least two sides, got {sides!r}")
+    sizes = []
+    for i, side in enumerate(sides):
+        try:
+            pairs = [(mu, sigma) for mu, sigma in side]
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"teams[{i}] must be a list of (mu, sigma) pairs, got {side!r}"
+            ) from None
+        if not pairs:
+            raise ValueError(f"teams[{i}] must have at least one member, got none")
+        as_float_array(f"mu of teams[{i}]", [mu for mu, _ in pairs])
+        as_positive_array(f"sigma of teams[{i}]", [sigma for _, sigma in pairs])
+        sizes.append((len(pairs),))
+    rows = [as_float_array(f"weights[{i}]", row) for i, row in enumerate(weights or ())]
+    if weights is not None and [row.shape for row in rows] != sizes:
+        raise ValueError(f"weights must have one number for each member, got {weights!r}")
+    for i, row in enumerate(rows):
+        good = (row == 0.0) | ((row >= SMALLEST_WEIGHT) & (row <= LARGEST_WEIGHT))
+        if not good.all() or row.max() == 0.0:
+            raise ValueError(
+                f"weights[{i}] must be 0 or in [{SMALLEST_WEIGHT:g}, {LARGEST_WEIGHT:g}], and not "
+                f"all 0, got {row.tolist()}"
+            )
 
 
 def sides_of(name: str, value: Any) -> list[Any]:
@@ -91,65 +133,22 @@ def as_ranks(ranks: Sequence[float], sides: int) -> Floats:
 
 
 def dense_rank(name: str, values: ArrayLike | Iterable[Any]) -> Integers:
-    """Return the place of each number among the distinct ones: 0 for the least, equal for equals.
+    """Return the place of each number among the distinct ones, 0 for the smallest.
 
     Args:
         name: the argument's name, for the message.
-        values: a row of finite numbers, compared as they are: integers beyond 2^53, for example
-            times in nanoseconds, keep their order.
+        values: finite numbers. They are compared exactly: integers beyond 2^53, for example
+            timestamps in nanoseconds, keep their order.
 
     Raises:
-        ValueError: if it is no row, or holds something else, NaN or an infinity.
+        ValueError: for another number of dimensions, other types, NaN or infinity.
     """
     try:
         items = list(values.tolist() if isinstance(values, np.ndarray) else values)  # type: ignore[arg-type]
     except TypeError:
         raise ValueError(f"{name} must be a row of real numbers, got {values!r}") from None
-    plain = all(type(value) is int for value in items)  # to check those takes most of the time
+    plain = all(type(value) is int for value in items)  # skips the slower check
     if not plain and as_float_array(name, items).ndim != 1:
         raise ValueError(f"{name} must be a row of real numbers, got {values!r}")
     place = {value: index for index, value in enumerate(sorted(set(items)))}
     return np.fromiter((place[value] for value in items), np.int64, len(items))
-
-
-@compiled
-def _are_allowed(players: Floats, side_start: Integers) -> bool:
-    """Return whether all numbers of a game are within limits."""
-    sides = side_start.size - 1
-    good = sides >= 2 and all_beliefs(players[0], players[1])
-    for side in range(sides):
-        largest = 0.0
-        for m in range(side_start[side], side_start[side + 1]):
-            weight = players[2, m]
-            good &= weight == 0.0 or SMALLEST_WEIGHT <= weight <= LARGEST_WEIGHT
-            largest = max(largest, weight)
-        good &= largest > 0.0  # False for a side without members
-    return good
-
-
-def _refuse_bad(sides: list[Any], weights: list[Any] | None) -> None:
-    """Raise ``ValueError`` for the first fault of teams and weights, if there is one."""
-    if len(sides) < 2:
-        raise ValueError(f"teams must have at least two sides, got {sides!r}")
-    for i, side in enumerate(sides):
-        try:
-            pairs = [(mu, sigma) for mu, sigma in side]
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"teams[{i}] must be a list of (mu, sigma) pairs, got {side!r}"
-            ) from None
-        if not pairs:
-            raise ValueError(f"teams[{i}] must have at least one member, got none")
-        for k, (mu, sigma) in enumerate(pairs):
-            as_number(f"mu of teams[{i}][{k}]", mu)
-            as_positive_number(f"sigma of teams[{i}][{k}]", sigma)
-    rows = [as_float_array(f"weights[{i}]", row) for i, row in enumerate(weights or ())]
-    if weights is not None and [row.shape for row in rows] != [(len(side),) for side in sides]:
-        raise ValueError(f"weights must have one number for each member, got {weights!r}")
-    for i, row in enumerate(rows):
-        good = (row == 0.0) | ((row >= SMALLEST_WEIGHT) & (row <= LARGEST_WEIGHT))
-        if not good.all() or row.max() == 0.0:
-            raise ValueError(
-                f"weights[{i}] must be 0 or in [{SMALLEST_WEIGHT:g}, {LARGEST_WEIGHT:g}], and not "
-                f"all 0, got {row.tolist()}"
-            )

@@ -1,4 +1,4 @@
-"""TrueSkill with its constants held in one object, as users of the trueskill package expect."""
+"""The ``TrueSkill`` object, with the interface of the trueskill package."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ Rated = list[Rating] | dict[Hashable, Rating]
 
 @dataclass(frozen=True)
 class TrueSkill:
-    """The constants of a game, and everything that needs them.
+    """The constants of a game, and the functions that use them as methods.
 
-    A group is one side of a game: a list of ratings (any (mu, sigma) pairs), or a dict of
-    ratings by name. What comes out has the form of what went in.
+    A group is one side of a game: a list of ratings (any (mu, sigma) pairs) or a dict of ratings by
+    name. Results have the form of the arguments.
 
     Args:
         mu: mean of the belief about a newcomer.
-        sigma: its standard deviation, > 0.
+        sigma: standard deviation of the belief about a newcomer, > 0.
         beta: standard deviation of one performance around skill, > 0.
         tau: standard deviation of the skill's drift before each game, >= 0.
-        draw_probability: of two even sides of known skill, in [0, 1).
-        k: how many sigmas ``expose`` takes off, >= 0; None for mu / sigma, with which newcomers
-            begin at 0.
+        draw_probability: probability that two even sides of known skill draw, in [0, 1).
+        k: number of sigmas that ``expose`` subtracts, >= 0; None for mu / sigma, with which
+            newcomers begin at 0.
 
     Raises:
         ValueError: for bad input.
@@ -63,7 +63,7 @@ class TrueSkill:
             as_non_negative_number("k", self.k)
 
     def create_rating(self, mu: float | None = None, sigma: float | None = None) -> Rating:
-        """Return a rating; what is not given is a newcomer's."""
+        """Return a rating; values left out are a newcomer's."""
         return Rating(
             as_number("mu", self.mu if mu is None else mu),
             as_positive_number("sigma", self.sigma if sigma is None else sigma),
@@ -79,11 +79,11 @@ class TrueSkill:
 
         Args:
             groups: the sides, lists or dicts of ratings.
-            ranks: one number for each side, lower is better, equal is a draw; None if the sides
-                stand in the order in which they finished: 0, 1, 2 and so on.
-            weights: None for all 1; or for each side a list of its members' weights, or a dict
-                of them by name, whoever is absent having 1; or one dict with keys (side, name or
-                place) for single members. See ``matchenv.trueskill.rate``.
+            ranks: one number for each side, lower is better, equal is a draw; None for 0, 1, 2 and
+                so on.
+            weights: see ``matchenv.trueskill.rate``. A list for each side, a dict by name for each
+                side, or one dict with keys (side, name or index). Members left out of a dict have
+                weight 1. None for all 1.
 
         Returns:
             The sides as lists or dicts of ``Rating``.
@@ -109,14 +109,14 @@ class TrueSkill:
     def rate_1vs1(
         self, winner: tuple[float, float], loser: tuple[float, float], drawn: bool = False
     ) -> tuple[Rating, Rating]:
-        """Return the ratings of winner and loser, or of two who drew, after a game."""
+        """Return the ratings of the winner and the loser after a game, or of both after a draw."""
         ((first,), (second,)) = cast(
             list[list[Rating]], self.rate([[winner], [loser]], [0, 0] if drawn else [0, 1])
         )
         return first, second
 
     def quality(self, groups: Iterable[Group], weights: Any = None) -> float:
-        """Return the match quality of a game to come; see ``team_match_quality``."""
+        """Return the match quality of a game; see ``team_match_quality``."""
         _, teams, shares = _game(groups, weights)
         return team_match_quality(teams, self.beta, shares)
 
@@ -125,21 +125,21 @@ class TrueSkill:
         return self.quality([[rating_i], [rating_j]])
 
     def win_probability(self, group_i: Group, group_j: Group, weights: Any = None) -> float:
-        """Return the first side's ``team_win_probability`` against the second."""
+        """Return the probability that the first side wins; see ``team_win_probability``."""
         _, (team_i, team_j), shares = _game([group_i, group_j], weights)
         return team_win_probability(
             team_i, team_j, self.beta, draw_probability=self.draw_probability, weights=shares
         )
 
     def first_place_probability(self, groups: Iterable[Group], weights: Any = None) -> list[float]:
-        """Return the probability for each side that it comes first alone."""
+        """Return each side's probability of winning; see ``first_place_probability``."""
         _, teams, shares = _game(groups, weights)
         return first_place_probability(
             teams, self.beta, draw_probability=self.draw_probability, weights=shares
         )
 
     def expose(self, rating: tuple[float, float]) -> float:
-        """Return the conservative skill that leaderboards sort by: mu - k sigma."""
+        """Return the conservative skill estimate of leaderboards, mu - k sigma."""
         mu, sigma = rating
         return float(expose(mu, sigma, self.mu / self.sigma if self.k is None else self.k))
 
@@ -148,7 +148,7 @@ Named = Mapping[Hashable, tuple[float, float]]
 
 
 def _game(groups: Iterable[Group], weights: Any) -> tuple[list[Named], list[Team], Weights | None]:
-    """Return the sides by name or place, as lists, and the weights as lists."""
+    """Return the sides by name or index, the sides as lists, and the weights as lists."""
     sides = sides_of("groups", groups)
     try:
         named: list[Named] = [
@@ -162,14 +162,14 @@ def _game(groups: Iterable[Group], weights: Any) -> tuple[list[Named], list[Team
 
 
 def _weights_of(weights: Any, named: list[Named]) -> Weights | None:
-    """Return weights of any of the forms that ``TrueSkill.rate`` knows as lists."""
+    """Return weights of any form that ``TrueSkill.rate`` supports as lists."""
     if weights is None:
         return None
     if isinstance(weights, Mapping):
         known = {(i, name) for i, side in enumerate(named) for name in side}
         if unknown := set(weights) - known:
             raise ValueError(
-                f"weights must have keys (side, name or place) of the groups, got {unknown!r}"
+                f"weights must have keys (side, name or index) of the groups, got {unknown!r}"
             )
         return [[weights.get((i, name), 1.0) for name in side] for i, side in enumerate(named)]
     rows = sides_of("weights", weights)

@@ -1,15 +1,8 @@
 """Two players: probabilities, match quality and the update, for numbers and arrays.
 
-Arguments broadcast as in NumPy; results are float64, scalars where all arguments are. All are exact
-to the limits of float64: gaps of 1000 sigma, a sigma of 1e-6 or 1e6 and draws between unequal
-players give finite, correct numbers.
-
-The common arguments:
-
-    mu_i, sigma_i   mean and standard deviation (> 0) of the belief about i, in skill points
-    mu_j, sigma_j   those of the belief about j
-    beta            standard deviation of one performance around skill, > 0
-    draw_margin     performances closer than this are a draw, >= 0
+Arguments broadcast as in NumPy. Results are float64, and scalars if all arguments are. They are
+accurate to the limits of float64: gaps of 1000 sigma, a sigma of 1e-6 or 1e6 and draws between
+unequal players give finite, correct numbers.
 """
 
 from __future__ import annotations
@@ -46,7 +39,7 @@ TRUE_NAMES = ("skill_i", "", "skill_j", "", "beta", "", "")
 CHECKS = dict.fromkeys(("sigma_i", "sigma_j", "beta"), as_positive_array)
 CHECKS["draw_margin"] = as_non_negative_array
 
-# Types of a number that compiled functions take as it is.
+# Types of numbers that compiled functions accept without conversion.
 NUMBERS = frozenset((float, np.float64))
 
 
@@ -60,16 +53,16 @@ def win_probability(
 ) -> Any:
     """Return the probability that player i beats player j.
 
-    With a draw margin, ``win + draw + loss = 1``, where loss is the win probability of j against i
-    and draw is ``draw_probability``.
+    With a draw margin, ``win + draw + loss = 1``, where loss is j's win probability against i and
+    draw is ``draw_probability``.
 
     Args:
         mu_i: means of the beliefs about i, in skill points.
-        sigma_i: their standard deviations, > 0.
+        sigma_i: standard deviations of the beliefs about i, > 0.
         mu_j: means of the beliefs about j.
-        sigma_j: their standard deviations, > 0.
+        sigma_j: standard deviations of the beliefs about j, > 0.
         beta: standard deviation of one performance around skill, > 0.
-        draw_margin: performances closer than this are a draw, >= 0.
+        draw_margin: performances that differ by at most this are a draw, >= 0.
 
     Returns:
         Probabilities in [0, 1], of the broadcast shape.
@@ -77,8 +70,8 @@ def win_probability(
     Raises:
         ValueError: for NaN, infinity, sigma <= 0, beta <= 0 or a negative margin.
 
-    Source: Ryzhov, Tariq, Powell (2011), eq. (10), with the square root that is missing there; the
-    margin is that of Herbrich, Minka, Graepel (2006), section 2.
+    Source: Ryzhov, Tariq, Powell (2011), eq. (10), with its missing square root; the margin is from
+    Herbrich, Minka, Graepel (2006), section 2.
     """
     return _games(WIN, (mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin, 1.0))[0]
 
@@ -91,9 +84,9 @@ def draw_probability(
     beta: ArrayLike,
     draw_margin: ArrayLike = 0.0,
 ) -> Any:
-    """Return the probability that two performances differ by at most the draw margin.
+    """Return the probability of a draw: performances differ by at most the draw margin.
 
-    Arguments, shapes and errors as ``win_probability``. Exactly 0 without a margin.
+    See ``win_probability`` for arguments, shapes and errors. The result is 0 without a margin.
 
     Source: Herbrich, Minka, Graepel (2006), section 2; eq. (3) of the 2011 paper.
     """
@@ -103,9 +96,9 @@ def draw_probability(
 def draw_density(
     mu_i: ArrayLike, sigma_i: ArrayLike, mu_j: ArrayLike, sigma_j: ArrayLike, beta: ArrayLike
 ) -> Any:
-    """Return q, the draw density: the density at 0 of the difference of two performances.
+    """Return the draw density q: the density at 0 of the difference of two performances.
 
-    Arguments, shapes and errors as ``win_probability``; in 1 / skill points.
+    See ``win_probability`` for arguments, shapes and errors. The unit is 1 / skill points.
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (5).
     """
@@ -115,9 +108,9 @@ def draw_density(
 def match_quality(
     mu_i: ArrayLike, sigma_i: ArrayLike, mu_j: ArrayLike, sigma_j: ArrayLike, beta: ArrayLike
 ) -> Any:
-    """Return q~, the draw density relative to that of an even game of known skills, in (0, 1].
+    """Return the draw density relative to that of an even game of known skills, in (0, 1].
 
-    Arguments, shapes and errors as ``win_probability``.
+    See ``win_probability`` for arguments, shapes and errors.
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (6); Herbrich, Minka, Graepel (2006), eq. (7).
     """
@@ -128,8 +121,8 @@ def true_draw_density(skill_i: ArrayLike, skill_j: ArrayLike, beta: ArrayLike) -
     """Return the draw density of a game between players of known skill.
 
     Args:
-        skill_i: true skills of i, in skill points.
-        skill_j: true skills of j.
+        skill_i: skills of i, in skill points.
+        skill_j: skills of j.
         beta: standard deviation of one performance around skill, > 0.
 
     Returns:
@@ -154,16 +147,16 @@ def update(
 ) -> tuple[Any, Any, Any, Any]:
     """Return the beliefs about both players after a game between them.
 
-    The exact posterior is not normal; it is replaced by a normal of the same mean and variance.
+    The exact posterior is not normal. It is replaced by a normal of the same mean and variance.
 
     Args:
         mu_i: means of the beliefs about i before the game, in skill points.
-        sigma_i: their standard deviations, > 0.
+        sigma_i: standard deviations of the beliefs about i, > 0.
         mu_j: means of the beliefs about j.
-        sigma_j: their standard deviations, > 0.
+        sigma_j: standard deviations of the beliefs about j, > 0.
         outcome: +1 if i won, -1 if i lost, 0 for a draw.
         beta: standard deviation of one performance around skill, > 0.
-        draw_margin: performances closer than this are a draw, >= 0.
+        draw_margin: performances that differ by at most this are a draw, >= 0.
 
     Returns:
         ``(mu_i, sigma_i, mu_j, sigma_j)`` after the game, each of the broadcast shape. A sigma
@@ -171,11 +164,11 @@ def update(
 
     Raises:
         ValueError: for NaN, infinity, sigma <= 0, beta <= 0, a negative margin, an outcome other
-            than +1, 0 and -1, a draw where the margin is 0 (it has probability 0), or scales so
-            far apart (more than a hundred orders of magnitude) that float64 cannot hold the result.
+            than +1, 0 and -1, a draw without a margin (it has probability 0), or scales so far
+            apart (more than a hundred orders of magnitude) that float64 cannot hold the result.
 
-    Source: Ryzhov, Tariq, Powell (2011), eq. (1) and (2), with the square roots that are missing
-    there; draws from Herbrich, Minka, Graepel (2006), section 3.
+    Source: Ryzhov, Tariq, Powell (2011), eq. (1) and (2), with their missing square roots; draws
+    from Herbrich, Minka, Graepel (2006), section 3.
     """
     if type(outcome) is int and -1 <= outcome <= 1:
         outcome = float(outcome)
@@ -190,19 +183,19 @@ def update(
 def _games(
     which: int, values: tuple[ArrayLike, ...], names: tuple[str, ...] = NAMES
 ) -> tuple[Any, Any, Any, Any]:
-    """Return ``_game_or_nan`` of each game, or say what is wrong."""
+    """Return ``game_or_nan`` of each game; raise ``ValueError`` for bad arguments."""
     if NUMBERS.issuperset(map(type, values)):
-        found = _game_or_nan(which, *values)
-        if found[0] == found[0]:  # else the checks below find what is wrong
-            a, b, c, d = map(np.float64, found)
+        result = game_or_nan(which, *values)
+        if result[0] == result[0]:  # NaN: the checks below name the bad argument
+            a, b, c, d = map(np.float64, result)
             return a, b, c, d
     pairs = zip(names, values, strict=True)
     arrays = [CHECKS.get(name, as_float_array)(name, value) for name, value in pairs]
     table = np.stack(np.broadcast_arrays(*arrays))
     if which == UPDATE and (np.abs(table[-2:]).max(axis=0) == 0.0).any():
         raise ValueError(
-            "outcome must be +1 or -1 where draw_margin is 0, got 0: a draw has probability 0 "
-            "without a margin; give draw_margin > 0 (see draw_margin_from_probability)"
+            "outcome must be +1 or -1 with draw_margin=0, got 0: without a margin a draw has "
+            "probability 0; set draw_margin > 0 (see draw_margin_from_probability)"
         )
     new = _table_of_games(which, table.reshape(len(arrays), -1))
     if np.isnan(new).any():
@@ -215,7 +208,7 @@ def _games(
 
 
 @compiled
-def _game_or_nan(
+def game_or_nan(
     which: int,
     mu_i: float,
     sigma_i: float,
@@ -225,7 +218,7 @@ def _game_or_nan(
     draw_margin: float,
     outcome: float,
 ) -> tuple[float, float, float, float]:
-    """Return ``update_two``, or a measure of one game; NaN for numbers that are not allowed."""
+    """Return ``update_two`` or four times a measure of one game; NaN for invalid numbers."""
     good = is_skill(mu_i) and is_positive(sigma_i) and is_skill(mu_j) and is_positive(sigma_j)
     good = good and is_positive(beta) and draw_margin >= 0.0 and is_skill(draw_margin)
     result = math.nan
@@ -254,5 +247,5 @@ def _table_of_games(which: int, table: Floats) -> Floats:
     for k in range(new.shape[1]):
         a, b, c, d = table[0, k], table[1, k], table[2, k], table[3, k]
         e, f, g = table[4, k], table[5, k], table[6, k]
-        new[0, k], new[1, k], new[2, k], new[3, k] = _game_or_nan(which, a, b, c, d, e, f, g)
+        new[0, k], new[1, k], new[2, k], new[3, k] = game_or_nan(which, a, b, c, d, e, f, g)
     return new

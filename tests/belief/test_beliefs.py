@@ -1,4 +1,4 @@
-"""The belief with covariances, and one of a user's own, which goes through the whole house."""
+"""The full belief against dense covariances, and a custom belief in environment and policies."""
 
 import math
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dense_belief import DenseBelief
+from dense_belief import DenseBelief, covariance_of, states_after_games
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from matchenv.baselines import (
     ThompsonSampling,
 )
 from matchenv.belief import BELIEFS, FactorisedBelief, GameConstants, IndependentBelief, register
+from matchenv.belief.knowledge import split_mask
 
 BETA = 1.3
 
@@ -44,7 +45,7 @@ def test_equals_the_dense_covariance(num_opponents: int, horizon: int, draw_marg
     dense = DenseBelief(state.mu.astype(np.longdouble), covariance, BETA, draw_margin)
     rng = np.random.default_rng(6)
     for _ in range(horizon):
-        # A few opponents often, others seldom or never.
+        # Few opponents often, others rarely or never.
         j = 1 + min(int(rng.geometric(0.3)) - 1, num_opponents - 1)
         _, reward, _, _, info = env.step(j - 1)
         assert reward == pytest.approx(dense.density(j), rel=1e-9)
@@ -57,7 +58,7 @@ def test_equals_the_dense_covariance(num_opponents: int, horizon: int, draw_marg
     np.testing.assert_allclose(state.sigma, np.sqrt(variances), rtol=1e-10)
     between = [dense.difference(j)[1] for j in range(1, num_opponents + 1)]
     np.testing.assert_allclose(state.difference_sigma, np.sqrt(between), rtol=1e-10)
-    # The star: given player 0 the opponents are independent.
+    # The opponents are independent given player 0.
     to_0 = dense.covariance[0, 1:]
     product = np.outer(to_0, to_0) / dense.covariance[0, 0]
     apart = ~np.eye(num_opponents, dtype=bool)
@@ -74,10 +75,9 @@ def test_equals_the_dense_covariance(num_opponents: int, horizon: int, draw_marg
     seed=st.integers(0, 1000),
 )
 @settings(max_examples=60, deadline=None)
-def test_any_instance_gives_beliefs_that_shrink(
+def test_full_beliefs_stay_finite_and_never_widen(
     mu: list[float], sigma: list[float], beta: float, actions: list[int], seed: int
 ) -> None:
-    """Finite and positive, never wider than before, and in the room that a covariance leaves."""
     env = MatchmakingEnv(num_opponents=2, horizon=len(actions), beta=beta, belief="full")
     env.reset(seed=seed, options={"mu": mu, "sigma": sigma})
     before = env.knowledge_state
@@ -92,7 +92,7 @@ def test_any_instance_gives_beliefs_that_shrink(
 
 
 @pytest.mark.parametrize("belief", ["factorised", "full"])
-def test_observation_shows_the_state_and_back(belief: str) -> None:
+def test_observations_and_knowledge_states_convert(belief: str) -> None:
     env = MatchmakingVectorEnv(2, num_opponents=3, horizon=5, belief=belief)
     env.reset(seed=1)
     observation = env.step(np.array([0, 2]))[0]
@@ -105,12 +105,37 @@ def test_observation_shows_the_state_and_back(belief: str) -> None:
         np.testing.assert_allclose(found, expected, rtol=1e-6)
     np.testing.assert_array_equal(state[1].difference_sigma, state.difference_sigma[1])
     np.testing.assert_array_equal(matchenv.share_of_games_left(observation), np.float32(0.8))
+    nine = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.2, 1.2, 1.0]  # the shape of both beliefs
+    assert (
+        KnowledgeState.from_observation(nine, belief).num_opponents
+        == {"factorised": 3, "full": 2}[belief]
+    )
 
 
-def test_nine_numbers_are_two_things() -> None:
-    observation = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.2, 1.2, 1.0]
-    assert KnowledgeState.from_observation(observation).num_opponents == 3
-    assert KnowledgeState.from_observation(observation, belief="full").num_opponents == 2
+@pytest.mark.parametrize("belief", ["factorised", "full"])
+def test_parts_draws_and_masks_of_states(belief: str) -> None:
+    state = states_after_games(belief, 5, 3, 6)
+    part = state.among(np.array([4, 0]), np.array([[2, 0], [1, 2]]))
+    for found, whole in ((part.mu, state.mu), (part.sigma, state.sigma)):
+        np.testing.assert_array_equal(found, [whole[4, [0, 3, 1]], whole[0, [0, 2, 3]]])
+    expected = state.difference_sigma
+    np.testing.assert_array_equal(part.difference_sigma, [expected[4, [2, 0]], expected[0, [1, 2]]])
+    # Skills are an affine function of the normals, whose matrix is a root of the covariance.
+    one = state[1]
+    root = (one.drawn_skills(np.eye(4), spread=0.5) - one.mu) / 0.5
+    np.testing.assert_allclose(root.T @ root, covariance_of(one), rtol=1e-12, atol=1e-12)
+    observation, mask = state.to_observation(0.5), np.eye(5, 3)
+    masked = np.concatenate((observation, mask), axis=1)
+    for known in (None, 3) if belief == "factorised" else (3,):
+        numbers, masks = split_mask(masked, belief, known)
+        np.testing.assert_array_equal(numbers, observation)
+        np.testing.assert_array_equal(masks, mask == 1.0)
+        assert split_mask(observation, belief, known)[1] is None
+
+
+def test_rounded_deviations_are_accepted() -> None:
+    assert full_state([1, 3], [2.0 * (1 - 1e-6)]).num_opponents == 1
+    assert full_state([1, 3], [4.0 * (1 + 1e-6)]).num_opponents == 1
 
 
 def full_state(sigma: Any, difference_sigma: Any) -> KnowledgeState:
@@ -134,7 +159,7 @@ def full_state(sigma: Any, difference_sigma: Any) -> KnowledgeState:
         (lambda: KnowledgeState([0, 0], [1, 1], [1.0]), "extra must have shape"),
     ],
 )
-def test_bad_input_is_named(make: Any, message: str) -> None:
+def test_bad_states_raise(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
 
@@ -145,7 +170,7 @@ INFLATION = 1.05
 
 
 class DiscountedBelief(IndependentBelief):
-    """Old games count less: deviations grow by a factor before each game."""
+    """Old games count less, since deviations grow by a factor before each game."""
 
     name = "discounted"
 
@@ -160,7 +185,7 @@ def _registered() -> Iterator[None]:
     del BELIEFS["discounted"]
 
 
-def test_the_environment_learns_by_it() -> None:
+def test_the_environment_uses_a_custom_update() -> None:
     env = MatchmakingEnv(
         num_opponents=4, horizon=12, beta=BETA, draw_margin=0.4, belief="discounted"
     )
@@ -181,7 +206,7 @@ def test_the_environment_learns_by_it() -> None:
 @pytest.mark.parametrize(
     "make", [PointEstimate, DrawChance, KnowledgeGradient, OptimisticDrawChance, ThompsonSampling]
 )
-def test_every_baseline_plays_on_it(make: type) -> None:
+def test_baselines_play_on_a_custom_belief(make: type) -> None:
     env = MatchmakingVectorEnv(5, num_opponents=4, horizon=20, belief="discounted")
     policy = make(belief="discounted")
     observation, _ = env.reset(seed=1)
@@ -191,7 +216,7 @@ def test_every_baseline_plays_on_it(make: type) -> None:
     assert (env.knowledge_state.kind.name, policy.belief) == ("discounted", "discounted")
 
 
-def test_kg_looks_ahead_through_its_update() -> None:
+def test_kg_looks_ahead_with_a_custom_update() -> None:
     rng = np.random.default_rng(3)
     mu, sigma = rng.normal(size=(2, 6)), rng.uniform(0.4, 2.0, size=(2, 6))
     policy = KnowledgeGradient(multiplier=12.0, beta=BETA, draw_margin=0.3, belief="discounted")
@@ -207,7 +232,7 @@ def test_kg_looks_ahead_through_its_update() -> None:
             assert scores[b, j - 1] == pytest.approx(expected, rel=1e-10)
 
 
-def test_names_stay_with_their_beliefs() -> None:
+def test_bad_registrations_raise() -> None:
     class Other(FactorisedBelief):
         name = "full"
 

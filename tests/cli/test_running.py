@@ -73,7 +73,7 @@ GOES_ON = "what is finished is kept: the same command goes on from here"
         ("limits optimum --horizon 40", "horizon must be so small"),
         ("limits optimum --truths 0", "truths must be"),
         ("limits optimum --horizon 9 --num-opponents 4 --draw-margin 0.5", "must be so small"),
-        ("watch --rank best", "got 'best'; commands have 'any' for None"),
+        ("watch --rank best", "got 'best' (commands accept 'any' for None)"),
         ("watch --theme pink", "theme must be one of light, dark, got 'pink'"),
         (
             "watch --every 2 --games 2",

@@ -1,4 +1,4 @@
-"""What every environment over a simulator promises, over several episode ends."""
+"""The contract of all environments over a simulator, across several episode ends."""
 
 import copy
 import dataclasses
@@ -21,8 +21,8 @@ from matchenv.evaluation.rollout import Batch
 CHANGING = {"availability": 0.5, "mean_stay": 3.0, "turnover": 0.1}
 ONE_PLAYER, QUEUE, RANKING = "Matchmaking-v0", "MatchmakingQueue-v0", "Ranking-v0"
 
-# Settings of every environment: each option that changes what a step does is in one of them. Each
-# has its autoreset mode and limit of steps; every environment meets all four pairs or most.
+# Settings of every environment, with all options that affect steps, an autoreset mode and a limit
+# of steps.
 NEXT, SAME = AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP
 SETTINGS: list[tuple[str, dict[str, Any], AutoresetMode, int | None]] = [
     (ONE_PLAYER, {"num_opponents": 5, "horizon": 6}, NEXT, None),
@@ -52,7 +52,7 @@ every_setting = pytest.mark.parametrize(
     [each[:2] for each in SETTINGS],
     ids=[f"{env_id}-{'-'.join(options)}" for env_id, options, *_ in SETTINGS],
 )
-# The last settings of each environment have the largest state.
+# The last settings of each environment.
 every_environment = pytest.mark.parametrize(
     ("env_id", "options"),
     {env_id: (env_id, options) for env_id, options, *_ in SETTINGS}.values(),
@@ -61,12 +61,12 @@ every_environment = pytest.mark.parametrize(
 
 
 def some_actions(masks: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Allowed actions, shape (B,), from masks of shape (B, A)."""
+    """Return random allowed actions, shape (B,), from masks of shape (B, A)."""
     return (rng.random(masks.shape) * masks).argmax(axis=-1)
 
 
 def assert_same(found: dict[str, Any], expected: dict[str, Any], where: str) -> None:
-    """Equal infos of vector environments, where their masks say that a value counts."""
+    """Compare infos of vector environments where their masks are True."""
     assert set(found) == set(expected), where
     for name, value in expected.items():
         if name.startswith("_"):
@@ -115,7 +115,7 @@ def test_the_native_vector_environment_is_gymnasiums_over_scalars(
 
 @every_setting
 def test_a_batch_of_a_rollout_is_the_environment(env_id: str, options: dict[str, Any]) -> None:
-    """Observations, rewards and facts from the same seeds, to the end of the episode."""
+    """Compare observations, rewards and facts to the end of the episode."""
     seeds = [5, 6, 7]
     settings = part_of(env_id, "settings")(**options)
     batch = Batch(settings, seeds)
@@ -141,8 +141,7 @@ def test_a_batch_of_a_rollout_is_the_environment(env_id: str, options: dict[str,
 
 
 @every_setting
-def test_actions_may_be_views_of_larger_arrays(env_id: str, options: dict[str, Any]) -> None:
-    """The second batch is given every second number of arrays twice as long."""
+def test_actions_can_be_strided_views(env_id: str, options: dict[str, Any]) -> None:
     plain, strided = (Batch(part_of(env_id, "settings")(**options), range(4)) for _ in range(2))
     rng = np.random.default_rng(6)
     for _ in range(5):
@@ -168,7 +167,7 @@ ALLOWED = {
 
 
 def forbidden_actions(env: Any, seed: int) -> NDArray[np.int64]:
-    """Begin episodes that have forbidden actions, and return one of each, shape (B,)."""
+    """Begin episodes with forbidden actions, and return one of each, shape (B,)."""
     for start in range(seed, seed + 100):
         env.reset(seed=start)
         masks = env.action_masks()
@@ -179,7 +178,7 @@ def forbidden_actions(env: Any, seed: int) -> NDArray[np.int64]:
 
 @every_setting
 def test_forbidden_actions_are_replaced_or_refused(env_id: str, options: dict[str, Any]) -> None:
-    """In the queue by waiting, for one player by the nearest mean; infos say where."""
+    """The replacement is the opponent with the nearest mean, or else the first allowed action."""
     native, twin, strict = (
         gym.make_vec(env_id, num_envs=2, invalid_action=how, **options).unwrapped
         for how in ("replace", "replace", "error")
@@ -211,7 +210,7 @@ def test_forbidden_actions_are_replaced_or_refused(env_id: str, options: dict[st
 
 @every_environment
 def test_equal_seeds_give_equal_episodes(env_id: str, options: dict[str, Any]) -> None:
-    """Whatever was played before, in a copy and after a pickle too."""
+    """Also after other episodes, in a copy and after pickling."""
 
     def episode(env: gym.Env[Any, Any]) -> list[Any]:
         rng = np.random.default_rng(0)
@@ -234,7 +233,7 @@ def test_equal_seeds_give_equal_episodes(env_id: str, options: dict[str, Any]) -
 
 
 @every_environment
-def test_a_restored_state_goes_on_equally(env_id: str, options: dict[str, Any]) -> None:
+def test_a_restored_state_continues_equally(env_id: str, options: dict[str, Any]) -> None:
     rng = np.random.default_rng(4)
     native, other = (gym.make_vec(env_id, num_envs=3, **options).unwrapped for _ in range(2))
     native.reset(seed=9)
@@ -284,7 +283,7 @@ def test_bad_actions_change_nothing(env_id: str, options: dict[str, Any]) -> Non
 @pytest.mark.parametrize("seed", [5, [0, 6, 7], [5, None, 7], None])
 @every_environment
 def test_masked_resets_are_gymnasiums(env_id: str, options: dict[str, Any], seed: Any) -> None:
-    """The others stay as they are, and so do their generators, which the next episodes show."""
+    """Other environments and their generators, which the next episodes use, are unchanged."""
     ours = gym.make_vec(env_id, num_envs=3, autoreset_mode=AutoresetMode.DISABLED, **options)
     theirs = SyncVectorEnv(
         [lambda: gym.make(env_id, **options)] * 3, autoreset_mode=AutoresetMode.DISABLED
@@ -304,7 +303,7 @@ def test_masked_resets_are_gymnasiums(env_id: str, options: dict[str, Any], seed
 
 
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)
-def test_options_of_a_reset_may_have_a_row_for_each_environment(env_id: str) -> None:
+def test_reset_options_can_have_a_row_for_each_environment(env_id: str) -> None:
     size = {ONE_PLAYER: 4, QUEUE: 3}.get(env_id, 20)
     options = {ONE_PLAYER: {"num_opponents": 3}, QUEUE: {"capacity": 5}}.get(env_id, {})
     rows = np.random.default_rng(0).normal(size=(3, size))
@@ -326,7 +325,7 @@ def test_options_of_a_reset_may_have_a_row_for_each_environment(env_id: str) -> 
 
 
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)
-def test_bad_arguments_and_seeds_are_named(env_id: str) -> None:
+def test_bad_arguments_and_seeds_raise(env_id: str) -> None:
     make = part_of(env_id, "vector_env")
     for name, value in (
         ("num_envs", 0), ("autoreset_mode", "sometimes"), ("max_episode_steps", 0), ("copy", 1),
@@ -341,19 +340,19 @@ def test_bad_arguments_and_seeds_are_named(env_id: str) -> None:
 
 
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)
-def test_every_option_is_in_the_signature_and_in_the_table(env_id: str) -> None:
+def test_options_are_in_the_signature_and_the_docstring(env_id: str) -> None:
     for part in ("env", "vector_env"):
         made = part_of(env_id, part)
         names = [each.name for each in dataclasses.fields(part_of(env_id, "settings"))]
         assert set(names) <= set(inspect.signature(made).parameters)
     page = part_of(env_id, "env").__doc__
     assert all(f"| `{name}` |" in page for name in names)
-    # Some libraries, skrl among them, read the bases of the class.
+    # Some libraries, for example skrl, inspect the bases of the class.
     assert gym.vector.VectorEnv in part_of(env_id, "vector_env").__bases__
 
 
 @pytest.mark.parametrize("prior", ["matchenv:NormalPrior:mean=25,deviation=8.3", NormalPrior(2.0)])
-def test_specifications_are_read_back_from_json(prior: Any) -> None:
+def test_specifications_survive_json(prior: Any) -> None:
     for make in (gym.make, gym.make_vec):
         env = make(ONE_PLAYER, prior=prior, reward=REWARDS["match_quality"], horizon=9)
         again = make(gym.envs.registration.EnvSpec.from_json(env.spec.to_json()))
@@ -362,7 +361,7 @@ def test_specifications_are_read_back_from_json(prior: Any) -> None:
 
 
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)
-def test_views_are_returned_without_copies(env_id: str) -> None:
+def test_copy_false_returns_views(env_id: str) -> None:
     views, copies = (part_of(env_id, "vector_env")(2, copy=copy) for copy in (False, True))
     first, kept = views.reset(seed=1)[0], copies.reset(seed=1)[0].copy()
     actions = copies.action_masks().argmax(axis=1)
@@ -373,7 +372,7 @@ def test_views_are_returned_without_copies(env_id: str) -> None:
 
 @every_environment
 def test_returned_arrays_are_the_callers_own(env_id: str, options: dict[str, Any]) -> None:
-    """Later steps leave them alone, and writing into them changes no game."""
+    """Later steps do not change them, and writing to them does not change games."""
     env, untouched = (gym.make_vec(env_id, num_envs=3, **options).unwrapped for _ in range(2))
     returned = [env.reset(seed=0)]
     untouched.reset(seed=0)
@@ -406,7 +405,7 @@ def test_disabled_autoreset_waits_for_a_reset(env_id: str, options: dict[str, An
 
 
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)
-def test_no_number_is_too_large_for_a_clear_answer(env_id: str) -> None:
+def test_huge_integers_raise(env_id: str) -> None:
     kind = part_of(env_id, "settings")
     names = [each.name for each in dataclasses.fields(kind) if "int" in str(each.type).split(" ")]
     assert len(names) >= 3
@@ -416,7 +415,7 @@ def test_no_number_is_too_large_for_a_clear_answer(env_id: str) -> None:
 
 
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)
-def test_an_option_that_does_not_exist_is_named_with_the_nearest(env_id: str) -> None:
+def test_unknown_options_raise_with_a_hint(env_id: str) -> None:
     for make in (gym.make, gym.make_vec):
         with pytest.raises(TypeError, match=r"options must be .*horizon.*, got 'horizn'; perhaps"):
             make(env_id, horizn=5)

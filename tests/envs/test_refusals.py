@@ -1,4 +1,4 @@
-"""What environments refuse, with the argument's name and what is allowed."""
+"""Errors for bad options and bad resets of all environments."""
 
 import math
 from typing import Any
@@ -11,7 +11,7 @@ from matchenv.envs import part_of
 
 ONE_PLAYER, QUEUE, RANKING = "Matchmaking-v0", "MatchmakingQueue-v0", "Ranking-v0"
 
-# Bad options, each with what is said.
+# Bad options with their messages.
 OPTIONS: dict[str, list[tuple[dict[str, Any], str]]] = {
     ONE_PLAYER: [
         ({"num_opponents": 0}, r"num_opponents must be an integer in \[1, 1000000\], got 0"),
@@ -69,18 +69,18 @@ OPTIONS: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"num_items": 2, "max_games_per_pair": 3}, "they leave 3 of each of 1 pairs"),
     ],
 }  # fmt: skip
-# Bad options of a reset: environments have four opponents, or 20 items.
+# Bad options of a reset, for four opponents or 20 items.
 RESETS: dict[str, list[tuple[Any, str]]] = {
     ONE_PLAYER: [
         ({"mu": np.zeros(4)}, r"options\['mu'\] must have shape \(5,\), got \(4,\)"),
         ({"sigma": np.zeros(5)}, r"options\['sigma'\] must be positive"),
         ({"true_skill": [0, 0, np.nan, 0, 0]}, r"options\['true_skill'\] must be finite.*index 2"),
         ({"mu": np.full(5, 1e31)}, r"options\['mu'\] must be at most"),
-        ({"skill": np.zeros(5)}, "options may hold 'mu', 'sigma', 'true_skill', got 'skill'"),
+        ({"skill": np.zeros(5)}, "options can hold 'mu', 'sigma', 'true_skill', got 'skill'"),
         ("mu", "options must be a dict"),
     ],
     QUEUE: [
-        ({"means": [0.0]}, "options may hold"),
+        ({"means": [0.0]}, "options can hold"),
         ("mu", "options must be"),
         ({"mu": [0.0]}, "'sigma'"),
         ({"sigma": [1.0]}, "'mu'"),
@@ -93,16 +93,16 @@ RESETS: dict[str, list[tuple[Any, str]]] = {
         ({"mu": 0.0, "sigma": 1.0}, "mu.*shape"),
         ({"mu": [[0.0]], "sigma": [[1.0]]}, "shape"),
     ],
-    RANKING: [({"true_skill": [1.0]}, r"true_skill.*shape \(20,\)"), ({"mu": 0.0}, "may hold")],
+    RANKING: [({"true_skill": [1.0]}, r"true_skill.*shape \(20,\)"), ({"mu": 0.0}, "can hold")],
 }
 
 
 @pytest.mark.parametrize(
-    ("env_id", "options", "said"),
-    [(env_id, *each) for env_id in OPTIONS for each in OPTIONS[env_id]],
+    ("env_id", "options", "message"),
+    [(env_id, *case) for env_id in OPTIONS for case in OPTIONS[env_id]],
 )
-def test_bad_options_are_named(env_id: str, options: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValueError, match=said):
+def test_bad_options_raise(env_id: str, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         part_of(env_id, "settings").checked(**options)
 
 
@@ -111,8 +111,8 @@ def test_bad_resets_change_nothing(env_id: str) -> None:
     size = {"num_opponents": 4} if env_id == ONE_PLAYER else {}
     env, untouched = (gym.make(env_id, **size) for _ in range(2))
     (_, info), _ = env.reset(seed=1), untouched.reset(seed=1)
-    for options, said in RESETS[env_id]:
-        with pytest.raises(ValueError, match=said):
+    for options, message in RESETS[env_id]:
+        with pytest.raises(ValueError, match=message):
             env.reset(seed=2, options=options)
     with pytest.raises(ValueError, match="seed"):
         env.reset(seed=-1)

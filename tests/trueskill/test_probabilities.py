@@ -1,4 +1,4 @@
-"""Quality and probabilities of games of sides, against determinants, sampling and quadrature."""
+"""Quality and probabilities of games of sides against determinants, quadrature and SciPy."""
 
 import itertools
 import math
@@ -32,7 +32,7 @@ Team = list[tuple[float, float]]
 def quality_by_determinants(
     teams: list[Team], beta: float, weights: list[list[float]]
 ) -> mpmath.mpf:
-    """The general form as it stands in the literature, over players and differences."""
+    """Return the general form in the literature, over players and differences."""
     belief = [tuple(map(mpmath.mpf, pair)) for side in teams for pair in side]
     side = [k for k, members in enumerate(teams) for _ in members]
     shares = [mpmath.mpf(share) for row in weights for share in row]
@@ -60,7 +60,7 @@ def test_quality_of_two_players_and_of_many() -> None:
 
 @pytest.mark.parametrize("spread", [1.0, 30.0])
 def test_quality_of_any_scale(spread: float) -> None:
-    """Scales over many orders of magnitude, where products and quotients would overflow."""
+    """Compare scales over many orders of magnitude, where products would overflow."""
     rng = np.random.default_rng(0)
 
     def any_scale() -> float:
@@ -111,12 +111,12 @@ def test_probabilities_of_all_rankings_add_up_to_one() -> None:
 def test_a_ranking_is_an_event_of_the_differences_of_neighbours(
     ranks: list[int], margin: float
 ) -> None:
-    """Of a normal in as many dimensions, whose distribution function SciPy has."""
+    """Compare with SciPy's multivariate normal distribution function."""
     teams = TEAMS if len(ranks) == 4 else [[(0.0, 300.0)], [(-20.0, 400.0)], [(9.0, 1e-3)]]
     mean = np.array([sum(mu for mu, _ in side) for side in teams])
     variance = [sum(sigma**2 + BETA**2 for _, sigma in side) for side in teams]
     order = np.argsort(ranks, kind="stable")
-    gaps = np.diff(np.eye(len(ranks))[order], axis=0)  # the worse one less the better one
+    gaps = np.diff(np.eye(len(ranks))[order], axis=0)  # the worse side minus the better one
     drawn = np.diff(np.sort(ranks)) == 0
     low, high = np.where(drawn, -margin, -np.inf), np.where(drawn, margin, -margin)
     law = {"mean": gaps @ mean, "cov": gaps * variance @ gaps.T, "abseps": 1e-7, "releps": 1e-7}
@@ -135,7 +135,7 @@ def test_equal_sides_have_equal_rankings() -> None:
 @pytest.mark.parametrize("margin", [0.0, 1e-9, 0.7, 30.0])
 @pytest.mark.parametrize("far", [10.0, 500.0])
 def test_a_third_side_that_is_certain_to_lose_changes_nothing(margin: float, far: float) -> None:
-    """Which holds the chain of integrals against the closed forms of two sides."""
+    """Compare the chain of integrals with the closed forms of two sides."""
     i, j, last = [(0.0, 1.0)], [(far, 1.0)], [(-1000.0, 0.1)]
     for ranks in ([0, 1, 2], [1, 0, 2], [0, 0, 2]):
         pair = (i, j) if ranks[0] <= ranks[1] else (j, i)
@@ -187,12 +187,12 @@ def test_first_places_of_two_sides_are_win_probabilities() -> None:
     assert second == pytest.approx(trueskill.win_probability(*pair[::-1]), abs=1e-11)
 
 
-def test_bad_input_is_refused() -> None:
+def test_bad_arguments_raise() -> None:
     with pytest.raises(ValueError, match="beta"):
         team_match_quality(TEAMS, 0.0)
     with pytest.raises(ValueError, match="at least two sides"):
         team_match_quality(TEAMS[:1], BETA)
-    with pytest.raises(ValueError, match=r"sigma of teams\[0\]\[0\]"):
+    with pytest.raises(ValueError, match=r"sigma of teams\[0\]"):
         team_win_probability([(25.0, -1.0)], TEAMS[0], BETA)
     with pytest.raises(ValueError, match="ranks"):
         ranking_probability(TEAMS, [0, 1], BETA)

@@ -1,4 +1,4 @@
-"""rate: independent references, symmetries, extremes, partial play, refusals and short paths."""
+"""``rate``: symmetries, extremes, weights and errors."""
 
 import math
 import warnings
@@ -26,7 +26,7 @@ beliefs = st.tuples(st.floats(-50.0, 50.0), st.floats(0.05, 20.0))
 
 @given(st.lists(beliefs, min_size=2, max_size=6, unique=True), st.randoms(use_true_random=False))
 @settings(max_examples=50, deadline=None)
-def test_the_order_in_which_sides_are_named_does_not_matter(skills, random) -> None:
+def test_the_order_of_sides_does_not_matter(skills, random) -> None:
     order = list(range(len(skills)))
     random.shuffle(order)
     straight = rate([[s] for s in skills], range(len(skills)), beta=BETA, draw_probability=0.1)
@@ -35,7 +35,7 @@ def test_the_order_in_which_sides_are_named_does_not_matter(skills, random) -> N
         assert shuffled[place] == straight[k]
 
 
-def test_a_weight_of_one_is_full_play_and_of_zero_is_absence() -> None:
+def test_weights_of_one_and_zero() -> None:
     teams = [[(25.0, 8.0), (30.0, 3.0)], [(28.0, 4.0)], [(20.0, 7.0)]]
     keywords = {"beta": BETA, "draw_margin": 0.7}
     whole = rate(teams, [0, 1, 2], weights=[[1, 1], [1], [1]], **keywords)
@@ -48,7 +48,7 @@ def test_a_weight_of_one_is_full_play_and_of_zero_is_absence() -> None:
     assert absent[2][0] == pytest.approx(without[2][0])
 
 
-def test_arrays_tuples_ratings_and_generators_are_teams_and_stay_as_they_are() -> None:
+def test_teams_of_any_type_are_accepted_and_unchanged() -> None:
     expected = rate([[PRIOR], [PRIOR, (30.0, 1.0)]], [0, 1], beta=BETA)
     arrays = [np.array([PRIOR]), np.array([PRIOR, (30.0, 1.0)])]
     before = [side.copy() for side in arrays]
@@ -60,7 +60,7 @@ def test_arrays_tuples_ratings_and_generators_are_teams_and_stay_as_they_are() -
     assert type(expected[0][0].mu) is float
 
 
-def test_wild_games_stay_sane_and_nearly_all_converge() -> None:
+def test_extreme_games_are_finite_and_nearly_all_converge() -> None:
     rng = np.random.default_rng(5)
     unconverged = 0
     for _ in range(1500):
@@ -90,7 +90,7 @@ def test_wild_games_stay_sane_and_nearly_all_converge() -> None:
     assert unconverged <= 1
 
 
-def test_a_huge_sigma_does_not_wipe_out_the_rest_of_the_side() -> None:
+def test_a_huge_sigma_keeps_the_digits_of_the_rest_of_the_side() -> None:
     newcomer, known = (0.0, 1e9), (0.0, 1e-3)
     (side, (other,)) = rate([[newcomer, known], [(0.0, 1.0)]], [0, 1], beta=1.0)
     assert side[0].sigma == pytest.approx(1e9 * math.sqrt(1.0 - 2.0 / math.pi), rel=1e-6)
@@ -98,7 +98,7 @@ def test_a_huge_sigma_does_not_wipe_out_the_rest_of_the_side() -> None:
     assert other.sigma == pytest.approx(1.0, rel=1e-6)
 
 
-def test_a_run_that_does_not_converge_says_so() -> None:
+def test_no_convergence_is_a_warning() -> None:
     teams = [[PRIOR]] * 8
     with pytest.warns(ConvergenceWarning, match="within 100 iterations"):
         rate(teams, range(8), beta=BETA, tolerance=1e-150)
@@ -108,7 +108,7 @@ def test_a_run_that_does_not_converge_says_so() -> None:
         rate([[PRIOR]] * 2, range(2), beta=BETA, tolerance=1e-150)
 
 
-def test_tighter_tolerance_moves_the_result_by_less_than_the_looser_one() -> None:
+def test_the_tolerance_bounds_the_error() -> None:
     teams = [[(25.0 + 3.0 * k % 7, 8.0)] for k in range(8)]
     exact = np.array(rate(teams, range(8), beta=BETA, tolerance=1e-13)).ravel()
     for tolerance in (1e-2, 1e-4, 1e-6, 1e-8):
@@ -137,10 +137,10 @@ def test_tighter_tolerance_moves_the_result_by_less_than_the_looser_one() -> Non
         ([[PRIOR], []], [0, 1], {}, r"teams\[1\] must have at least one member"),
         ([PRIOR, PRIOR], [0, 1], {}, r"teams\[0\] must be a list of \(mu, sigma\) pairs"),
         ([[PRIOR], [(25.0,)]], [0, 1], {}, r"teams\[1\] must be a list"),
-        ([[PRIOR], [(math.nan, 1.0)]], [0, 1], {}, r"mu of teams\[1\]\[0\].*nan"),
-        ([[PRIOR], [(1.0, math.inf)]], [0, 1], {}, r"sigma of teams\[1\]\[0\].*inf"),
-        ([[PRIOR], [PRIOR, (1.0, 0.0)]], [0, 1], {}, r"sigma of teams\[1\]\[1\].*0.0"),
-        ([[PRIOR], [("25", 1.0)]], [0, 1], {}, r"mu of teams\[1\]\[0\]"),
+        ([[PRIOR], [(math.nan, 1.0)]], [0, 1], {}, r"mu of teams\[1\].*nan at index 0"),
+        ([[PRIOR], [(1.0, math.inf)]], [0, 1], {}, r"sigma of teams\[1\].*inf"),
+        ([[PRIOR], [PRIOR, (1.0, 0.0)]], [0, 1], {}, r"sigma of teams\[1\].*0.0 at index 1"),
+        ([[PRIOR], [("25", 1.0)]], [0, 1], {}, r"mu of teams\[1\]"),
         ([[PRIOR], [PRIOR]], [0, 1], {"weights": [[1.0]]}, "weights must have one number"),
         ([[PRIOR], [PRIOR]], [0, 1], {"weights": [[1.0], [1.1e9]]}, r"weights\[1\]"),
         ([[PRIOR], [PRIOR]], [0, 1], {"weights": [[1.0], [1e-7]]}, r"weights\[1\]"),
@@ -148,13 +148,13 @@ def test_tighter_tolerance_moves_the_result_by_less_than_the_looser_one() -> Non
         ([[PRIOR], [PRIOR]], [0, 1], {"weights": [[math.nan], [1.0]]}, r"weights\[0\]"),
     ],
 )
-def test_bad_input_is_refused(teams, ranks, keywords, message) -> None:
+def test_bad_arguments_raise(teams, ranks, keywords, message) -> None:
     with pytest.raises(ValueError, match=message):
         rate(teams, ranks, **{"beta": BETA, **keywords})
 
 
-def test_the_order_of_members_of_the_least_weights_does_not_matter() -> None:
-    """Between two such sides, a win by the draw margin is next to impossible."""
+def test_the_order_of_members_with_tiny_weights_does_not_matter() -> None:
+    """Between such sides, a win by the draw margin is almost impossible."""
     rng = np.random.default_rng(12345)
     for _ in range(200):
         sides = int(rng.integers(2, 5))
@@ -175,7 +175,7 @@ def test_the_order_of_members_of_the_least_weights_does_not_matter() -> None:
             assert np.allclose(one, other, rtol=1e-8, atol=1e-8)
 
 
-# Nanoseconds since 1970: float64 cannot tell neighbours apart.
+# Nanoseconds since 1970, beyond the precision of float64.
 T = 1_700_000_000_123_456_789
 EXACT_RANKS = [
     [T, T + 1, T + 2],
@@ -189,14 +189,14 @@ EXACT_RANKS = [
 
 @pytest.mark.parametrize("ranks", EXACT_RANKS, ids=repr)
 def test_ranks_beyond_floats_are_no_draws(ranks: Any) -> None:
-    # Without a margin a draw would be refused.
+    # Without a margin, a draw would raise.
     assert rate([[PRIOR]] * 3, ranks, beta=4.0) == rate([[PRIOR]] * 3, [0, 1, 2], beta=4.0)
     log = MatchLog.from_games([[["a"], ["b"], ["c"]]], [ranks])
     assert log.rank.tolist() == [2, 1, 0]  # as scores, of which the highest wins
 
 
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1, max_size=8))
-def test_places_are_what_exact_comparison_says(values: list[int]) -> None:
+def test_dense_rank_compares_integers_exactly(values: list[int]) -> None:
     expected = [len({other for other in values if other < value}) for value in values]
     assert dense_rank("x", values).tolist() == expected
     assert dense_rank("x", np.array(values)).tolist() == expected
@@ -208,7 +208,7 @@ def test_places_are_what_exact_comparison_says(values: list[int]) -> None:
      np.array([0.0, math.nan]), np.array([[0, 1]]), np.array(["0", "1"]), 3],
     ids=repr,
 )  # fmt: skip
-def test_ranks_that_are_no_finite_numbers_are_refused(bad: Any) -> None:
+def test_bad_ranks_raise(bad: Any) -> None:
     with pytest.raises(ValueError, match="ranks must"):
         rate([[PRIOR]] * 2, bad, beta=4.0)
     with pytest.raises(ValueError, match="ranks must"):

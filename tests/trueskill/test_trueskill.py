@@ -1,4 +1,4 @@
-"""The TrueSkill object against the trueskill package and by its forms of arguments."""
+"""The TrueSkill object against the trueskill package, and its forms of arguments."""
 
 import math
 from statistics import NormalDist
@@ -21,10 +21,9 @@ BACKEND = (normal_probability, NORMAL.pdf, NORMAL.inv_cdf)
 
 
 def random_game(rng: np.random.Generator) -> tuple[list[Any], list[Any] | None, list[int] | None]:
-    """Groups as lists or dicts, weights up to 3 or none, and ranks or none.
+    """Return groups as lists or dicts, weights up to 3 or None, and ranks.
 
-    The skills of a side are drawn about an even share, so that no gap makes the package fail or
-    reach for its inexact tails.
+    Sides are about even, since the package fails or is inaccurate for large gaps.
     """
     sides = int(rng.integers(2, 9))
     sizes = rng.integers(1, 5, sides) if rng.random() < 0.6 else np.ones(sides, dtype=int)
@@ -102,7 +101,7 @@ def test_two_players_and_constants_agree_with_the_package() -> None:
         expose(25.0, -1.0)
 
 
-def test_weights_may_leave_members_out_by_name() -> None:
+def test_weights_by_name_default_to_one() -> None:
     trueskill = TrueSkill()
     groups = [{"ada": (25.0, 8.0), "bo": (27.0, 3.0)}, {"cy": (30.0, 2.0)}]
     expected = trueskill.rate(groups, weights=[[1.0, 2.0], [1.0]])
@@ -124,6 +123,6 @@ def test_weights_may_leave_members_out_by_name() -> None:
         (lambda t: TrueSkill(k=-1.0), "k must"),
     ],
 )
-def test_bad_input_is_named(change: Any, words: str) -> None:
+def test_bad_arguments_raise(change: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         change(TrueSkill())

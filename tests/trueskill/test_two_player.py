@@ -1,4 +1,4 @@
-"""Two-player TrueSkill by its properties, and against mpmath."""
+"""Properties of two-player TrueSkill, and comparisons with mpmath."""
 
 import math
 import warnings
@@ -13,11 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from matchenv import trueskill
-from matchenv.trueskill.game import (
-    log_draw_probability_of,
-    log_win_probability_of,
-    total_variance,
-)
+from matchenv.trueskill.game import log_outcome_probability_of, total_variance
 from matchenv.trueskill.normal import (
     TAIL_START,
     draw_moments,
@@ -48,7 +44,7 @@ def test_update_is_symmetric_and_never_widens(
 
 
 @pytest.mark.parametrize("number", [int, float, np.float64, np.array])
-def test_numbers_of_any_type_give_numpys_scalars(number: Any) -> None:
+def test_numbers_of_any_type_give_numpy_scalars(number: Any) -> None:
     game = [number(each) for each in (1, 2, 0, 3)]
     found = [trueskill.win_probability(*game, 1.0), *trueskill.update(*game, 1, 1.0)]
     assert [type(each) for each in found] == 5 * [np.float64]
@@ -89,13 +85,13 @@ def test_arrays_broadcast_and_equal_scalars() -> None:
         ({"mu_i": "a"}, "mu_i must hold real numbers"),
     ],
 )
-def test_bad_input_is_named(change: dict[str, object], message: str) -> None:
+def test_bad_arguments_raise(change: dict[str, object], message: str) -> None:
     game = {"mu_i": 0.0, "sigma_i": 1.0, "mu_j": 0.0, "sigma_j": 1.0, "outcome": 1, "beta": 1.0}
     with pytest.raises(ValueError, match=message):
         trueskill.update(**{**game, "draw_margin": 0.1, **change})
 
 
-def test_bad_draw_probabilities_are_named() -> None:
+def test_bad_draw_probabilities_raise() -> None:
     for probability in (-0.1, 1.0, math.nan):
         with pytest.raises(ValueError, match="draw_probability must be"):
             trueskill.draw_margin_from_probability(probability, 1.0)
@@ -115,7 +111,7 @@ SMALLEST = 1e-290
 
 @njit
 def of_row(x: Floats) -> Floats:
-    """A loop as kernels have it, which the compiler may do several numbers at a time."""
+    """Apply the kernel in a loop that the compiler can vectorise."""
     values = np.empty(x.size)
     for k in range(x.size):
         values[k] = exponential(x[k])
@@ -123,7 +119,7 @@ def of_row(x: Floats) -> Floats:
 
 
 def units_off(x: Floats) -> Floats:
-    """Distance from the true value, in units in the last place."""
+    """Return the error in units in the last place."""
     with mpmath.workprec(120):
         exact = [mpmath.exp(mpmath.mpf(float(value))) for value in x]
         pairs = zip(of_row(x).tolist(), exact, strict=True)
@@ -144,8 +140,7 @@ def test_exponential_is_right_to_the_last_place() -> None:
     assert math.isnan(of_row(np.array([np.nan]))[0])
 
 
-def test_a_row_gives_the_bits_of_its_numbers() -> None:
-    """Whether compiled for one number, for many at a time, or not compiled at all."""
+def test_exponential_has_the_same_bits_in_scalars_loops_and_python() -> None:
     x = -np.random.default_rng(2).exponential(100.0, 1001)
     row = of_row(x)
     assert [exponential(value) for value in x] == row.tolist()
@@ -158,19 +153,19 @@ def upper_tail(x: mpmath.mpf) -> mpmath.mpf:
 
 
 def digits_for(margin: float = 1.0) -> int:
-    """Digits that survive the cancellations of the textbook formulas, plus 40."""
+    """Return the digits lost to cancellation in the textbook formulas, plus 40."""
     return 60 + int(4 * abs(math.log10(margin or 1.0)))
 
 
 def win_reference(t: float) -> tuple[mpmath.mpf, mpmath.mpf]:
-    """v and w of a win at t."""
+    """Return v and w of a win at t."""
     x = mpmath.mpf(t)
     v = mpmath.npdf(x) / upper_tail(-x)
     return v, v * (v + x)
 
 
 def draw_reference(t: float, margin: float) -> tuple[mpmath.mpf, mpmath.mpf]:
-    """v and w of a draw, from the formulas of the 2006 paper."""
+    """Return v and w of a draw, from the formulas of the 2006 paper."""
     low, high = -mpmath.mpf(margin) - t, mpmath.mpf(margin) - mpmath.mpf(t)
     probability = (
         upper_tail(low) - upper_tail(high) if t < 0 else upper_tail(-high) - upper_tail(-low)
@@ -197,13 +192,12 @@ def test_mills_ratio_keeps_its_digits() -> None:
 
 
 def test_moments_of_a_win_keep_their_digits() -> None:
-    """What the processor does by selection is right for either side who may have won."""
     for number in np.random.default_rng(2).uniform(-6.0, 6.0, 600).tolist():
         with mpmath.workprec(160):
             v, w = win_reference(number)
             found_v, found_w, found_rest = win_moments(number)
-            # The density has the rounding of x^2 / 2. Where the tail begins v + x is v / 17, and
-            # 1 - w is w / 19: an error of v is as many times as large in w and 1 - w.
+            # The density has the rounding error of x^2 / 2. At the start of the tail v + x is
+            # v / 17 and 1 - w is w / 19, which multiplies the relative error of v.
             assert abs(found_v / v - 1) < 5e-15, number
             assert abs(found_w / w - 1) < 17 * 8e-16 + 5e-15, number
             assert abs(found_rest / (1 - w) - 1) < 17 * 19 * 8e-16 + 5e-15, number
@@ -241,7 +235,7 @@ def test_draw_margin_equals_forty_digits(probability: float, players: int) -> No
 def exact_duel(
     pair: tuple[tuple[float, float], ...], outcome: int, beta: float, margin: float
 ) -> list[tuple[float, float]]:
-    """Posterior means and deviations, from V and W of the paper."""
+    """Return posterior means and deviations, from V and W of the paper."""
     (mu_i, sigma_i), (mu_j, sigma_j) = (tuple(map(mpmath.mpf, belief)) for belief in pair)
     variance = sigma_i**2 + sigma_j**2 + 2 * mpmath.mpf(beta) ** 2
     c, gap = mpmath.sqrt(variance), mu_i - mu_j
@@ -278,7 +272,7 @@ def test_update_and_both_paths_of_rate_keep_their_digits(
 @pytest.mark.parametrize("sigma", [1e-6, 1e6])
 @pytest.mark.parametrize("gap", [-1000.0, 1000.0])
 def test_update_at_the_extremes_equals_many_digits(sigma: float, gap: float) -> None:
-    """An upset by 1000 sigma, for a player whose own sigma is all or nothing of c."""
+    """An upset by 1000 sigma, for a player whose own sigma dominates or vanishes in c."""
     mu = gap * math.sqrt(total_variance(sigma, 1.0, 1.58))
     with mpmath.workdps(digits_for()):
         (exact_mu, exact_sigma), _ = exact_duel(((mu, sigma), (0.0, 1.0)), 1, 1.58, 0.0)
@@ -292,7 +286,7 @@ def any_scale(rng: np.random.Generator) -> float:
 
 
 def any_gap(rng: np.random.Generator, width: float) -> float:
-    """A gap of any size, mostly one that the given width lets happen."""
+    """Return a gap of any size, mostly comparable to the width."""
     gap = rng.choice([0.0, width, 30.0 * width, any_scale(rng)]) * rng.normal()
     return float(np.clip(gap, -1e150, 1e150))
 
@@ -323,8 +317,8 @@ def test_two_players_of_any_scale() -> None:
         found = [
             trueskill.win_probability(*players, margin),
             trueskill.draw_probability(*players, margin),
-            log_win_probability_of(*pair),
-            log_draw_probability_of(*pair),
+            log_outcome_probability_of(*pair[:2], 1, margin),
+            log_outcome_probability_of(*pair[:2], 0, margin),
         ]
         assert not any(math.isnan(value) for value in found)
         if abs(t) > 1000 or not e < 1000:
@@ -342,7 +336,7 @@ def test_two_players_of_any_scale() -> None:
     assert compared > 60
 
 
-def test_beliefs_after_a_game_are_finite_or_the_game_is_refused() -> None:
+def test_updates_are_finite_or_raise() -> None:
     rng = np.random.default_rng(2)
     refused, given = 0, 0
     for _ in range(300):

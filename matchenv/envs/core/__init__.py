@@ -1,1 +1,1 @@
-"""The simulator's contract, and the scalar and the vector environment over any simulator."""
+"""The simulator interface, and the scalar and vector environments over any simulator."""

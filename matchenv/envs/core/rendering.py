@@ -1,4 +1,4 @@
-"""The hook between environments and pictures: render modes, and the making of a renderer."""
+"""Render modes, and the construction of renderers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 RENDER_MODES = ("human", "rgb_array", "ansi")
 PICTURE_MODES = ("human", "rgb_array")
 
-# Steps of an episode shown in a second.
+# Steps per second in videos and windows.
 RENDER_FPS = 30
 
 Pixels = NDArray[np.uint8]
@@ -28,25 +28,25 @@ Frame = Pixels | str
 class MissingRenderPackage(DependencyNotInstalled, ImportError, TypeError):
     """A package that draws or writes pictures is not installed.
 
-    Also a ``TypeError``: stable-baselines3 asks every environment for ``"rgb_array"``, and
-    goes on without pictures after that error and no other.
+    It is also a ``TypeError``, the only error after which stable-baselines3, which tries
+    ``"rgb_array"`` for every environment, continues without pictures.
     """
 
 
 def make_renderer(
     simulator: Any, render_mode: str | None, count: int, render_true_skill: bool
 ) -> Renderer[Any] | None:
-    """Return the renderer of a simulator's episodes; None without a render mode.
+    """Return a renderer of a simulator's episodes, or None without a render mode.
 
     Args:
         simulator: of the episodes.
         render_mode: None or one of ``RENDER_MODES``.
         count: episodes in the batch.
-        render_true_skill: show true skills and what follows from them.
+        render_true_skill: whether to show true skills and numbers derived from them.
 
     Raises:
-        ValueError: for an unknown mode, and a flag that is neither True nor False.
-        MissingRenderPackage: for pictures where pygame is not installed.
+        ValueError: for an unknown mode, or a flag that is neither True nor False.
+        MissingRenderPackage: for pictures without pygame.
     """
     as_flag("render_true_skill", render_true_skill)
     if render_mode is None:
@@ -54,7 +54,7 @@ def make_renderer(
     as_choice("render_mode", render_mode, RENDER_MODES)
     if render_mode in PICTURE_MODES and find_spec("pygame") is None:
         raise MissingRenderPackage(
-            f"render_mode={render_mode!r} needs pygame, which is missing: "
+            f"render_mode={render_mode!r} requires pygame, which is not installed: "
             'pip install "matchenv[render]"'
         )
     renderer: type[Renderer[Any]] = part_of(simulator.env_id, "renderer")

@@ -1,4 +1,4 @@
-"""One environment over any simulator: a batch of one; and what it shares with many."""
+"""The scalar environment over any simulator, a batch of one, and its base class."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ NEVER_RESET, RUNNING, OVER = "never reset", "running", "played to its end"
 
 
 class SimulatorEnv:
-    """Episodes of a simulator, their masks and their pictures, for one environment or many.
+    """Base of the scalar and the vector environment: episodes, action masks and rendering.
 
     Attributes:
         env_id: a name of ``matchenv.envs.ENVIRONMENTS``.
-        settings: the options, checked.
+        settings: the checked options.
         simulator: of the episodes.
         render_mode: None, ``"human"``, ``"rgb_array"`` or ``"ansi"``.
     """
@@ -44,7 +44,7 @@ class SimulatorEnv:
     def _set_up(
         self, count: int, render_mode: str | None, render_true_skill: bool, options: dict[str, Any]
     ) -> None:
-        """Make the state of ``count`` episodes that have not begun."""
+        """Create the state of ``count`` episodes that have not begun."""
         self.settings: Any = part_of(self.env_id, "settings").checked(**options)
         self.simulator: Any = simulator_of(self.settings)
         self.render_mode = render_mode
@@ -55,7 +55,7 @@ class SimulatorEnv:
         self._invalid = np.zeros(count, dtype=np.bool_)
 
     def _begin(self, rows: NDArray[np.int64], keys: NDArray[np.uint64], given: Any = None) -> None:
-        """Start episodes of these keys."""
+        """Start episodes with these keys."""
         self._state = self.simulator.begin(self._state, rows, keys, given)
         self._invalid[rows] = False
         if self._renderer is not None:
@@ -64,7 +64,7 @@ class SimulatorEnv:
     def _carry_out(
         self, actions: NDArray[np.int64], running: Masks
     ) -> tuple[Rewards, Masks, Masks]:
-        """Carry out actions; return rewards, who terminated and who was truncated."""
+        """Carry out actions; return rewards, terminations and truncations."""
         if self._masked:
             actions, self._invalid = self.simulator.allowed_actions(
                 self._state, actions, running, strict=self._strict
@@ -89,16 +89,16 @@ class SimulatorEnv:
 
 
 class ScalarEnv(SimulatorEnv, gym.Env[NDArray[np.float32], np.int64]):
-    """A Gymnasium environment of one episode at a time.
+    """A Gymnasium environment with one episode at a time.
 
     Args:
         render_mode: None, ``"human"``, ``"rgb_array"`` or ``"ansi"``.
-        render_true_skill: whether pictures show true skills and what follows from them.
+        render_true_skill: whether pictures show true skills and numbers derived from them.
         options: fields of the environment's settings.
 
     Raises:
-        ValueError: for a bad value; it names the argument and what is allowed.
-        TypeError: for an option that does not exist.
+        ValueError: for a bad value; it names the argument and the allowed values.
+        TypeError: for an unknown option.
     """
 
     def __init__(
@@ -116,15 +116,15 @@ class ScalarEnv(SimulatorEnv, gym.Env[NDArray[np.float32], np.int64]):
         """Start an episode.
 
         Args:
-            seed: reseeds the environment's own generator; None goes on with it.
-            options: fix all or part of the start, as the class describes.
+            seed: reseeds the environment's generator; None continues with it.
+            options: fix all or part of the starting state; see the class.
 
         Returns:
-            The observation, and the information that is there after a reset.
+            The observation and the information.
 
         Raises:
-            ValueError: for a seed that is negative or no integer, or options of an unknown
-                name, wrong shape or bad numbers; nothing is changed then.
+            ValueError: for a seed that is no integer >= 0, or options with an unknown name, a wrong
+                shape or bad numbers. The environment is unchanged then.
         """
         given = self.simulator.given(options, None)
         super().reset(seed=None if seed is None else as_integer("seed", seed, 0))
@@ -137,17 +137,16 @@ class ScalarEnv(SimulatorEnv, gym.Env[NDArray[np.float32], np.int64]):
         """Carry out an action.
 
         Args:
-            action: an integer in [0, A). One that ``action_masks`` forbids is replaced, as the
-                class describes, or refused with ``invalid_action="error"``.
+            action: an integer in [0, A). An action that ``action_masks`` forbids is replaced (see
+                the class), or refused with ``invalid_action="error"``.
 
         Returns:
-            Observation, reward, whether the episode terminated, whether it was truncated, and the
-            information that the class describes.
+            Observation, reward, termination, truncation and information; see the class.
 
         Raises:
-            ValueError: for an action that is no integer, out of range or refused; nothing is
-                changed then.
-            gymnasium.error.ResetNeeded: before the first reset or after the end.
+            ValueError: for an action that is no integer, out of range or refused. The environment
+                is unchanged then.
+            gymnasium.error.ResetNeeded: before the first reset or after the end of an episode.
         """
         if self._phase != RUNNING:
             raise ResetNeeded(f"Call reset() before step(): this environment was {self._phase}.")
@@ -161,18 +160,15 @@ class ScalarEnv(SimulatorEnv, gym.Env[NDArray[np.float32], np.int64]):
         return self._observation(), reward.item(0), ended, cut, self._info()
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Return the actions that are allowed now, shape (A,).
-
-        sb3-contrib's MaskablePPO asks for it by this name.
-        """
+        """Return the allowed actions, shape (A,); sb3-contrib's MaskablePPO calls this method."""
         return self._masks()[0]
 
     def render(self) -> Frame | None:
-        """Return the current state as a picture or as text, as ``render_mode`` says.
+        """Return the current state as a picture or as text.
 
         Returns:
-            With ``"rgb_array"`` uint8 of shape (height, width, 3), with ``"ansi"`` a text; None
-            with ``"human"``, which shows every state by itself, and without a render mode.
+            An uint8 array of shape (height, width, 3) with ``"rgb_array"``, a string with
+            ``"ansi"``; None with ``"human"``, which shows every state, and without a render mode.
         """
         if self._renderer is None:
             gym.logger.warn(
@@ -199,7 +195,7 @@ class ScalarEnv(SimulatorEnv, gym.Env[NDArray[np.float32], np.int64]):
         return self.simulator.observe(self._state)[0].copy()
 
     def _info(self) -> dict[str, Any]:
-        # NumPy's scalars, so that libraries learn the types of the vector environment's arrays.
+        # NumPy scalars, so that libraries infer the dtypes of the vector environment's arrays.
         info = self.simulator.info(self._state, 0)
         if self._masked:
             info["action_mask"] = self.action_masks().astype(np.int8)

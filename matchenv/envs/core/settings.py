@@ -1,4 +1,4 @@
-"""Settings of an environment, whose fields check and document themselves; options of a reset."""
+"""Settings, whose fields check and document themselves, and checks of reset options."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ Floats = NDArray[np.float64]
 # Standard deviation of one performance around skill in the 2011 study: beta^2 = 2.5.
 PAPER_BETA = math.sqrt(2.5)
 
-# Beyond these nothing could be played, and arrays would not fit into any memory.
+# Limits that keep arrays within memory.
 MOST_OPPONENTS, LONGEST_HORIZON = 1_000_000, 1_000_000_000
-# An observation is float32: larger numbers would reach a policy as infinity.
+# Observations are float32, in which larger numbers overflow.
 LARGEST_OBSERVED = 1e30
 
-Made = TypeVar("Made", bound=type)
+EnvType = TypeVar("EnvType", bound=type)
 
 
 def option(default: Any, check: Callable[..., Any], text: str, **limits: Any) -> Any:
@@ -42,9 +42,9 @@ def option(default: Any, check: Callable[..., Any], text: str, **limits: Any) ->
 
     Args:
         default: of the option.
-        check: called with the option's name and a given value; returns a good one or raises
+        check: called with the option's name and value; returns the value to store or raises
             ``ValueError``.
-        text: one sentence for the documentation table and for the help of commands.
+        text: description for the documentation table and the help of commands.
         limits: further arguments of ``check``.
     """
     checked = partial(check, **limits)
@@ -52,22 +52,16 @@ def option(default: Any, check: Callable[..., Any], text: str, **limits: Any) ->
 
 
 def as_limit(name: str, value: Any) -> int | None:
-    """Return ``value`` as a positive number of games; None stays None.
-
-    Raises:
-        ValueError: if it is neither.
-    """
+    """Return ``value`` as a positive number of games, or None if it is None."""
     return None if value is None else as_integer(name, value, 1, LONGEST_HORIZON)
 
 
 @dataclass(frozen=True)
 class Options:
-    """Base of the settings of an environment, with the options that all share.
-
-    Each field is declared by ``option``.
+    """Base of the settings of environments, whose fields are declared by ``option``.
 
     Attributes:
-        sizes: options that ``repr`` always shows, the others only where they are no default.
+        sizes: options that the ``repr`` of an environment shows even with default values.
     """
 
     sizes: ClassVar[tuple[str, ...]] = ()
@@ -78,65 +72,59 @@ class Options:
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = each.metadata["check"](each.name, getattr(self, each.name))
-            object.__setattr__(self, each.name, value)
+        for entry in fields(self):
+            value = entry.metadata["check"](entry.name, getattr(self, entry.name))
+            object.__setattr__(self, entry.name, value)
 
     @classmethod
     def checked(cls, **options: Any) -> Self:
-        """Build settings from untyped options, such as those of a file or a command.
+        """Build settings from untyped options, for example from a file or a command.
 
         Raises:
             ValueError: for a value that is not allowed.
-            TypeError: for an option that does not exist; it names the nearest.
+            TypeError: for an unknown option; it names the most similar option.
         """
-        known = [each.name for each in fields(cls)]
+        known = [entry.name for entry in fields(cls)]
         for name in set(options) - set(known):
-            near = get_close_matches(name, known, 1)
-            meant = f"; perhaps you meant {near[0]}" if near else ""
-            raise TypeError(f"options must be {', '.join(known)}, got {name!r}{meant}")
+            similar = get_close_matches(name, known, 1)
+            hint = f"; perhaps you meant {similar[0]}" if similar else ""
+            raise TypeError(f"options must be {', '.join(known)}, got {name!r}{hint}")
         return cls(**options)
 
     @classmethod
     def listed(cls) -> list[Field[Any]]:
         """Return the options, inherited ones last."""
         own, shared = cls.__annotations__, Options.__annotations__
-        return sorted(fields(cls), key=lambda each: (each.name not in own, each.name in shared))
+        return sorted(fields(cls), key=lambda entry: (entry.name not in own, entry.name in shared))
 
     def changed(self) -> dict[str, Any]:
         """Return the options that differ from the defaults."""
-        listed = self.listed()
-        changed = (each.name for each in listed if getattr(self, each.name) != each.default)
-        return {name: getattr(self, name) for name in changed}
+        values = ((entry, getattr(self, entry.name)) for entry in self.listed())
+        return {entry.name: value for entry, value in values if value != entry.default}
 
-    def text_for(self, made: object, **sizes: Any) -> str:
-        """Return the ``repr`` of an environment: its sizes, and options that are not defaults.
-
-        Args:
-            made: the environment with these settings.
-            sizes: further numbers to begin with.
-        """
-        shown = {**sizes, **{name: getattr(self, name) for name in self.sizes}}
-        shown.update(self.changed())
-        listed = ", ".join(f"{name}={value!r}" for name, value in shown.items())
-        return f"{type(made).__name__}({listed})"
+    def text_for(self, env: object, **sizes: Any) -> str:
+        """Return the ``repr`` of an environment with these settings; ``sizes`` come first."""
+        shown = {**sizes, **{name: getattr(self, name) for name in self.sizes}, **self.changed()}
+        return f"{type(env).__name__}({', '.join(f'{name}={shown[name]!r}' for name in shown)})"
 
     def description(self) -> dict[str, Any]:
-        """Return all options as plain data for JSON and YAML; an object by its repr."""
-        kept = (str, int, float, type(None))
-        values = ((each.name, getattr(self, each.name)) for each in fields(self))
-        return {name: each if isinstance(each, kept) else repr(each) for name, each in values}
+        """Return all options as plain data for JSON and YAML; objects become their ``repr``."""
+        plain = (str, int, float, type(None))
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return {
+            n: value if isinstance(value, plain) else repr(value) for n, value in values.items()
+        }
 
 
 @dataclass(frozen=True)
 class GameOptions(Options):
-    """Base of settings whose games are TrueSkill's: the game's constants."""
+    """Base of settings with TrueSkill's games: the constants of a game."""
 
     beta: float = option(
         PAPER_BETA, as_positive_number, "standard deviation of one performance around skill, > 0"
     )
     draw_margin: float = option(
-        0.0, as_non_negative_number, "performances no further apart are a draw; 0: no draws"
+        0.0, as_non_negative_number, "performances at most this far apart are a draw; 0: no draws"
     )
     tau: float = option(
         0.0, as_number, "drift of a skill before each of the player's games, >= 0",
@@ -145,48 +133,46 @@ class GameOptions(Options):
 
     @property
     def constants(self) -> GameConstants:
-        """beta, draw_margin and tau: what a belief must know of a game."""
+        """The constants of a game."""
         return GameConstants(self.beta, self.draw_margin, self.tau)
 
 
-def documents_options(kind: type[Options]) -> Callable[[Made], Made]:
-    """Show the options of an environment in its signature and, as a table, in its docstring.
-
-    The line ``{options}`` of the docstring becomes a row for each option of ``kind``, so that an
-    option is declared in one place.
+def documents_options(kind: type[Options]) -> Callable[[EnvType], EnvType]:
+    """Add the options of an environment to its signature and to the table in its docstring.
 
     Args:
-        kind: the settings that the constructor takes as ``**options``.
+        kind: the settings that the constructor accepts as ``**options``. The line ``{options}`` of
+            the docstring becomes a row for each of them.
     """
 
-    def documents(made: Made) -> Made:
-        signature, rows = inspect.signature(made), []
+    def documents(env: EnvType) -> EnvType:
+        signature, rows = inspect.signature(env), []
         own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        for each in kind.listed():
+        for entry in kind.listed():
             only = inspect.Parameter.KEYWORD_ONLY
             own.append(
-                inspect.Parameter(each.name, only, default=each.default, annotation=each.type)
+                inspect.Parameter(entry.name, only, default=entry.default, annotation=entry.type)
             )
-            rows.append(f"    | `{each.name}` | `{each.default!r}` | {each.metadata['text']} |")
-        made.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
-        made.__doc__ = (made.__doc__ or "").replace("    {options}", "\n".join(rows))
-        return made
+            rows.append(f"    | `{entry.name}` | `{entry.default!r}` | {entry.metadata['text']} |")
+        env.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
+        env.__doc__ = (env.__doc__ or "").replace("    {options}", "\n".join(rows))
+        return env
 
     return documents
 
 
 def checked_options(options: Any, known: Sequence[str]) -> dict[str, Any]:
-    """Return the options of a reset that are given, without those that are None.
+    """Return the options of a reset that are not None.
 
     Raises:
-        ValueError: for anything but a dict or None, and for an unknown key.
+        ValueError: for a type other than dict or None, or an unknown key.
     """
     if options is None:
         return {}
     if not isinstance(options, dict):
         raise ValueError(f"options must be a dict or None, got {options!r}")
     for key in set(options) - set(known):
-        raise ValueError(f"options may hold {', '.join(map(repr, known))}, got {key!r}")
+        raise ValueError(f"options can hold {', '.join(map(repr, known))}, got {key!r}")
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -194,12 +180,12 @@ def as_given(name: str, value: Any, shapes: Sequence[tuple[int, ...]]) -> Floats
     """Return means, deviations or skills of a reset's options as an array.
 
     Args:
-        name: the option, ``"sigma"`` for deviations.
-        value: its value.
-        shapes: the allowed ones.
+        name: name of the option; ``"sigma"`` must be positive.
+        value: of the option.
+        shapes: the allowed shapes.
 
     Raises:
-        ValueError: for another shape, or numbers that no observation can hold.
+        ValueError: for another shape, or numbers beyond ``LARGEST_OBSERVED``.
     """
     label = f"options[{name!r}]"
     check = as_positive_array if name == "sigma" else as_float_array

@@ -1,7 +1,7 @@
-"""The contract of a simulator: a state of arrays, and functions that begin, step and observe.
+"""The simulator interface: a state of arrays, and functions that begin, step and observe.
 
-A simulator knows nothing of Gymnasium's environments, of policies, files or pictures. The scalar
-and the vector environment, the adapters of learning libraries and the rollout run any of them.
+Simulators are independent of Gymnasium's environment classes, policies, files and rendering. The
+scalar and vector environments, the adapters of learning libraries and the rollout run any of them.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ Facts = dict[str, NDArray[Any]]
 
 State = TypeVar("State", bound=tuple[Any, ...])
 
-# Which number of an episode is made of a measure of its steps.
+# How a measure of steps is aggregated over an episode.
 SUM, MEAN, LAST = "sum", "mean", "last"
 
 
 class Step(NamedTuple, Generic[State]):
-    """Result of one step of B episodes; arrays are new, and 0 where an episode did not run.
+    """Result of one step of B episodes, in new arrays that are 0 where an episode was not running.
 
     Attributes:
-        state: after the step; the same arrays as before it, unless a simulator needed larger ones.
+        state: after the step; the same arrays as before, unless a simulator needed larger ones.
         reward: shape (B,).
-        terminated: shape (B,), the episode came to its own end.
-        truncated: shape (B,), the episode was cut off by a limit of the simulator.
+        terminated: shape (B,), whether the episode reached a terminal state.
+        truncated: shape (B,), whether the simulator's time limit ended the episode.
     """
 
     state: State
@@ -45,19 +45,19 @@ class Step(NamedTuple, Generic[State]):
 
 
 class Simulator(ABC, Generic[State]):
-    """Episodes of one environment: pure functions over a state with a row for each episode.
+    """Functions over the state of B episodes of one environment.
 
-    A state is a NamedTuple of arrays, a row for each of B episodes. All random numbers of an
-    episode follow from its key (``matchenv.runtime.random``). Functions change the arrays of the
-    state that they are given, at the rows that they are told, and nothing else.
+    A state is a NamedTuple of arrays with a row for each episode. An episode's key determines all
+    its random numbers (``matchenv.runtime.random``). Functions change only the arrays of the state
+    argument, in the rows of their arguments.
 
     Attributes:
-        env_id: the name under which Gymnasium makes the environment.
+        env_id: the environment's name in Gymnasium.
         settings: of the episodes.
         num_actions: A, the actions are 0 to A - 1.
         observation_space: of one episode, float32.
-        measures: names of ``measured``, and which number of an episode a table holds:
-            ``SUM`` or ``MEAN`` over its steps, or ``LAST``.
+        measures: aggregation over an episode, by names of ``measured``: ``SUM``, ``MEAN`` or
+            ``LAST``.
     """
 
     env_id: ClassVar[str]
@@ -73,11 +73,11 @@ class Simulator(ABC, Generic[State]):
 
     @abstractmethod
     def given(self, options: Any, count: int | None) -> Any:
-        """Check the options of a reset, and return them for ``begin``; None if nothing is fixed.
+        """Check the options of a reset and return them for ``begin``, or None if there are none.
 
         Args:
             options: a dict, or None.
-            count: B of a batch, whose arrays may have one row for each episode; None for a single
+            count: B for a batch, whose arrays can have a row for each episode; None for a single
                 environment.
 
         Raises:
@@ -86,13 +86,13 @@ class Simulator(ABC, Generic[State]):
 
     @abstractmethod
     def begin(self, state: State, rows: Integers, keys: Keys, given: Any = None) -> State:
-        """Start episodes, and return the state after it.
+        """Start episodes and return the new state.
 
         Args:
-            state: changed at the rows.
+            state: changed in ``rows``.
             rows: the episodes, shape (K,).
             keys: of these episodes, shape (K,).
-            given: what the user fixed, from ``given``.
+            given: result of ``given``.
         """
 
     @abstractmethod
@@ -100,7 +100,7 @@ class Simulator(ABC, Generic[State]):
         """Carry out one action in every running episode.
 
         Args:
-            state: changed where an episode runs.
+            state: changed where an episode is running.
             actions: shape (B,), in [0, A) and allowed by the masks; ignored where not running.
             running: shape (B,).
         """
@@ -111,36 +111,33 @@ class Simulator(ABC, Generic[State]):
 
     @abstractmethod
     def masks(self, state: State) -> Masks | None:
-        """Return the allowed actions, shape (B, A); None where every action is always allowed.
+        """Return the allowed actions, shape (B, A), at least one for each episode.
 
-        A view that the next step changes. It is None for every state of a simulator, or for none.
-        At least one action of each episode is allowed.
+        The result is a view that the next step changes, or None for every state of a simulator
+        without masks.
         """
 
     @abstractmethod
     def view(self, state: State) -> tuple[Any, ...]:
-        """Return the arguments with which ``act`` of a policy is asked, in float64.
-
-        They may be views that the next step changes.
-        """
+        """Return the arguments of a policy's ``act``, in float64; the next step can change them."""
 
     @abstractmethod
     def facts(self, state: State) -> Facts:
-        """Return the ``info`` of the last step by name, shape (B,) each; after a reset, its own.
+        """Return the ``info`` of the last step or reset, always with the same names.
 
-        The same names at all times. They may be views that the next step changes.
+        The arrays, of shape (B,), can be views that the next step changes.
         """
 
     def measured(self, state: State) -> Facts:
-        """Return the measures of the last step by name, shape (B,) each; at least ``measures``."""
+        """Return the measures of the last step, shape (B,), including all of ``measures``."""
         return self.facts(state)
 
     def true_skill(self, state: State) -> Floats:
-        """Return the true skills, which oracles are told, shape (B, players)."""
-        raise NotImplementedError(f"{self.env_id} tells no policy the true skills")
+        """Return the true skills for oracles, shape (B, players)."""
+        raise NotImplementedError(f"{self.env_id} has no policies that know the true skills")
 
     def info(self, state: State, row: int) -> dict[str, Any]:
-        """Return the facts of one episode, as NumPy's scalars of the types of ``facts``."""
+        """Return the facts of one episode as NumPy scalars."""
         return {name: values[row] for name, values in self.facts(state).items()}
 
     def restored(self, state: State, arrays: Mapping[str, Any]) -> State:
@@ -148,7 +145,7 @@ class Simulator(ABC, Generic[State]):
 
         Args:
             state: of the same number of episodes; not changed.
-            arrays: one for each field of the state, by name, as ``plain`` returns it.
+            arrays: results of ``plain`` by name, for each field of the state.
 
         Raises:
             ValueError: for an array of another shape or dtype.
@@ -159,16 +156,16 @@ class Simulator(ABC, Generic[State]):
     def allowed_actions(
         self, state: State, actions: Integers, running: Masks, *, strict: bool
     ) -> tuple[Integers, Masks]:
-        """Return actions that the masks allow, and where they replace those that were asked for.
+        """Return allowed actions, and where they replace forbidden ones, both of shape (B,).
 
         Args:
             state: of the episodes.
             actions: shape (B,), in [0, A).
-            running: shape (B,); the others' actions stay as they are.
-            strict: refuse to replace any.
+            running: shape (B,); other episodes' actions are not checked.
+            strict: refuse forbidden actions.
 
         Raises:
-            ValueError: naming the first that the masks forbid, if ``strict``.
+            ValueError: for a forbidden action if ``strict``.
         """
         masks = self.masks(state)
         if masks is None:
@@ -181,20 +178,20 @@ class Simulator(ABC, Generic[State]):
             first = int(rows[0])
             where = f" at index {first}" if actions.size > 1 else ""
             raise ValueError(
-                f"action must be {self.describe_allowed(masks[first])}, as action_masks() "
-                f"says, got {int(actions[first])}{where}"
+                f"action must be {self.describe_allowed(masks[first])} (see action_masks()), "
+                f"got {int(actions[first])}{where}"
             )
         replaced = actions.copy()
         replaced[rows] = self.replacement(state, rows, actions[rows])
         return replaced, invalid
 
     def replacement(self, state: State, rows: Integers, actions: Integers) -> Integers:
-        """Return the actions that are carried out for forbidden ones: here, the first allowed.
+        """Return replacements of forbidden actions, by default the first allowed action.
 
         Args:
             state: of the episodes.
             rows: episodes with a forbidden action, shape (K,).
-            actions: of these, shape (K,).
+            actions: the forbidden actions, shape (K,).
         """
         del actions
         masks = self.masks(state)
@@ -211,8 +208,8 @@ def observation_box(size: int, unbounded: int, positive: int) -> spaces.Box:
 
     Args:
         size: K.
-        unbounded: the first of them, which are means.
-        positive: the last of those that are at least 0, deviations; all others are in [0, 1].
+        unbounded: number of means, which come first.
+        positive: end of the deviations, which follow and are at least 0; the rest is in [0, 1].
     """
     low, high = np.zeros(size, dtype=np.float32), np.ones(size, dtype=np.float32)
     low[:unbounded] = -np.inf
@@ -221,22 +218,22 @@ def observation_box(size: int, unbounded: int, positive: int) -> spaces.Box:
 
 
 def plain(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy without structure, for files: records become bytes along a last axis."""
+    """Return a copy for files; structured arrays become bytes along a last axis."""
     if array.dtype.names is None:
         return array.copy()
     return array.copy().view(np.uint8).reshape(*array.shape, array.dtype.itemsize)
 
 
-def restored_array(name: str, found: NDArray[Any], like: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy of what ``plain`` made of an array like ``like``.
+def restored_array(name: str, saved: NDArray[Any], like: NDArray[Any]) -> NDArray[Any]:
+    """Invert ``plain`` for an array of the shape and dtype of ``like``.
 
     Raises:
-        ValueError: for an array of another shape or dtype; it names the array.
+        ValueError: for another shape or dtype.
     """
     expected = plain(like)
-    if found.shape != expected.shape or found.dtype != expected.dtype:
+    if saved.shape != expected.shape or saved.dtype != expected.dtype:
         raise ValueError(
-            f"{name} must be {expected.dtype} of shape {expected.shape}, got {found.dtype} of "
-            f"shape {found.shape}"
+            f"{name} must be {expected.dtype} of shape {expected.shape}, got {saved.dtype} of "
+            f"shape {saved.shape}"
         )
-    return found.copy().view(like.dtype).reshape(like.shape)
+    return saved.copy().view(like.dtype).reshape(like.shape)

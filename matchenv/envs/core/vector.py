@@ -1,4 +1,4 @@
-"""Many environments over any simulator, stepped together: the native vector environment."""
+"""The native vector environment over any simulator."""
 
 from __future__ import annotations
 
@@ -29,19 +29,18 @@ class NativeVectorEnv(
 
     Args:
         num_envs: copies, >= 1.
-        render_mode: as the single environment's.
-        render_true_skill: as the single environment's.
-        autoreset_mode: ``AutoresetMode.NEXT_STEP``, ``SAME_STEP`` or ``DISABLED``, as Gymnasium
-            defines them; also their values as text.
-        max_episode_steps: steps after which an episode is truncated, >= 1; None for never.
-        copy: return new arrays of observations; False: views that the next step changes.
-        options: as the single environment's.
+        render_mode: see ``ScalarEnv``.
+        render_true_skill: see ``ScalarEnv``.
+        autoreset_mode: one of Gymnasium's ``AutoresetMode``, or its value as a string.
+        max_episode_steps: steps after which an episode is truncated, >= 1; None for no limit.
+        copy: whether observations are new arrays, or else views that the next step changes.
+        options: see ``ScalarEnv``.
 
     Attributes:
-        generators: one random generator for each environment, empty before the first reset.
+        generators: a random generator for each environment, empty before the first reset.
 
     Raises:
-        ValueError: for a bad argument; it names the argument and what is allowed.
+        ValueError: for a bad argument; it names the argument and the allowed values.
     """
 
     metadata: ClassVar[dict[str, Any]] = {  # type: ignore[misc]
@@ -67,7 +66,7 @@ class NativeVectorEnv(
         self.max_episode_steps = max_episode_steps
         mode = getattr(autoreset_mode, "value", autoreset_mode)
         self.autoreset_mode = AutoresetMode(
-            as_choice("autoreset_mode", mode, [each.value for each in AutoresetMode])
+            as_choice("autoreset_mode", mode, [known.value for known in AutoresetMode])
         )
         self.metadata = {**type(self).metadata, "autoreset_mode": self.autoreset_mode}  # type: ignore[misc]
         self.single_observation_space = self.simulator.observation_space
@@ -90,17 +89,17 @@ class NativeVectorEnv(
         """Start an episode in every environment, or in those of ``options["reset_mask"]``.
 
         Args:
-            seed: an integer s seeds environment i with s + i; a list seeds each (None goes
-                on with that one's generator); None goes on with all. With a mask, seeds
-                of environments that are not reset have no effect.
-            options: as the single environment's, each array for all or with one row for each;
-                ``"reset_mask"``, shape (num_envs,), bool, names the environments to reset.
+            seed: an integer s seeds environment i with s + i; a list seeds each environment. None,
+                also in the list, continues with the generator. Seeds of environments that are not
+                reset have no effect.
+            options: see the single environment; arrays are for all environments or have a row for
+                each. ``"reset_mask"``, shape (num_envs,), bool, selects the environments to reset.
 
         Returns:
-            Observations, shape (num_envs, K), and the information that is there after a reset.
+            Observations, shape (num_envs, K), and the information.
 
         Raises:
-            ValueError: for bad seeds or options; nothing is changed then.
+            ValueError: for bad seeds or options. The environments are unchanged then.
         """
         options = dict(options) if isinstance(options, dict) else options
         mask = _taken_reset_mask(options, self._everywhere)
@@ -114,27 +113,26 @@ class NativeVectorEnv(
         """Carry out an action in every environment.
 
         Args:
-            actions: shape (num_envs,), integers, as the single environment's. With NEXT_STEP the
-                action of an environment that has just ended is ignored: it is reset.
+            actions: integers, shape (num_envs,); see the single environment. With NEXT_STEP, an
+                environment whose episode has ended ignores its action and is reset.
 
         Returns:
-            Observations, rewards, whether each episode terminated, whether it was truncated, and
-            the information that the single environment describes, an array of num_envs rows each
-            with a mask ``_name``. With SAME_STEP also ``final_obs`` and ``final_info`` of
-            episodes that ended.
+            Observations, rewards, terminations, truncations and the single environment's
+            information, as arrays of num_envs rows with a mask ``_name`` each. With SAME_STEP it
+            includes ``final_obs`` and ``final_info`` of episodes that ended.
 
         Raises:
-            ValueError: for actions of a wrong shape or type, out of range or refused; nothing is
-                changed then.
-            gymnasium.error.ResetNeeded: before the first reset, or with DISABLED where no
-                episode runs.
+            ValueError: for actions of a wrong shape or type, out of range or refused. The
+                environments are unchanged then.
+            gymnasium.error.ResetNeeded: before the first reset, or with DISABLED if an episode has
+                ended.
         """
         self._check_started("step")
         running = self._running
         if not self._all_run and self.autoreset_mode == AutoresetMode.DISABLED:
             raise ResetNeeded(
-                "Call reset(options={'reset_mask': ...}) before step(): no episode runs in "
-                f"environments {np.flatnonzero(~running).tolist()}."
+                "Call reset(options={'reset_mask': ...}) before step(): the episodes of "
+                f"environments {np.flatnonzero(~running).tolist()} have ended."
             )
         chosen = as_actions(actions, self.num_envs, self.simulator.num_actions)
         rewards, terminated, truncated = self._carry_out(chosen, running)
@@ -147,35 +145,33 @@ class NativeVectorEnv(
         return self._observations(), rewards, terminated, truncated, infos
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Return the actions that are allowed now, shape (num_envs, A)."""
+        """Return the allowed actions, shape (num_envs, A)."""
         return self._masks()
 
     def get_state(self) -> dict[str, Any]:
-        """Return all that the next steps depend on: arrays, and the states of the generators."""
+        """Return the complete state: arrays and the states of the generators."""
         arrays = {**self._state._asdict(), "running": self._running, "steps": self._steps}
-        generators = [each.bit_generator.state for each in self.generators]
-        return {**{name: plain(each) for name, each in arrays.items()}, "generators": generators}
+        generators = [generator.bit_generator.state for generator in self.generators]
+        return {**{name: plain(array) for name, array in arrays.items()}, "generators": generators}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Set the environment to a state of one with the same settings and size.
+        """Set a state that ``get_state`` returned with the same settings and ``num_envs``.
 
         Raises:
-            ValueError: for a state of other sizes or types; nothing is changed then.
+            ValueError: for a state with other sizes or types. The environment is unchanged then.
         """
         names = [*self._state._fields, "running", "steps", "generators"]
         if not isinstance(state, dict) or set(state) != set(names):
             got = [*state] if isinstance(state, dict) else state
             raise ValueError(f"state must hold {', '.join(names)}, got {got!r}")
-        given = state["generators"]
+        saved = state["generators"]
+        generators = [np.random.default_rng(0) for _ in range(self.num_envs)] if saved else []
         try:
-            if len(given) not in (0, self.num_envs):
-                raise ValueError(given)
-            generators = [np.random.Generator(np.random.PCG64()) for _ in given]
-            for generator, bits in zip(generators, given, strict=True):
+            for generator, bits in zip(generators, saved, strict=True):
                 generator.bit_generator.state = bits
         except (TypeError, ValueError, LookupError, OverflowError) as error:
             allowed = f"states of PCG64, {self.num_envs} or none"
-            raise ValueError(f"generators must be {allowed}, got {given!r}") from error
+            raise ValueError(f"generators must be {allowed}, got {saved!r}") from error
         arrays = {name: np.asarray(state[name]) for name in names[:-1]}
         new = self.simulator.restored(self._state, arrays)
         steps = restored_array("steps", arrays["steps"], self._steps)
@@ -184,12 +180,12 @@ class NativeVectorEnv(
         self._all_run = bool(self._running.all())
 
     def render(self) -> tuple[Frame, ...] | None:
-        """Return one picture or text for each environment, as ``render_mode`` says.
+        """Return a picture or a text for each environment.
 
         Returns:
-            With ``"rgb_array"`` arrays, uint8 of shape (height, width, 3), with ``"ansi"``
-            texts; None with ``"human"``, which shows a grid of the first environments by
-            itself, and without a render mode.
+            Arrays, uint8 of shape (height, width, 3), with ``"rgb_array"``, strings with
+            ``"ansi"``; None with ``"human"``, which shows a grid of the first environments, and
+            without a render mode.
         """
         if self._renderer is None or self.render_mode == "human":
             return None
@@ -197,7 +193,7 @@ class NativeVectorEnv(
         return tuple(self._renderer.frame(self._state, row) for row in range(self.num_envs))
 
     def render_grid(self) -> NDArray[np.uint8]:
-        """Return the pictures of the first environments in rows, uint8, (height, width, 3).
+        """Return a grid of the first environments' pictures, uint8, shape (height, width, 3).
 
         Raises:
             ValueError: if ``render_mode`` is not ``"rgb_array"`` or ``"human"``.
@@ -219,7 +215,7 @@ class NativeVectorEnv(
         return self.settings.text_for(self, num_envs=self.num_envs)
 
     def _begin_drawn(self, rows: NDArray[np.int64], given: Any = None) -> None:
-        """Start episodes of keys that are drawn from their generators."""
+        """Start episodes with keys drawn from their generators."""
         if rows.size > 0:
             keys = np.array([drawn_key(self.generators[row]) for row in rows.tolist()], np.uint64)
             self._begin(rows, keys, given)
@@ -228,7 +224,7 @@ class NativeVectorEnv(
         self._all_run = bool(self._running.all())
 
     def _begin_where_over(self, over: Masks) -> Infos:
-        """Begin episodes as the autoreset mode asks; return what SAME_STEP adds to the infos."""
+        """Apply the autoreset mode to ended episodes; return SAME_STEP's additions to the infos."""
         final: Infos = {}
         if self._all_run and not over.any():
             return final
@@ -248,7 +244,7 @@ class NativeVectorEnv(
         return final
 
     def _infos(self, mask: Masks) -> Infos:
-        """Return facts and action masks, 0 outside ``mask``, each with that mask."""
+        """Return facts and action masks, which are 0 outside ``mask``, each with that mask."""
         facts = self.simulator.facts(self._state)
         if self._masked:
             masks = self.simulator.masks(self._state).astype(np.int8)
@@ -279,8 +275,8 @@ def _reseeded(
         if len(seed) != count:
             raise ValueError(f"seed must hold num_envs={count} seeds, got {len(seed)}")
         seeds = [
-            None if each is None else as_integer(f"seed[{i}]", each, 0)
-            for i, each in enumerate(seed)
+            None if value is None else as_integer(f"seed[{i}]", value, 0)
+            for i, value in enumerate(seed)
         ]
     elif seed is not None:
         seeds = [as_integer("seed", seed, 0) + i for i in range(count)]
@@ -293,7 +289,7 @@ def _reseeded(
 
 
 def _taken_reset_mask(options: Any, everywhere: Masks) -> Masks:
-    """Take ``"reset_mask"`` out of the options; without it all environments are reset."""
+    """Remove ``"reset_mask"`` from the options and return it, by default all environments."""
     mask = options.pop("reset_mask", None) if isinstance(options, dict) else None
     if mask is None:
         return everywhere

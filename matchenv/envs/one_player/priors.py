@@ -1,4 +1,4 @@
-"""Priors: the players of an episode, their true skills, and the initial belief."""
+"""Priors: the players of an episode, their true skills and the initial belief."""
 
 from __future__ import annotations
 
@@ -23,59 +23,54 @@ PRIOR_VARIANCE_HIGH = 3.0
 
 EQUAL_VARIANCES = ("paper", "matching")
 
-# A place of player 0 that is not fixed.
+# Place of player 0 if ``rank`` is None.
 ANY_RANK = -1
 
 
 class Prior(ABC):
-    """Generator of instances: all players of an episode, from random numbers passed in.
+    """Generator of instances from given random numbers.
 
-    Every array has one row for each instance and one column for each of the M + 1 players.
-    Player 0 is chosen later, by the place that is asked for.
+    Arrays have a row for each instance and a column for each of the M + 1 players. Player 0 is
+    chosen afterwards by ``rank``.
 
     Attributes:
-        means_differ: whether ``draw`` gives players different means, so that a rank by prior
-            mean is meaningful.
+        means_differ: whether players have different prior means, so that ranks by them are
+            meaningful.
     """
 
     means_differ: ClassVar[bool] = True
 
     @abstractmethod
     def draw(self, normals: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
-        """Return means and standard deviations of the normals that true skills are drawn from.
+        """Return means and standard deviations of the distributions of true skills.
 
         Args:
             normals: standard normal, shape (K, M + 1).
             uniforms: uniform on [0, 1), shape (K, M + 1).
 
         Returns:
-            Both of shape (K, M + 1), deviations > 0, new arrays.
+            New arrays of shape (K, M + 1), deviations > 0.
         """
 
     def true_skill(self, mu: Floats, sigma: Floats, normals: Floats) -> Floats:
         """Return true skills, s_i ~ N(mu_i, sigma_i^2), shape (K, M + 1).
 
         Args:
-            mu: means, as drawn.
-            sigma: deviations.
-            normals: standard normal, independent of those of ``draw``.
+            mu: means from ``draw``.
+            sigma: deviations from ``draw``.
+            normals: standard normal, independent of the arguments of ``draw``.
         """
         skills: Floats = mu + sigma * normals
         return skills
 
     def believed(self, mu: Floats, sigma: Floats) -> tuple[Floats, Floats]:
-        """Return means and deviations of the initial belief: here, the normals themselves.
+        """Return means and deviations of the initial belief, by default those of ``draw``.
 
         Args:
-            mu: means, as drawn.
-            sigma: deviations.
+            mu: means from ``draw``.
+            sigma: deviations from ``draw``.
         """
         return mu, sigma
-
-    @property
-    def newcomers(self) -> Prior:
-        """The prior of newcomers who replace departed opponents: here, the same."""
-        return self
 
 
 @dataclass(frozen=True)
@@ -86,18 +81,18 @@ class InformativePrior(Prior):
     """
 
     def draw(self, normals: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
-        """Draw them; arguments as ``Prior.draw``."""
+        """Return means and standard deviations; see ``Prior.draw``."""
         variances = PRIOR_VARIANCE_LOW + (PRIOR_VARIANCE_HIGH - PRIOR_VARIANCE_LOW) * uniforms
         return math.sqrt(PRIOR_MEAN_VARIANCE) * normals, np.sqrt(variances)
 
 
 @dataclass(frozen=True)
 class EqualPrior(InformativePrior):
-    """The second set-up: the same players, but the belief starts with every mean at 0.
+    """The second set-up: the same players, but all means of the initial belief are 0.
 
     Args:
-        variance: ``"paper"`` keeps the variances of 2 to 3, which leaves the belief
-            overconfident; ``"matching"`` adds the variance of the means that are hidden.
+        variance: ``"paper"`` keeps the variances of 2 to 3, which makes the belief overconfident;
+            ``"matching"`` adds the variance of the hidden means.
 
     Source: Ryzhov, Tariq, Powell (2011), section 4.
     """
@@ -108,21 +103,21 @@ class EqualPrior(InformativePrior):
         as_choice("equal_variance", self.variance, EQUAL_VARIANCES)
 
     def believed(self, mu: Floats, sigma: Floats) -> tuple[Floats, Floats]:
-        """Hide the means."""
+        """Return means of 0, and deviations for ``variance``."""
         hidden = PRIOR_MEAN_VARIANCE if self.variance == "matching" else 0.0
         return np.zeros_like(mu), np.sqrt(sigma * sigma + hidden) if hidden else sigma
 
 
 @dataclass(frozen=True)
 class NormalPrior(Prior):
-    """Everyone's skill is drawn from one normal, and nothing more is known of anybody.
+    """All skills are drawn from one normal, which is also the initial belief.
 
     Args:
-        mean: of every skill, in skill points.
-        deviation: standard deviation, > 0; 25 and 25 / 3 are TrueSkill's usual start.
+        mean: mean of all skills, in skill points; TrueSkill's usual value is 25.
+        deviation: standard deviation of all skills, > 0; TrueSkill's usual value is 25 / 3.
 
     Raises:
-        ValueError: for a mean that is no finite number, or a deviation that is not above 0.
+        ValueError: for a mean that is not finite, or a deviation that is not positive.
     """
 
     mean: float = 0.0
@@ -134,17 +129,17 @@ class NormalPrior(Prior):
         object.__setattr__(self, "deviation", as_positive_number("deviation", self.deviation))
 
     def draw(self, normals: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
-        """Return the same for all."""
+        """Return equal means and deviations."""
         del uniforms
         return np.full(normals.shape, self.mean), np.full(normals.shape, self.deviation)
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnPrior(Prior):
-    """One draw of a prior's means and deviations, the same in every episode.
+    """One draw of a prior's means and deviations for all episodes.
 
     Attributes:
-        kind: the prior that they were drawn from, which says what is believed at the start.
+        kind: the prior of the draw, which determines true skills and the initial belief.
         mu: means, shape (M + 1,).
         sigma: deviations, shape (M + 1,).
     """
@@ -155,27 +150,22 @@ class DrawnPrior(Prior):
 
     @classmethod
     def of(cls, kind: Prior, rng: np.random.Generator, num_players: int) -> DrawnPrior:
-        """Draw one."""
+        """Draw means and deviations."""
         normals, uniforms = rng.standard_normal(num_players), rng.random(num_players)
         mu, sigma = kind.draw(normals[None], uniforms[None])
         return cls(kind, mu[0], sigma[0])
 
     def draw(self, normals: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
-        """Return the same for all."""
+        """Return the fixed means and deviations."""
         return np.tile(self.mu, (len(normals), 1)), np.tile(self.sigma, (len(normals), 1))
 
     def true_skill(self, mu: Floats, sigma: Floats, normals: Floats) -> Floats:
-        """Return what the kind does."""
+        """Return true skills; see ``Prior.true_skill``."""
         return self.kind.true_skill(mu, sigma, normals)
 
     def believed(self, mu: Floats, sigma: Floats) -> tuple[Floats, Floats]:
-        """Return what the kind does."""
+        """Return the initial belief; see ``Prior.believed``."""
         return self.kind.believed(mu, sigma)
-
-    @property
-    def newcomers(self) -> Prior:
-        """The kind itself: a newcomer is drawn anew."""
-        return self.kind
 
 
 def instances_of(
@@ -185,16 +175,16 @@ def instances_of(
 
     Args:
         prior: of the players.
-        numbers: standard normals for the prior means, uniform numbers for the prior variances, and
+        numbers: standard normals for the prior means, uniform numbers for the prior variances and
             standard normals for the true skills, shape (K, M + 1) each.
         place: place of player 0, or ``ANY_RANK``.
-        by_skill: the place is by true skill, not by prior mean.
+        by_skill: whether the place is by true skill or else by prior mean.
 
     Returns:
-        Means and deviations of the initial belief, and the true skills, shape (K, M + 1) each.
+        Means and deviations of the initial belief and the true skills, shape (K, M + 1) each.
 
     Raises:
-        ValueError: for a prior of the user's that gives other shapes or bad numbers.
+        ValueError: for a custom prior that returns wrong shapes or bad numbers.
     """
     mean_normals, uniforms, skill_normals = numbers
     mu, sigma = _shaped(prior, "draw", uniforms, *prior.draw(mean_normals, uniforms))
@@ -204,42 +194,46 @@ def instances_of(
     if place != ANY_RANK:
         ranked, rows = true_skill if by_skill else mu, np.arange(len(mu))
         order = np.tile(np.arange(mu.shape[1]), (len(mu), 1))
-        # Player 0 and the one at the place take each other's columns.
+        # Swap the first player and the one at the place.
         order[:, 0] = chosen = np.argsort(-ranked, axis=1, kind="stable")[:, place]
         order[rows, chosen] = 0
         mu, sigma, true_skill = (
-            np.take_along_axis(each, order, axis=1) for each in (mu, sigma, true_skill)
+            np.take_along_axis(values, order, axis=1) for values in (mu, sigma, true_skill)
         )
     mu, sigma = _shaped(prior, "believed", uniforms, *prior.believed(mu, sigma))
-    # A bad number of ``draw`` is still in a skill. The comparisons are False for NaN.
+    # Bad numbers of ``draw`` also appear in skills. The comparisons are False for NaN.
     good = (np.abs(mu) <= LARGEST_OBSERVED) & (np.abs(true_skill) <= LARGEST_OBSERVED)
     good &= (sigma >= 1.0 / LARGEST_OBSERVED) & (sigma <= LARGEST_OBSERVED)
     if not good.all():
+        row, player = np.argwhere(~good)[0]
         raise ValueError(
-            f"{prior!r} must give means and skills of at most {LARGEST_OBSERVED:g} in size, and "
-            f"deviations from {1.0 / LARGEST_OBSERVED:g} to that, got other ones"
+            f"{prior!r} must return means and skills of at most {LARGEST_OBSERVED:g} in size, and "
+            f"deviations in [{1.0 / LARGEST_OBSERVED:g}, {LARGEST_OBSERVED:g}], got mean "
+            f"{mu[row, player]}, deviation {sigma[row, player]}, skill {true_skill[row, player]}"
         )
     return mu, sigma, true_skill
 
 
 def _shaped(prior: Prior, method: str, like: Floats, *arrays: Floats) -> tuple[Floats, ...]:
-    """Return the arrays of a prior's method, once they have the shape of ``like``."""
-    for found in (array.shape for array in arrays if array.shape != like.shape):
-        raise ValueError(f"{prior!r}.{method} must give arrays of shape {like.shape}, got {found}")
+    """Return the arrays of a prior's method if they have the shape of ``like``."""
+    for shape in (array.shape for array in arrays if array.shape != like.shape):
+        raise ValueError(
+            f"{prior!r}.{method} must return arrays of shape {like.shape}, got {shape}"
+        )
     return arrays
 
 
-# What the names stand for; ``equal_variance`` chooses among the second.
+# Priors by name, "equal" with the default ``equal_variance``.
 PRIORS: dict[str, Prior] = {"informative": InformativePrior(), "equal": EqualPrior()}
 
 
 def prior_of(given: Any, equal_variance: str = EQUAL_VARIANCES[0]) -> Prior:
-    """Return the prior that a text names, or the prior itself.
+    """Return a prior from its name, its string form or itself.
 
     Args:
-        given: one of ``PRIORS``, ``module:Class:key=value`` for a subclass of ``Prior``, or a
+        given: a name in ``PRIORS``, ``module:Class:key=value`` for a subclass of ``Prior``, or a
             ``Prior``.
-        equal_variance: of ``"equal"``.
+        equal_variance: variance of ``"equal"``.
 
     Raises:
         ValueError: for anything else.

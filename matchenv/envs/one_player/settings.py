@@ -1,4 +1,4 @@
-"""Settings of the match-making problem: sizes, the game's constants, prior and reward; rewards."""
+"""Settings and rewards of ``Matchmaking-v0``."""
 
 from __future__ import annotations
 
@@ -29,45 +29,43 @@ RANKINGS = ("prior_mean", "true_skill")
 
 
 class Reward(ABC):
-    """A number for each game just played, from its measures.
+    """The reward of a game.
 
-    A reward of a user's own has one method, ``of``; it should not change between calls, so
-    that the scalar and the vector environment give the same.
+    A custom reward implements ``of``, which must be a pure function.
     """
 
     @abstractmethod
     def of(self, games: GamesPlayed) -> Floats:
-        """Return the rewards, shape (B,), finite; ignored where an episode does not run.
+        """Return the rewards, shape (B,), finite where an episode is running.
 
         Args:
-            games: one game in each of B episodes: q under the belief and under the truth, the
-                outcome, and more.
+            games: one game in each of B episodes, with measures and outcomes.
         """
 
     def checked(self, games: GamesPlayed, running: NDArray[np.bool_]) -> Floats:
-        """Return ``of`` as a new array, 0 where an episode does not run.
+        """Return ``of`` as a new array, 0 where an episode is not running.
 
         Raises:
-            ValueError: for rewards of another shape, or that are not finite.
+            ValueError: for a wrong shape, or numbers that are not finite.
         """
-        given = np.asarray(self.of(games), dtype=np.float64)
-        if given.shape != running.shape:
+        values = np.asarray(self.of(games), dtype=np.float64)
+        if values.shape != running.shape:
             raise ValueError(
-                f"{self!r}.of must give shape {running.shape}, one number for each game, "
-                f"got {given.shape}"
+                f"{self!r}.of must return shape {running.shape}, one number for each game, "
+                f"got {values.shape}"
             )
-        rewards: Floats = np.where(running, given, 0.0)
+        rewards: Floats = np.where(running, values, 0.0)
         if not np.isfinite(rewards).all():
-            raise ValueError(f"{self!r}.of must give finite numbers, got {rewards!r}")
+            raise ValueError(f"{self!r}.of must return finite numbers, got {rewards!r}")
         return rewards
 
 
 @dataclass(frozen=True)
 class MeasureReward(Reward):
-    """One of the measures of every game.
+    """A measure of the game as the reward.
 
     Args:
-        name: of ``matchenv.belief.MEASURES``.
+        name: one of ``matchenv.belief.MEASURES``.
     """
 
     name: str
@@ -78,26 +76,26 @@ class MeasureReward(Reward):
         return values
 
 
-# What the names stand for: eq. (5), (6) and (14) of Ryzhov, Tariq, Powell (2011).
+# Rewards by name: eq. (5), (6) and (14) of Ryzhov, Tariq, Powell (2011).
 REWARDS: dict[str, Reward] = {name: MeasureReward(name) for name in MEASURES[:3]}
 
 
 def _as_object(name: str, value: Any, named: Mapping[str, Any], base: type) -> Any:
-    """Return a name, text or object as it is, once it stands for an object."""
+    """Return ``value`` unchanged if it is, names or describes an object."""
     object_named(name, value, named, base)
     return value
 
 
 @dataclass(frozen=True)
 class Settings(GameOptions):
-    """The settings of ``Matchmaking-v0``; bad ones raise ``ValueError``.
+    """The settings of ``Matchmaking-v0``.
 
-    A new option is a line here, with default, check and documentation, and its effect in
-    ``matchenv.envs.one_player.simulator``. Environments, ``gym.make``, configurations, commands
-    and the table of the documentation have it by themselves.
+    A new option is declared here, with default, check and description, and implemented in
+    ``matchenv.envs.one_player.simulator``. Environments, ``gym.make``, configurations, commands and
+    the table of the documentation support it without further changes.
 
     Raises:
-        ValueError: for a value that is not allowed; it names the argument and what is.
+        ValueError: for a bad value; it names the argument and the allowed values.
     """
 
     sizes: ClassVar[tuple[str, ...]] = ("num_opponents", "horizon")
@@ -121,7 +119,7 @@ class Settings(GameOptions):
         named=REWARDS, base=Reward,
     )  # fmt: skip
     rank_by: str = option(
-        "prior_mean", as_choice, 'what the rank is by, `"prior_mean"` or `"true_skill"`',
+        "prior_mean", as_choice, 'order of the rank, by `"prior_mean"` or `"true_skill"`',
         known=RANKINGS,
     )  # fmt: skip
     equal_variance: str = option(
@@ -132,16 +130,16 @@ class Settings(GameOptions):
         DEFAULT_BELIEF, as_choice, '`"factorised"` or `"full"`; see Belief', known=BELIEFS
     )
     availability: float = option(
-        1.0, as_positive_share, "share of the opponents who are online, in (0, 1]"
+        1.0, as_positive_share, "mean share of opponents who are online, in (0, 1]"
     )
     mean_stay: float = option(
-        50.0, as_number, "games that an opponent stays online or offline", low=1.0
+        50.0, as_number, "mean number of games that an opponent stays online or offline", low=1.0
     )
     turnover: float = option(
-        0.0, as_share, "probability after a game that an opponent leaves for good"
+        0.0, as_share, "probability that an opponent leaves for good after a game"
     )
     noise: str = option(
-        "game", as_choice, 'random numbers of a game by its number, `"game"`, or by `"opponent"`',
+        "game", as_choice, 'index of random numbers: number of the `"game"`, or `"opponent"`',
         known=("game", "opponent"),
     )  # fmt: skip
     max_games_per_opponent: int | None = option(
@@ -156,14 +154,13 @@ class Settings(GameOptions):
         if self.mean_stay < least * (1.0 - 1e-12):
             raise ValueError(
                 f"mean_stay must be at least {least:g} with availability={self.availability!r}, "
-                f"so that online and offline stays last a game or more, got {self.mean_stay!r}"
+                f"so that stays last a game or more, got {self.mean_stay!r}"
             )
         limit = self.max_games_per_opponent or self.horizon
         if limit * self.num_opponents < self.horizon:
             raise ValueError(
-                "max_games_per_opponent times num_opponents must be at least the horizon, so that "
-                f"every game has an opponent, got {limit} times {self.num_opponents} for "
-                f"{self.horizon} games"
+                "max_games_per_opponent times num_opponents must be at least the horizon, "
+                f"got {limit} times {self.num_opponents} for {self.horizon} games"
             )
         if self.place != ANY_RANK and not isinstance(self.rank, str):
             object.__setattr__(self, "rank", self.place)
@@ -181,60 +178,60 @@ class Settings(GameOptions):
 
     @property
     def place(self) -> int:
-        """The place that ``rank`` names: 0 is the best; ``ANY_RANK`` for a random one."""
+        """The place of player 0: 0 is the best, ``ANY_RANK`` is random."""
         return place_of_rank(self.rank, self.num_opponents)
 
     @property
     def prior_type(self) -> Prior:
-        """The prior that ``prior`` names or is."""
+        """The prior object."""
         return prior_of(self.prior, self.equal_variance)
 
     @property
     def reward_type(self) -> Reward:
-        """The reward that ``reward`` names or is."""
+        """The reward object."""
         reward: Reward = object_named("reward", self.reward, REWARDS, Reward)
         return reward
 
     @property
     def belief_type(self) -> Belief:
-        """The belief that ``belief`` names."""
+        """The belief object."""
         return BELIEFS[self.belief]
 
     @property
     def observation_size(self) -> int:
-        """Numbers in an observation: the belief's, and the mask where it changes."""
+        """Size of an observation, including the mask if it changes."""
         masks = self.num_opponents if self.masks_change else 0
         return self.belief_type.observation_size(self.num_opponents) + masks
 
     @property
     def pool_changes(self) -> bool:
-        """True if opponents come and go."""
+        """Whether opponents come and go."""
         return self.availability < 1.0 or self.turnover > 0.0
 
     @property
     def masks_change(self) -> bool:
-        """True if the mask of allowed opponents changes."""
+        """Whether the mask of allowed opponents changes."""
         return self.pool_changes or self.max_games_per_opponent is not None
 
     @property
     def goes_offline(self) -> float:
-        """Probability after a game that an opponent who is online goes offline."""
+        """Probability that an opponent who is online goes offline after a game."""
         share = self.availability
         return 0.0 if share == 1.0 else 0.5 / (share * self.mean_stay)
 
     @property
     def comes_online(self) -> float:
-        """Probability after a game that an opponent who is offline comes online."""
+        """Probability that an opponent who is offline comes online after a game."""
         share = self.availability
         return 1.0 if share == 1.0 else 0.5 / ((1.0 - share) * self.mean_stay)
 
 
 def place_of_rank(rank: Any, num_opponents: int) -> int:
-    """Return the place that a rank names: 0 is the best, ``num_opponents`` the worst.
+    """Return the place of a rank, from 0, the best, to ``num_opponents``.
 
     Args:
-        rank: None for any place, an integer, ``"top"``, ``"middle"`` (of 50 players the 25th)
-            or ``"bottom"``.
+        rank: None for any place, an integer, ``"top"``, ``"middle"`` (the 25th of 50 players) or
+            ``"bottom"``.
         num_opponents: M.
 
     Raises:
@@ -248,19 +245,19 @@ def place_of_rank(rank: Any, num_opponents: int) -> int:
     except ValueError:
         raise ValueError(
             "rank must be None, 'top', 'middle', 'bottom' or an integer in "
-            f"[0, {num_opponents}], got {rank!r}; commands have 'any' for None"
+            f"[0, {num_opponents}], got {rank!r} (commands accept 'any' for None)"
         ) from None
 
 
 def as_texts(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options with objects as the texts that make them again.
+    """Return options with priors and rewards in their string form.
 
     Raises:
-        ValueError: for a prior or reward that no text can make; it says why.
+        ValueError: for an object without a string form.
     """
     texts = dict(options)
     for name, value in options.items():
         if isinstance(value, Prior | Reward):
-            known = [each for each, reward in REWARDS.items() if reward is value]
+            known = [key for key, reward in REWARDS.items() if reward is value]
             texts[name] = known[0] if known else spec_of(name, value)
     return texts

@@ -1,8 +1,8 @@
-"""Episodes of ``Matchmaking-v0``: one player, game after game. Compiled and pure.
+"""The simulator of ``Matchmaking-v0``.
 
-``play_games`` lets the games happen from the true skills, without beliefs; the belief learns from
-their outcomes, without true skills; then the pool changes. Both are one compiled call where they
-can, since a call takes longer than a game.
+A step plays the games under the true skills (``play_games``), updates the beliefs from the outcomes
+(``Belief.learn``), and changes the pool. The first two are one compiled call for the compiled
+beliefs, since a call takes longer than a game.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from matchenv.belief import (
     MU,
     SIGMA,
     TRUE_SKILL,
+    BeliefArrays,
     FactorisedBelief,
     FullBelief,
     GameConstants,
@@ -62,15 +63,15 @@ from matchenv.trueskill.game import (
 )
 from matchenv.trueskill.normal import TAIL_START, near_mills_ratio, normal_density
 
-# Streams of random numbers. Games are counted from 0; players of game n are at n (M + 1) + i. Those
-# of means, variances and skills follow each other.
+# Streams of random numbers. Player i has index i, or n (M + 1) + i after game n. The streams of
+# means, variances and skills are consecutive.
 (MEANS, VARIANCES, SKILLS, OUTCOME, DRIFT, OPPONENT_DRIFT, ONLINE, LEAVES, NEEDED,
  NEWCOMER_MEANS, NEWCOMER_VARIANCES, NEWCOMER_SKILLS) = range(12)  # fmt: skip
 
-# Places in the table of ``play_games``, which is one of ``update_games`` before and after.
+# Offsets of sections in the table of ``play_games``, which ``update_games`` uses afterwards.
 SKILL_GAP, ERROR, LUCK, TRUE_DENSITY, WIN = range(0, 5 * PART, PART)
 
-# Beliefs that learn in the compiled step; the others learn after it.
+# Beliefs that learn in the compiled step; others learn after it.
 LEARN_COMPILED = (FactorisedBelief, FullBelief)
 FACTORISED, FULL, OTHER = range(3)
 
@@ -80,19 +81,19 @@ class State(NamedTuple):
 
     Attributes:
         players: mu, sigma and true skill of every player, shape (B, M + 1, 3).
-        memory: what the belief keeps besides, shape (B, R, M).
-        shown: the observation, shape (B, K), float32.
+        memory: the belief's own numbers, shape (B, R, M).
+        shown: the observations, shape (B, K), float32.
         games: games played, shape (B,).
-        met: games with each opponent, shape (B, M), int32; counted for ``noise="opponent"`` and
-            ``max_games_per_opponent``, which ask for it, and 0 otherwise.
-        met_before: of these, games with predecessors who have left, shape (B, M), int32.
+        met: games with each opponent, shape (B, M), int32; counted only with ``noise="opponent"``
+            or ``max_games_per_opponent``.
+        met_before: games in ``met`` with departed predecessors, shape (B, M), int32.
         online: opponents who are online, shape (B, M).
         allowed: opponents who can be chosen, shape (B, M).
-        key: of the random numbers, shape (B,), uint64.
-        measures: of the last games, shape (5, B), rows as ``matchenv.belief.MEASURES``; 0 before
-            the first game, and so are the next two.
-        won: whether player 0 won it, shape (B,).
-        outcomes: its outcome for player 0, shape (B,), int8.
+        key: key of the random numbers, shape (B,), uint64.
+        measures: of the last games, a row for each of ``matchenv.belief.MEASURES``, shape (5, B);
+            before the first game this and the next two are 0.
+        won: whether player 0 won the last game, shape (B,).
+        outcomes: outcomes of the last games for player 0, shape (B,), int8.
     """
 
     players: Floats
@@ -108,15 +109,20 @@ class State(NamedTuple):
     won: Masks
     outcomes: NDArray[np.int8]
 
+    @property
+    def beliefs(self) -> BeliefArrays:
+        """The arrays of the beliefs."""
+        return BeliefArrays(self.players, self.memory, self.shown)
+
 
 class Params(NamedTuple):
-    """The numbers of ``Settings`` that compiled functions read; names as there.
+    """The numbers in ``Settings`` that compiled functions use, and some more.
 
     Attributes:
-        limit: ``max_games_per_opponent``, 0 for none.
-        noise_by_opponent: random numbers of a game by opponent, not by the game's number.
-        counted: count the games with each opponent.
-        last_shown: place of the share of games left in an observation.
+        limit: ``max_games_per_opponent``, or 0 for no limit.
+        noise_by_opponent: whether ``noise="opponent"``.
+        counted: whether games with each opponent are counted.
+        last_shown: index of the share of games left in an observation.
     """
 
     horizon: int
@@ -124,9 +130,9 @@ class Params(NamedTuple):
     draw_margin: float
     tau: float
     availability: float
+    turnover: float
     goes_offline: float
     comes_online: float
-    turnover: float
     limit: int
     noise_by_opponent: bool
     counted: bool
@@ -156,7 +162,7 @@ class OnePlayer(Simulator[State]):
         self.settings = settings
         self.num_actions = settings.num_opponents
         self.belief = settings.belief_type
-        # The share of games left is the last number of the belief; masks follow.
+        # Index of the share of games left, after which come masks.
         self._last_shown = self.belief.observation_size(settings.num_opponents) - 1
         self.observation_space = observation_box(
             settings.observation_size, settings.num_players, self._last_shown
@@ -170,7 +176,6 @@ class OnePlayer(Simulator[State]):
             counted=by_opponent or limit is not None,
             last_shown=self._last_shown,
         )
-        # Compiled code that makes no arrays need not count references to those that it is given.
         self._workspace = np.empty(TABLE), np.empty(PART, np.int64)
         self._constants = settings.constants
         self._learns = [*LEARN_COMPILED, type(self.belief)].index(type(self.belief))
@@ -197,7 +202,7 @@ class OnePlayer(Simulator[State]):
         )
 
     def given(self, options: Any, count: int | None) -> dict[str, Floats] | None:
-        """Check ``mu``, ``sigma`` and ``true_skill`` of a reset; arguments as the contract."""
+        """Check ``mu``, ``sigma`` and ``true_skill`` of a reset; see ``Simulator.given``."""
         players = self.settings.num_players
         shapes = [(players,)] if count is None else [(players,), (count, players)]
         given = checked_options(options, ("mu", "sigma", "true_skill"))
@@ -206,9 +211,9 @@ class OnePlayer(Simulator[State]):
     def begin(
         self, state: State, rows: Integers, keys: Keys, given: dict[str, Floats] | None = None
     ) -> State:
-        """Start episodes; arguments as the contract."""
+        """Start episodes; see ``Simulator.begin``."""
         players = self.settings.num_players
-        numbers = numbers_of_players(keys, MEANS, np.zeros_like(rows), players)
+        numbers = numbers_of_players(keys, MEANS, 0, players)
         mu, sigma, skill = instances_of(
             self.settings.prior_type,
             numbers,
@@ -217,9 +222,8 @@ class OnePlayer(Simulator[State]):
         )
         if given is not None:
             shape = (len(state.games), players)
-            fixed = {name: np.broadcast_to(each, shape)[rows] for name, each in given.items()}
+            fixed = {name: np.broadcast_to(array, shape)[rows] for name, array in given.items()}
             mu, sigma = fixed.get("mu", mu), fixed.get("sigma", sigma)
-            # Skills that are not fixed are drawn from a belief that is.
             skill = fixed.get("true_skill", mu + sigma * numbers[2])
         for entry, values in ((MU, mu), (SIGMA, sigma), (TRUE_SKILL, skill)):
             state.players[rows, :, entry] = values
@@ -227,38 +231,35 @@ class OnePlayer(Simulator[State]):
         state.measures[:, rows] = 0.0
         for counts in (state.games, state.met, state.met_before, state.won, state.outcomes):
             counts[rows] = 0
-        self.belief.begin(state.players, state.memory, state.shown, rows)
+        self.belief.begin(state.beliefs, rows)
         state.shown[rows, self._last_shown] = 1.0
         if self._masked:
             self._change_pool(state, rows)
         return state
 
     def step(self, state: State, actions: Integers, running: Masks) -> Step[State]:
-        """Play one game in every running episode; arguments as the contract."""
+        """Play one game in every running episode; see ``Simulator.step``."""
         count = actions.size
         terminated, truncated = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
-        asked = (actions, running, terminated)
-        step_code()(state, self._params, asked, self._learns, *self._workspace)
+        played = (actions, running, terminated)
+        step_code()(state, self._params, played, self._learns, *self._workspace)
         if self._learns == OTHER:
-            games = games_of(state, *asked)
-            self.belief.learn(state.players, state.memory, state.shown, games, self._constants)
+            self.belief.learn(state.beliefs, games_of(state, *played), self._constants)
         if self._masked:
             self._change_pool(state, np.flatnonzero(running))
         if self._reward_row is not None:
             reward = state.measures[self._reward_row].copy()
         else:
-            reward = self._reward.checked(games_of(state, *asked), running)
+            reward = self._reward.checked(games_of(state, *played), running)
         return Step(state, reward, terminated, truncated)
 
     def facts(self, state: State) -> Facts:
         """Return the measures and the outcome of the last games."""
-        facts: Facts = dict(zip(MEASURES, state.measures, strict=True))
-        facts["won"] = state.won
-        facts["outcome"] = state.outcomes
-        return facts
+        measures = zip(MEASURES, state.measures, strict=True)
+        return {**dict(measures), "won": state.won, "outcome": state.outcomes}
 
     def measured(self, state: State) -> Facts:
-        """Return the facts, the share of games won, and the error of mu_0 after the game."""
+        """Return the facts, the share of games won and the error of mu_0 after the game."""
         mu, skill = state.players[:, 0, MU], state.players[:, 0, TRUE_SKILL]
         won = 0.5 * (1.0 + state.outcomes)
         return {**self.facts(state), "win_ratio": won, "final_squared_error": (mu - skill) ** 2}
@@ -268,8 +269,8 @@ class OnePlayer(Simulator[State]):
         return state.players[:, :, TRUE_SKILL]
 
     def info(self, state: State, row: int) -> dict[str, Any]:
-        """Return the facts of one episode; without views of all, which cost a single step most."""
-        # Even to say that no length is checked would take a fifth of the time.
+        """Return the facts of one episode as NumPy scalars."""
+        # The default spends most of a single step's time on views; even strict= costs a fifth.
         info: dict[str, Any] = dict(zip(MEASURES, state.measures[:, row].flat))  # noqa: B905
         info["won"], info["outcome"] = state.won[row], state.outcomes[row]
         return info
@@ -279,115 +280,113 @@ class OnePlayer(Simulator[State]):
         return state.shown
 
     def masks(self, state: State) -> Masks | None:
-        """Return who can be chosen; None where everyone always can."""
+        """Return the allowed opponents; a view, or None if all are always allowed."""
         return state.allowed if self._masked else None
 
     def view(self, state: State) -> tuple[KnowledgeState, Integers]:
-        """Return knowledge states and games left; views where that is possible."""
+        """Return knowledge states and games left; see ``Simulator.view``."""
         return self.knowledge_state(state), self.settings.horizon - state.games
 
     def knowledge_state(self, state: State) -> KnowledgeState:
-        """Return the beliefs, shape (B, M + 1); views where that is possible."""
+        """Return the beliefs, shape (B, M + 1); views of the state where possible."""
         extra = self.belief.extra(state.players, state.memory)
         mu, sigma = state.players[:, :, MU], state.players[:, :, SIGMA]
         return KnowledgeState.trusted(mu, sigma, extra, self.belief.name)
 
     def replacement(self, state: State, rows: Integers, actions: Integers) -> Integers:
-        """Return the opponents who can be chosen and whose means are nearest to those asked for.
-
-        Among equals the first. Arguments as the contract.
-        """
+        """Return the allowed opponents with the nearest means, the first among equals."""
         mu = state.players[rows, 1:, MU]
         gap = np.abs(mu - np.take_along_axis(mu, actions[:, np.newaxis], axis=1))
         return np.where(state.allowed[rows], gap, np.inf).argmin(axis=1)
 
     def describe_allowed(self, mask: Masks) -> str:
-        """Describe the opponents who can be chosen."""
-        kind = "an opponent who is online"
+        """Describe the allowed opponents."""
         limit = self.settings.max_games_per_opponent
-        if limit is not None:
-            kind += f" and was met in fewer than {limit} games"
-        return kind
+        limited = "" if limit is None else f" and was met in fewer than {limit} games"
+        return f"an opponent who is online{limited}"
 
     def _change_pool(self, state: State, rows: Integers) -> None:
-        """Let opponents come, go and leave before a game of these episodes."""
+        """Change the pools of these episodes before their next game."""
         left = change_pool(state, self._params, rows)
         if left.any():
-            rows, opponents = np.nonzero(left)
-            changed, field = np.unique(rows, return_inverse=True)
             players = self.settings.num_players
-            numbers = numbers_of_players(
-                state.key[changed], NEWCOMER_MEANS, state.games[changed] * players, players
-            )
-            prior = self.settings.prior_type.newcomers
-            drawn = instances_of(prior, numbers, ANY_RANK, by_skill=False)
-            for entry, values in zip((MU, SIGMA, TRUE_SKILL), drawn, strict=True):
-                state.players[rows, opponents + 1, entry] = values[field, opponents + 1]
-            self.belief.replace(state.players, state.memory, state.shown, rows, opponents)
+            for game in np.unique(state.games[left.any(axis=1)]).tolist():
+                changed = np.flatnonzero(left.any(axis=1) & (state.games == game))
+                numbers = numbers_of_players(
+                    state.key[changed], NEWCOMER_MEANS, game * players, players
+                )
+                drawn = instances_of(self.settings.prior_type, numbers, ANY_RANK, by_skill=False)
+                index, opponents = np.nonzero(left[changed])
+                for entry, values in zip((MU, SIGMA, TRUE_SKILL), drawn, strict=True):
+                    state.players[changed[index], opponents + 1, entry] = values[
+                        index, opponents + 1
+                    ]
+            self.belief.replace(state.beliefs, *np.nonzero(left))
         state.shown[:, self._last_shown + 1 :] = state.allowed
 
 
 def games_of(state: State, opponents: Integers, running: Masks, terminated: Masks) -> GamesPlayed:
-    """Return the games of a step, for beliefs and rewards of users' own."""
+    """Return the games of a step for custom beliefs and rewards."""
     return GamesPlayed(opponents, running, terminated, state.measures, state.won, state.outcomes)
 
 
 @cache
 def step_code() -> Any:
-    """Return the code of ``step_games``, for all settings."""
+    """Return the compiled code of ``step_games`` for all settings."""
     simulator = OnePlayer(Settings())
     state = simulator.new_state(4)
-    asked = state.games[::2], state.won[::2], state.won[::2]  # arrays may be views of others
-    return code_for(step_games, state, simulator._params, asked, OTHER, *simulator._workspace)
+    played = state.games[::2], state.won[::2], state.won[::2]  # also for arrays with strides
+    return code_for(step_games, state, simulator._params, played, OTHER, *simulator._workspace)
 
 
 @compiled(refcounted=False)
 def step_games(
     state: State,
     params: Params,
-    asked: tuple[Integers, Masks, Masks],
+    played: tuple[Integers, Masks, Masks],
     learns: int,
     table: Floats,
     indices: Integers,
 ) -> None:
-    """Play one game in every running episode, and let a compiled belief learn from it.
+    """Play one game in every running episode, and update a compiled belief.
 
     Args:
         state: changed.
         params: of the episodes.
-        asked: opponents and running episodes; who terminates is written.
+        played: opponents and running episodes; terminated episodes, which are written.
         learns: FACTORISED, FULL or OTHER.
-        table: shape (TABLE,), to work in.
-        indices: shape (PART,), the same.
+        table: workspace, shape (TABLE,).
+        indices: workspace, shape (PART,).
     """
-    games = GamesPlayed(asked[0], asked[1], asked[2], state.measures, state.won, state.outcomes)
+    games = GamesPlayed(played[0], played[1], played[2], state.measures, state.won, state.outcomes)
     play_games(state, params, games, table, indices)
     constants = GameConstants(params.beta, params.draw_margin, params.tau)
+    beliefs = BeliefArrays(state.players, state.memory, state.shown)
     if learns == FACTORISED:
-        learn_factorised(state.players, state.shown, games, constants, table)
+        learn_factorised(beliefs, games, constants, table)
     elif learns == FULL:
-        learn_full(state.players, state.memory, state.shown, games, constants)
+        learn_full(beliefs, games, constants)
 
 
 @compiled(inline=True, refcounted=False)
 def play_games(
     state: State, params: Params, games: GamesPlayed, table: Floats, indices: Integers
 ) -> None:
-    """Play one game in every running episode; nothing is believed here.
+    """Play one game in every running episode under the true skills, without beliefs.
 
-    True skills drift, games are counted, the share of games left is shown. Games are played in
-    parts of PART, whose numbers stay in the cache; short loops without calls are vectorised. The
-    luck of a game is that of its number, or with ``noise="opponent"`` that of the opponent and how
-    often they have met: then policies that meet the same opponents equally often have the same
-    luck with them (common random numbers, synchronised; Law, "Simulation modeling and analysis",
+    This drifts true skills, counts games and shows the share of games left. Games are processed in
+    blocks of PART, which stay in cache; short loops without calls are vectorised. The index of a
+    game's random number is the number of the game, or with ``noise="opponent"`` the opponent and
+    the number of their games. Then policies that play the same opponents equally often have equal
+    luck with them (synchronised common random numbers; Law, "Simulation modeling and analysis",
     chapter 11).
 
     Args:
-        state: changed, but for the beliefs.
+        state: changed, except for the beliefs.
         params: of the episodes.
-        games: names the opponents; all but the measures of the belief are written.
-        table: shape (TABLE,), to work in.
-        indices: shape (PART,), the same.
+        games: ``opponents`` and ``running`` are read; all but the belief's measures is written.
+        table: workspace, shape (TABLE,).
+        indices: workspace, shape (PART,).
     """
     for first in range(0, games.running.size, PART):
         size = min(PART, games.running.size - first)
@@ -437,7 +436,7 @@ def play_games(
 
 @compiled(refcounted=False)
 def decide_games(table: Floats, size: int, beta: float, draw_margin: float) -> None:
-    """Write the probability of winning and the draw density of true skills."""
+    """Write the win probability and the draw density of the games in a block."""
     variance = total_variance(0.0, 0.0, beta)
     others = 0
     for k in range(min(size, PART)):
@@ -457,10 +456,10 @@ def decide_games(table: Floats, size: int, beta: float, draw_margin: float) -> N
 
 @compiled
 def change_pool(state: State, params: Params, rows: Integers) -> Masks:
-    """Let opponents come, go and leave after a game; before the first one, let some be online.
+    """Change who is online after a game, or draw it before the first game.
 
     Returns:
-        Opponents whose place a newcomer takes, shape (B, M).
+        Opponents who are replaced by newcomers, shape (B, M).
     """
     left = np.zeros(state.online.shape, dtype=np.bool_)
     count = state.online.shape[1]
@@ -486,10 +485,10 @@ def change_pool(state: State, params: Params, rows: Integers) -> Masks:
 
 @compiled
 def allow(state: State, params: Params, row: int) -> None:
-    """Write who can be chosen: online, and met in fewer games than the limit.
+    """Write who can be chosen: opponents who are online and below the limit of games.
 
-    Where nobody would be, one who is below the limit comes online, all equally likely. At the end
-    of an episode the limit does not count.
+    If there are none, a random opponent below the limit comes online. The limit does not apply at
+    the end of an episode.
     """
     count = state.online.shape[1]
     limited = params.limit > 0 and state.games[row] < params.horizon
@@ -512,37 +511,33 @@ def allow(state: State, params: Params, row: int) -> None:
             place -= 1
 
 
-@compiled
 def numbers_of_players(
-    keys: Keys, stream: int, first: Integers, players: int
+    keys: Keys, stream: int, first: int, players: int
 ) -> tuple[Floats, Floats, Floats]:
-    """Draw the random numbers of all players of K episodes, as ``instances_of`` takes them.
+    """Return the random numbers of all players of K episodes for ``instances_of``.
 
     Args:
         keys: shape (K,).
-        stream: of the means; those of variances and skills follow it.
-        first: index of player 0, shape (K,).
+        stream: stream of the means; those of variances and skills follow it.
+        first: index of player 0.
         players: M + 1.
     """
-    shape = (keys.size, players)
-    means, variances, skills = np.empty(shape), np.empty(shape), np.empty(shape)
-    for k in range(keys.size):
-        key = keys[k : k + 1]
-        means[k] = normals(key, stream, first[k], players)[0]
-        variances[k] = uniforms(key, stream + 1, first[k], players)[0]
-        skills[k] = normals(key, stream + 2, first[k], players)[0]
-    return means, variances, skills
+    return (
+        normals(keys, stream, first, players),
+        uniforms(keys, stream + 1, first, players),
+        normals(keys, stream + 2, first, players),
+    )
 
 
 def wins_ahead(key: np.uint64, true_skill: Floats, games: int, beta: float) -> Masks:
     """Return whether player 0 wins the first, second, ... game with each opponent: (M, games).
 
-    The outcomes of an episode with ``noise="opponent"`` and neither draws nor drift.
+    These are the outcomes of an episode with ``noise="opponent"`` and without draws or drift.
 
     Args:
         key: of the episode.
         true_skill: shape (M + 1,).
-        games: how many with each.
+        games: number of games with each opponent.
         beta: standard deviation of one performance around skill.
     """
     gap = true_skill[0] - true_skill[1:]

@@ -1,4 +1,4 @@
-"""``MatchmakingQueue-v0``: waiting players, games under way, and who plays whom."""
+"""``MatchmakingQueue-v0``: match the waiting players of a game service."""
 
 from matchenv.envs.queue.settings import NormalPopulation as NormalPopulation
 from matchenv.envs.queue.settings import Population as Population

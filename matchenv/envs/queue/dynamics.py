@@ -1,15 +1,14 @@
 """B queues as structured arrays, and the compiled steps from one choice to the next.
 
-A tick goes as follows. Games that are over end, and each of their players queues again or logs off.
-Others log on. Everyone who waits is asked about once, the longest waiting first, as long as two
-wait. A player who still waits then has waited this tick, and gives up if it was the last of the
-patience.
+In a tick, games that are over end, and each of their players queues again or logs off. Other
+players log on. Then there is a choice for each waiting player, the longest waiting first, as long
+as two players wait. Players who still wait have waited this tick, and give up if it was the last of
+their patience.
 
-Players have places: columns of ``State.players``. A place is in the line of those who wait, in the
-ring of those who play, or free.
+Each player has a place, a column of ``State.players``. Places of waiting players are in the line,
+places of playing ones in the ring, and all others are free.
 
-Arguments of all functions: ``state``, changed at ``row``; ``params``, of the environment; ``row``,
-the queue; ``place``, of a player.
+Functions change ``state`` at the queue ``row``; ``place`` is the place of a player.
 """
 
 from __future__ import annotations
@@ -38,13 +37,13 @@ Masks = NDArray[np.bool_]
 # Structured arrays; the fields are listed at QUEUE, PLAYER, PARTICIPANT and VISIT.
 Records = NDArray[Any]
 
-# An entry of a list of places that is empty.
+# An empty entry in a list of places.
 NONE = -1
 
-# Phases of a queue: a tick is to begin, a choice is awaited, the horizon is reached.
+# Phases of a queue: before a tick, before a choice, after the horizon.
 BEGIN, ASK, OVER = range(3)
 
-# Players that a new state has room for; the room doubles where that is not enough.
+# Initial number of places, which doubles when needed.
 FIRST_ROOM = 64
 
 
@@ -54,26 +53,25 @@ def _records(integers: str, reals: str = "", **others: type) -> np.dtype[np.void
     return np.dtype([*fields, *others.items()], align=True)
 
 
-# A queue. tick; totals since the reset: queued, matched_players, abandoned, waited (ticks, of all
-# who left the queue), logged_on, games; now: waiting and playing players. phase: BEGIN, ASK or
-# OVER. focal: place of the player of this step; to_ask: players not asked about yet in this tick.
-# free, length and visits: filled entries of State.free, State.line and State.visits; cursor: next
-# entry of the line to ask about; first: entry of the ring where its first game begins.
-# next_log_on: time at which the next player logs on; reward: since the last choice; the qualities
-# are those of the game that the last choice began.
+# A queue. Totals since the reset: queued, matched_players, abandoned, waited (ticks of all players
+# who left the queue), logged_on, games. Current numbers of players: waiting, playing. phase: BEGIN,
+# ASK or OVER. focal: place of the focal player. to_ask: players without a choice yet in this tick.
+# free, length, visits: numbers of entries in State.free, State.line, State.visits. cursor: entry of
+# the line with the next choice. first: entry of the ring with the oldest game. next_log_on: time of
+# the next log-on. reward: since the last choice. Qualities: of the game that the last choice began.
 QUEUE = _records(
     "tick queued matched_players abandoned waited logged_on games waiting playing "
     "phase focal to_ask free length visits cursor first",
     "next_log_on reward match_quality true_match_quality",
     key=np.uint64,
 )
-# A player: number in the order of logging on, tick of joining the queue, last tick of patience,
-# entry of the line, games played, 1 for a newcomer; belief and true skill.
+# A player: number in order of logging on, tick of joining the queue, last tick of patience, entry
+# of the line, games played, 1 for a newcomer; belief and true skill.
 PLAYER = _records("number joined leaves entry games newcomer", "mu sigma true_skill")
-# A player in a game under way: place, side, number of the game, tick of its end. The participants
-# of one game are consecutive, side by side.
+# A player in a current game: place, side, number of the game, tick of its end. Both participants
+# of a game are consecutive.
 PARTICIPANT = _records("place side game end")
-# A visit to the queue that has ended; ``QueueSimulator.taken_visits`` describes it.
+# A visit to the queue that has ended; see ``QueueSimulator.taken_visits``.
 VISIT = _records(
     "tick player newcomer games_played waited served",
     "mu sigma true_skill match_quality true_match_quality",
@@ -81,14 +79,14 @@ VISIT = _records(
 
 
 class Params(NamedTuple):
-    """Numbers of ``QueueSettings`` that the compiled functions need, under their names there.
+    """The numbers in ``QueueSettings`` that compiled functions use, and some more.
 
     Attributes:
-        population: shape (K, 3), as ``Population.rows``.
-        mean: of a newcomer's belief.
-        deviation: of a newcomer's belief.
+        population: ``Population.rows``, shape (K, 3).
+        mean: mean of a newcomer's belief.
+        deviation: standard deviation of a newcomer's belief.
         by_truth: whether the reward is the true match quality.
-        usual: match quality that is subtracted from each player's.
+        usual: match quality subtracted for each player of a game.
     """
 
     arrival_rate: float
@@ -110,20 +108,20 @@ class Params(NamedTuple):
 
 
 class State(NamedTuple):
-    """B queues with room for P players and V visits each, and C actions.
+    """B queues with C actions and room for P players and V visits.
 
     Attributes:
         queue: QUEUE records, shape (B,).
         players: PLAYER records, shape (B, P).
-        line: places of those who wait in the order of joining, shape (B, P); NONE for a player who
+        line: places of waiting players in order of joining, shape (B, P); NONE for a player who
             left in this tick.
-        free: places without a player, shape (B, P).
+        free: free places, shape (B, P).
         ring: PARTICIPANT records in the order in which games began, shape (B, P); circular.
-        shown: places of the focal player and the candidates, shape (B, C); NONE for no one.
+        shown: places of the focal player and the candidates, shape (B, C), else NONE.
         mask: allowed actions, shape (B, C).
         observation: shape (B, 4 C + 3), float32.
-        luck: uniform numbers that decide the first N games, shape (B, N); NaN: not fixed.
-        visits: VISIT records, shape (B, V); V = 0 where visits are not kept.
+        luck: uniform numbers of the first N games, shape (B, N); NaN if not fixed.
+        visits: VISIT records, shape (B, V); V is 0 if visits are not recorded.
     """
 
     queue: Records
@@ -139,14 +137,14 @@ class State(NamedTuple):
 
     @property
     def room(self) -> int:
-        """P, the players that have room in each queue."""
+        """P, the number of places in each queue."""
         return self.line.shape[1]
 
 
 def empty_state(
     settings: QueueSettings, count: int, room: int = FIRST_ROOM, luck: int = 0, visits: int = 0
 ) -> State:
-    """Return ``count`` queues that have not begun; the sizes are P, N and V of ``State``."""
+    """Return ``count`` queues that have not begun, with sizes P, N and V of ``State``."""
     capacity = settings.capacity
     return State(
         queue=np.zeros(count, QUEUE),
@@ -163,14 +161,14 @@ def empty_state(
 
 
 def grown(state: State) -> State:
-    """Return the same queues with room for twice as many players and visits."""
+    """Return the same queues with twice the room for players and visits."""
     queue, room, rows = state.queue.copy(), state.room, np.arange(len(state.queue))[:, np.newaxis]
     wide = {
         name: np.concatenate((array, np.zeros_like(array)), axis=1)
         for name, array in state._asdict().items()
         if name in ("players", "line", "free", "ring", "visits")
     }
-    # The ring is opened, so that its first game comes first.
+    # The copy of the ring begins with the oldest game.
     old = np.arange(room)
     wide["ring"][:, :room] = state.ring[rows, (queue["first"][:, np.newaxis] + old) % room]
     wide["free"][rows, queue["free"][:, np.newaxis] + old] = room + old
@@ -179,9 +177,9 @@ def grown(state: State) -> State:
     return state._replace(queue=queue, **wide)
 
 
-# Streams of random numbers. The index is the number of the player who logs on for the first three,
-# SECOND x player + visit for the next two, and the number of the game, or SECOND x game +
-# participant, for the last two.
+# Streams of random numbers and their indices: the player's number for LOG_ON and KIND, 2 x player
+# for SKILL, SECOND x player + visit for PATIENCE and STAY, the game's number for OUTCOME, and
+# SECOND x game + participant for DRIFT.
 LOG_ON, KIND, SKILL, PATIENCE, STAY, OUTCOME, DRIFT = range(7)
 SECOND = 2**32
 
@@ -191,7 +189,7 @@ NEVER = 2**62
 
 @compiled
 def geometric(u: float, mean: float) -> float:
-    """Return a geometric number of this mean, from 1 on, or infinity, for a uniform number."""
+    """Return a geometric number >= 1 of this mean from a uniform number; infinity if it is."""
     if mean == math.inf:
         return math.inf
     if mean == 1.0:
@@ -201,7 +199,7 @@ def geometric(u: float, mean: float) -> float:
 
 @compiled(refcounted=False, inline=True)
 def join(state: State, params: Params, row: int, place: int) -> None:
-    """Let a player join the queue, as the last."""
+    """Add a player to the end of the queue."""
     queue, player = state.queue[row], state.players[row, place]
     u = uniform(queue.key, PATIENCE, SECOND * player.number + player.games)
     ticks = geometric(u, params.patience)
@@ -216,7 +214,7 @@ def join(state: State, params: Params, row: int, place: int) -> None:
 
 @compiled(refcounted=False, inline=True)
 def log_off(state: State, row: int, place: int) -> None:
-    """Let a player leave the service."""
+    """Remove a player from the service."""
     queue = state.queue[row]
     state.free[row, queue.free] = place
     queue.free += 1
@@ -224,7 +222,7 @@ def log_off(state: State, row: int, place: int) -> None:
 
 @compiled(refcounted=False, inline=True)
 def next_log_on(state: State, params: Params, row: int) -> float:
-    """Return the ticks until the next player logs on, from the last one on."""
+    """Return the ticks from the last log-on to the next."""
     if params.arrival_rate == 0.0:
         return math.inf
     queue = state.queue[row]
@@ -235,7 +233,7 @@ def next_log_on(state: State, params: Params, row: int) -> float:
 def log_on(
     state: State, params: Params, row: int, mu: float, sigma: float, skill: float, newcomer: int
 ) -> None:
-    """Let a player of this belief and true skill log on and join the queue; there must be room."""
+    """Log on a player with this belief and true skill, who joins the queue; requires a place."""
     queue = state.queue[row]
     queue.free -= 1
     place = state.free[row, queue.free]
@@ -248,7 +246,7 @@ def log_on(
 
 @compiled(refcounted=False, inline=True)
 def log_on_all(state: State, params: Params, row: int) -> bool:
-    """Let all players log on who do so in this tick; return False where room is missing."""
+    """Log on the players of this tick; return False if there are too few places."""
     queue = state.queue[row]
     while queue.next_log_on < queue.tick + 1:
         if queue.free == 0:
@@ -268,7 +266,7 @@ def log_on_all(state: State, params: Params, row: int) -> bool:
 
 @compiled(refcounted=False, inline=True)
 def end_games(state: State, params: Params, row: int) -> None:
-    """Let games end that are over: both beliefs change, and players queue again or log off."""
+    """End games that are over: update the beliefs; the players queue again or log off."""
     queue, room = state.queue[row], state.ring.shape[1]
     variance = total_variance(0.0, 0.0, params.beta)
     while queue.playing > 0:
@@ -309,7 +307,7 @@ def end_games(state: State, params: Params, row: int) -> None:
 
 @compiled(refcounted=False, inline=True)
 def begin_game(state: State, params: Params, row: int, i: int, j: int) -> None:
-    """Let the players of two places leave the queue for a game with each other."""
+    """Begin a game of the players in two places, who leave the queue."""
     queue, beta = state.queue[row], params.beta
     one, two = state.players[row, i], state.players[row, j]
     variance = total_variance(one.sigma, two.sigma, beta)
@@ -335,7 +333,7 @@ def begin_game(state: State, params: Params, row: int, i: int, j: int) -> None:
 
 @compiled(refcounted=False, inline=True)
 def end_visit(state: State, row: int, place: int, served: bool) -> None:
-    """Let a player leave the queue for a game, or else without one, and count it."""
+    """Remove a player from the queue, with or without a game, and update the totals."""
     queue, player = state.queue[row], state.players[row, place]
     waited = queue.tick - player.joined + (0 if served else 1)
     queue.waited += waited
@@ -353,7 +351,7 @@ def end_visit(state: State, row: int, place: int, served: bool) -> None:
 
 @compiled(refcounted=False, inline=True)
 def end_tick(state: State, params: Params, row: int) -> None:
-    """Count the tick for those who still wait; whose patience is over gives up."""
+    """Count the tick for waiting players and remove those who give up."""
     queue, line = state.queue[row], state.line[row]
     queue.reward -= params.waiting_cost * queue.waiting
     length, queue.length = queue.length, 0
@@ -377,11 +375,9 @@ def end_tick(state: State, params: Params, row: int) -> None:
 
 @compiled(refcounted=False, inline=True)
 def show(state: State, params: Params, row: int) -> None:
-    """Write the candidates nearest to the focal player's mean, the mask and the observation.
+    """Write the candidates, the mask and the observation; see ``MatchmakingQueueEnv``.
 
-    Candidates are in the order of the gap of means, and of joining where gaps are equal: those who
-    wait are inserted one after another, in the order of joining. ``MatchmakingQueueEnv`` describes
-    the observation.
+    A stable insertion sort orders candidates by the gap of means, and equal gaps by joining.
     """
     queue, players, line = state.queue[row], state.players[row], state.line[row]
     shown, seen = state.shown[row], state.observation[row]
@@ -423,15 +419,15 @@ def show(state: State, params: Params, row: int) -> None:
 
 @compiled(refcounted=False, inline=True)
 def advance(state: State, params: Params, row: int) -> bool:
-    """Go on until someone is asked about or the horizon is reached.
+    """Advance to the next choice or the horizon.
 
     Returns:
-        Whether the queue stopped before that, because its arrays have to grow.
+        Whether the queue stopped earlier because its arrays are too small.
     """
     queue = state.queue[row]
     while True:
         if queue.phase == BEGIN:
-            # Every player may leave the queue in this tick, and be written down.
+            # All players can leave the queue in this tick, each with a record of the visit.
             if 0 < state.visits.shape[1] < queue.visits + state.line.shape[1]:
                 return True
             end_games(state, params, row)
@@ -447,7 +443,7 @@ def advance(state: State, params: Params, row: int) -> bool:
         end_tick(state, params, row)
         if queue.tick >= params.horizon:
             queue.phase, queue.to_ask = OVER, 0
-            # No game is allowed in a queue that had no choice at all.
+            # A queue that never had a choice allows no game.
             asked = queue.focal != NONE and queue.waiting > 0
             queue.focal = state.line[row, 0] if asked else NONE
             break
@@ -457,16 +453,16 @@ def advance(state: State, params: Params, row: int) -> bool:
 
 @compiled(refcounted=False)
 def step_all(state: State, params: Params, actions: Integers, running: Masks) -> bool:
-    """Carry out one choice in every running queue, and go on to the next.
+    """Carry out one choice in every running queue and advance to the next.
 
     Args:
         state: changed.
         params: of the environment.
-        actions: shape (B,), allowed by the masks; ``NONE`` to go on where a tick is to begin.
+        actions: shape (B,), allowed by the masks; ``NONE`` only advances queues before a tick.
         running: shape (B,).
 
     Returns:
-        Whether some queue stopped before its next choice, because its arrays have to grow.
+        Whether a queue stopped before its next choice because its arrays are too small.
     """
     stuck = False
     for row in range(actions.size):
@@ -490,15 +486,15 @@ def step_all(state: State, params: Params, actions: Integers, running: Masks) ->
 def join_all(
     state: State, params: Params, rows: Integers, mu: Floats, sigma: Floats, true_skill: Floats
 ) -> None:
-    """Let the players whom the user fixed join empty queues; there must be room.
+    """Add the players of a reset's options to empty queues; requires enough places.
 
     Args:
         state: changed.
         params: of the environment.
         rows: the queues, shape (K,).
-        mu: means, shape (B, n), the longest waiting first.
-        sigma: their standard deviations.
-        true_skill: NaN to draw it from the belief.
+        mu: means, shape (B, n), the longest waiting player first.
+        sigma: standard deviations, shape (B, n).
+        true_skill: shape (B, n); NaN to draw it from the belief.
     """
     for row in rows:
         queue = state.queue[row]

@@ -1,4 +1,4 @@
-"""``MatchmakingQueue-v0``: matching players who wait, one choice at a time."""
+"""``MatchmakingQueue-v0``: match waiting players, one choice at a time."""
 
 from __future__ import annotations
 
@@ -19,36 +19,35 @@ from matchenv.runtime.checks import as_integer
 
 @documents_options(QueueSettings)
 class MatchmakingQueueEnv(ScalarEnv):
-    """Match the players who wait for a game, as players log on, play, come back and give up.
+    """Match the waiting players of a game service.
 
     ## Description
 
-    A whole game service. Time is divided into ticks. Players log on (a Poisson process), wait in a
-    queue, and are matched in pairs; many games run at once. A game's outcome changes the beliefs
-    about both players (TrueSkill), and each of them queues again with probability `stay`. A player
-    who waits too long gives up. A good game is an even one, and waiting costs: the sooner all are
-    matched, the less even their games are.
+    Time is divided into ticks. Players log on (a Poisson process), wait in a queue, and are matched
+    in pairs; many games run at once. A game's outcome updates the beliefs about both players
+    (TrueSkill), and each of them queues again with probability `stay`. A player who waits too long
+    gives up. Good games are even, and waiting costs: the faster players are matched, the less even
+    their games are.
 
     Both papers that this package follows start from such a service: Herbrich, Minka and Graepel,
     "TrueSkill: a Bayesian skill rating system" (NIPS 2006), and Ryzhov, Tariq and Powell, "May the
     best man win" (Winter Simulation Conference 2011), which leaves "simultaneously optimizing
     across all players" open.
 
-    In each tick, first the games that are over end, and their players come back or log off. Then
-    others log on. Then every waiting player is asked about once, the longest waiting first: this
-    player is the *focal* player of a step, who plays another one or waits. A player who still waits
-    at the end of the tick has waited this tick, and gives up if the patience is over. A player who
-    waits alone is not asked about, since there is no opponent, and ticks without a choice pass
-    within a step.
+    In each tick, games that are over end, and their players queue again or log off. Other players
+    log on. Then each waiting player, the longest waiting first, is the *focal* player of a step,
+    who plays a candidate or waits. Players who still wait at the end of the tick have waited this
+    tick, and give up if their patience is over. A player who waits alone gets no step, since there
+    is no opponent. Ticks without a choice pass within a step.
 
     ## Action Space
 
-    `Discrete(capacity)`: 0 lets the focal player wait this tick, `k` from 1 on begins a game with
-    the k-th candidate. Candidates are all others who wait, the nearest mean first and among equal
-    gaps the longest waiting; those beyond `capacity - 1` are left out. `action_masks()` (bool),
-    `info["action_mask"]` (int8, for `action_space.sample(mask)`) and 3 C to 4 C - 1 of the
-    observation hold the allowed actions. With any other action the focal player waits, and
-    `info["invalid_action"]` is True; with `invalid_action="error"` it is a `ValueError`, and
+    `Discrete(capacity)`: with 0 the focal player waits this tick; `k >= 1` begins a game with the
+    k-th candidate. Candidates are the other waiting players, sorted by the gap of means and then by
+    waiting time; those beyond `capacity - 1` are left out. The action mask is in `action_masks()`
+    (bool), in `info["action_mask"]` (int8, for `action_space.sample(mask)`) and in numbers 3 C to
+    4 C - 1 of the observation. With a forbidden action the focal player waits, and
+    `info["invalid_action"]` is True. With `invalid_action="error"` it raises a `ValueError` and
     nothing changes.
 
     ## Observation Space
@@ -61,78 +60,79 @@ class MatchmakingQueueEnv(ScalarEnv):
     | 1 to C - 1     | the same for the candidates                             | -Inf | Inf |
     | C to 2 C - 1   | standard deviations of these beliefs                    | 0    | Inf |
     | 2 C to 3 C - 1 | waiting times w in ticks, as w / (w + `game_length`)    | 0    | 1   |
-    | 3 C to 4 C - 1 | 1 where there is a player; else 0, as the other numbers | 0    | 1   |
+    | 3 C to 4 C - 1 | 1 for a player, 0 for no player (so are other numbers)  | 0    | 1   |
     | 4 C            | n / (n + C) for the number n of waiting players         | 0    | 1   |
-    | 4 C + 1        | the same for players still to be asked about            | 0    | 1   |
-    | 4 C + 2        | the same for players in games under way                 | 0    | 1   |
+    | 4 C + 1        | the same for players without a step yet in this tick    | 0    | 1   |
+    | 4 C + 2        | the same for players in games                           | 0    | 1   |
 
-    The first 2 C numbers are a knowledge state of `Matchmaking-v0` with C - 1 opponents. The true
-    skills are in no observation. `waiting_players()` returns all of it, and every waiting player,
-    in float64.
+    The first 2 C numbers are a knowledge state of `Matchmaking-v0` with C - 1 opponents.
+    Observations never include true skills. `waiting_players()` returns these numbers, and those of
+    all other waiting players, in float64.
 
     ## Rewards
 
-    With `reward="match_quality"`: for a game the match quality q of eq. (6) of the 2011 paper, in
-    (0, 1], once for each of its two players: 2 q. For each tick that passes within the step, minus
-    `waiting_cost` for each player who waits through it, and minus `abandonment_cost` for each
-    player who gives up. The costs of ticks before the first choice are in the first reward. q is
-    computed from the beliefs before the game, or with `reward="true_match_quality"` from the true
-    skills.
+    With `reward="match_quality"`, a game earns 2 q: the match quality q of eq. (6) of the 2011
+    paper, in (0, 1], for each of its two players. Each tick within the step costs `waiting_cost`
+    for each player who waits through it and `abandonment_cost` for each player who gives up. The
+    first reward includes the costs of ticks before the first choice. q is computed from the beliefs
+    before the game, or with `reward="true_match_quality"` from the true skills.
 
     `reward="relative"` (default) is for learning. It subtracts the quality u of a usual game from
-    q, and u for each game that a player who gives up would still have played: a player logs on
-    whatever is chosen and plays 1 / (1 - `stay`) games on average, so in the long run all policies
-    lose the same. But an algorithm discounts by choices, while players come by ticks: with the
-    other two rewards it learns what pays for each choice, and never lets anybody wait. u is the
-    reward for each game of a rule with a widening window, a constant of the settings.
+    q, and u for each game that a player who gives up would still have played. Players log on
+    independently of actions and play 1 / (1 - `stay`) games on average, so in the long run this
+    costs all policies the same. It matters since algorithms discount by choices while players
+    arrive by ticks: with the other two rewards they maximise the reward of each choice and never
+    let a player wait. u, a constant of the settings, is the reward for each game of a rule with a
+    widening window.
 
     ## Population
 
-    `population="normal"`: true skills from N(0, 6.5), as those of all players of the 2011 paper
-    together. A regular's belief is narrower than the population by a factor of three, and
-    calibrated: a mean m from N(0, 6.5 - 6.5 / 9), and a true skill from N(m, 6.5 / 9). A newcomer's
-    belief has the population's mean and deviation, and the true skill is drawn as a regular's. So
-    no belief is biased at the start. `matchenv.envs.queue.NormalPopulation` takes other numbers.
+    With `population="normal"`, true skills are from N(0, 6.5), like those of all players in the
+    2011 paper together. A regular's belief is calibrated, and narrower than the population by a
+    factor of three: a mean m from N(0, 6.5 - 6.5 / 9) and a true skill from N(m, 6.5 / 9). A
+    newcomer's belief has the population's mean and deviation, with a true skill drawn like a
+    regular's. So no initial belief is biased. `matchenv.envs.queue.NormalPopulation` has other
+    parameters.
 
-    `population="ratings.csv"` reads real ratings: a CSV file with columns `mu` and `sigma`, such as
-    `matchenv replay --out` writes; a pair of arrays `(mu, sigma)` is allowed too. Each player who
-    logs on is one of these, chosen uniformly, with a true skill from N(mu, sigma^2); the belief
-    about a regular is this rating.
+    `population="ratings.csv"` reads real ratings: a CSV file with columns `mu` and `sigma`, for
+    example from `matchenv replay --out`. A pair of arrays `(mu, sigma)` is also possible. Each
+    player who logs on has one of these ratings, chosen uniformly, and a true skill from
+    N(mu, sigma^2); the belief about a regular is this rating.
 
     ## Starting State
 
     The service is empty at tick 0. `reset(options={"mu": ..., "sigma": ..., "true_skill": ...})`
-    lets these players wait at tick 0, the first as the longest waiting. True skills that are not
-    given are drawn from the belief. `"noise"` fixes standard normals z of the first games in the
-    order of their beginning, as seen by the focal player, who wins if the difference of true skills
-    plus sqrt(2) `beta` z exceeds `draw_margin`.
+    makes these players wait at tick 0, the longest waiting first. True skills left out are drawn
+    from the belief. `"noise"` fixes standard normals z of the first games in the order of their
+    beginning: the focal player wins if the difference of true skills plus sqrt(2) `beta` z exceeds
+    `draw_margin`.
 
-    The seed determines everything that no choice determines: when players log on and their skills,
-    how long each would wait, whether each comes back after a game, and the noise of the n-th game
-    of the run. With equal seeds, policies are compared on equal random numbers.
+    The seed determines everything that actions do not: log-ons, skills, each player's patience and
+    return after a game, and the noise of the n-th game of the run. So with equal seeds, policies
+    are compared on common random numbers.
 
     ## Episode End
 
-    The episode is truncated after `horizon` ticks, and never terminates: it is a continuing task.
-    The last observation is the state at the end of the last tick, as if the longest waiting player
-    were asked about.
+    The episode is truncated after `horizon` ticks and never terminates: it is a continuing task.
+    The last observation is the state at the end of the last tick, with the longest waiting player
+    as the focal player.
 
     ## Information
 
-    After a reset and each step, totals since the reset: `tick`, `queued` (times that a player
-    joined the queue), `matched_players`, `abandoned` and `mean_wait` (ticks, of all who left the
-    queue, with a game or without); `waiting` and `playing` are current numbers of players. Of the
-    game that the step began: `match_quality` and `true_match_quality`, 0 if it began none.
+    After a reset and each step, `info` has totals since the reset: `tick`, `queued` (times that a
+    player joined the queue), `matched_players`, `abandoned` and `mean_wait` (in ticks, of all
+    players who left the queue). `waiting` and `playing` are current numbers of players.
+    `match_quality` and `true_match_quality` describe the game that the step began, else 0.
     `action_mask` and `invalid_action` are described above. `queued = matched_players + abandoned +
     waiting` always holds.
 
     ## Rendering
 
     A picture (`"rgb_array"`, `"human"`; `"rgb_array_list"` through `gym.make`) shows the beliefs
-    about waiting players along the skill axis, the focal player and the nearest candidate in
-    colour, games under way as arcs between their players, the waiting time of each player, and the
-    length of the queue over time. `"ansi"` returns the focal player and the nearest candidates as
-    text. Pictures need `pip install "matchenv[render]"`.
+    about waiting players along the skill axis, with the focal player and the nearest candidate in
+    colour. It also shows current games as arcs between their players, the waiting time of each
+    player and the length of the queue over time. `"ansi"` returns the focal player and the nearest
+    candidates as text. Pictures require `pip install "matchenv[render]"`.
 
     ## Arguments
 
@@ -142,8 +142,8 @@ class MatchmakingQueueEnv(ScalarEnv):
     | `render_mode` | `None` | `"rgb_array"`, `"human"` or `"ansi"` |
 
     `patience` is the mean of a geometric number, drawn for each visit to the queue; with `math.inf`
-    no player gives up. The defaults are a middle load: with every player matched at once, five
-    players join the queue in a tick, one of them from outside, and fifty are playing.
+    no player gives up. The defaults are a medium load: if every player is matched at once, five
+    players join the queue in a tick, one of them by logging on, and fifty are playing.
 
     ```python
     import gymnasium as gym
@@ -164,7 +164,7 @@ class MatchmakingQueueEnv(ScalarEnv):
     settings: QueueSettings
 
     def waiting_players(self) -> WaitingPlayers:
-        """Return all who wait, and the focal player and the candidates among them; copies."""
+        """Return copies of all waiting players, with the focal player and the candidates."""
         return self.simulator.waiting_players(self._state, 0)
 
 
@@ -172,9 +172,9 @@ class MatchmakingQueueEnv(ScalarEnv):
 class MatchmakingQueueVectorEnv(NativeVectorEnv, VectorEnv):
     """``num_envs`` copies of ``MatchmakingQueueEnv``, stepped together.
 
-    The description, spaces, rewards and options are those of ``MatchmakingQueueEnv``, all other
-    arguments those of ``matchenv.envs.core.vector.NativeVectorEnv``; ``max_episode_steps`` counts
-    choices. Copy i of a vector environment that is reset with seed s is the run of a scalar
+    See ``MatchmakingQueueEnv`` for the description, spaces, rewards and options, and
+    ``matchenv.envs.core.vector.NativeVectorEnv`` for all other arguments; ``max_episode_steps``
+    counts choices. Copy i of a vector environment reset with seed s is the run of a scalar
     environment reset with seed s + i.
     """
 
@@ -183,19 +183,16 @@ class MatchmakingQueueVectorEnv(NativeVectorEnv, VectorEnv):
     settings: QueueSettings
 
     def waiting_players(self, index: int) -> WaitingPlayers:
-        """Return all who wait in one environment; copies.
-
-        Args:
-            index: of the environment.
+        """Return copies of all waiting players of environment ``index``.
 
         Raises:
-            ValueError: for an index that is out of range.
+            ValueError: for an index out of range.
         """
         row = as_integer("index", index, 0, self.num_envs - 1)
         return self.simulator.waiting_players(self._state, row)
 
     def keep_visits(self) -> None:
-        """Write down every visit to a queue that ends from now on; see ``taken_visits``."""
+        """Record every visit to a queue that ends from now on; see ``taken_visits``."""
         self._state = self.simulator.keeping_visits(self._state)
 
     def taken_visits(self) -> dict[str, NDArray[np.float64]]:

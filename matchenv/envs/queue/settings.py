@@ -1,12 +1,9 @@
-"""Settings of the queue: who logs on, how long games last, what waiting costs.
+"""Settings and populations of ``MatchmakingQueue-v0``.
 
-A population has K rows of a centre m, a spread d and a deviation s each. A player who logs on
-belongs to a row chosen uniformly at random, and with standard normal z1, z2:
-
-- the belief about a regular is N(m + d z1, s^2);
-- the true skill is m + d z1 + s z2, so that this belief is calibrated;
-- the belief about a newcomer has the population's mean and standard deviation, and the true skill
-  is drawn as a regular's.
+A population has K rows of a centre m, a spread d and a deviation s. A player who logs on belongs to
+a row chosen uniformly at random. With standard normal z1 and z2, the true skill is m + d z1 + s z2
+and the belief about a regular is N(m + d z1, s^2), which is calibrated. The belief about a newcomer
+has the population's mean and standard deviation.
 """
 
 from __future__ import annotations
@@ -41,7 +38,7 @@ from matchenv.runtime.checks import (
 
 Floats = NDArray[np.float64]
 
-# Players who log on in a tick; more would need too much memory.
+# Upper limit of the arrival rate, for memory.
 BUSIEST = 100_000.0
 
 # Columns of a row.
@@ -49,7 +46,7 @@ CENTRE, SPREAD, DEVIATION = range(3)
 
 
 class Population(ABC):
-    """The players who may log on."""
+    """Distribution of the players who log on."""
 
     @property
     @abstractmethod
@@ -71,16 +68,16 @@ class Population(ABC):
 
 @dataclass(frozen=True)
 class NormalPopulation(Population):
-    """True skills from one normal distribution; all regulars' beliefs have one deviation.
+    """Normal true skills, and equal deviations of the beliefs about regulars.
 
     Args:
-        mean: of the true skills, in skill points.
-        deviation: their standard deviation, > 0.
+        mean: mean of the true skills, in skill points.
+        deviation: standard deviation of the true skills, > 0.
         regular_deviation: standard deviation of the belief about a regular, > 0 and below
-            ``deviation``; None for a third of it.
+            ``deviation``; None for a third of ``deviation``.
 
     Raises:
-        ValueError: for other numbers.
+        ValueError: for numbers out of range.
     """
 
     mean: float = 0.0
@@ -92,11 +89,12 @@ class NormalPopulation(Population):
         mean = as_number("mean", self.mean, -LARGEST_OBSERVED, LARGEST_OBSERVED)
         deviation = as_positive_number("deviation", self.deviation)
         as_number("deviation", deviation, high=LARGEST_OBSERVED)
-        third, given = 1.0 / 3.0 * deviation, self.regular_deviation
-        regular = as_positive_number("regular_deviation", third if given is None else given)
+        regular = self.regular_deviation
+        regular = 1.0 / 3.0 * deviation if regular is None else regular
+        regular = as_positive_number("regular_deviation", regular)
         if regular >= deviation:
             raise ValueError(
-                f"regular_deviation must be below the deviation {deviation!r}, got {regular!r}"
+                f"regular_deviation must be below deviation={deviation!r}, got {regular!r}"
             )
         self.__dict__.update(mean=mean, deviation=deviation, regular_deviation=regular)
 
@@ -110,12 +108,12 @@ class NormalPopulation(Population):
 
 @dataclass(frozen=True, eq=False)
 class RatedPopulation(Population):
-    """Players with ratings: one of them, chosen uniformly, logs on each time.
+    """Players with given ratings, one of which is chosen uniformly for each log-on.
 
     Args:
         mu: means of the ratings, shape (K,), in skill points.
-        sigma: their standard deviations, shape (K,), > 0.
-        source: where they are from, for ``repr``.
+        sigma: standard deviations of the ratings, shape (K,), > 0.
+        source: origin of the ratings, for ``repr``.
 
     Raises:
         ValueError: for arrays that are empty or of different shapes, NaN, or sigma <= 0.
@@ -130,7 +128,7 @@ class RatedPopulation(Population):
         sigma = as_positive_array("population sigma", self.sigma)
         if mu.ndim != 1 or mu.shape != sigma.shape or mu.size == 0:
             raise ValueError(
-                "population mu and sigma must be rows of equal length with at least one player, "
+                "population mu and sigma must have equal shapes (K,) with at least one player, "
                 f"got shapes {mu.shape} and {sigma.shape}"
             )
         as_number("population mu and sigma", np.abs([mu, sigma]).max(), high=LARGEST_OBSERVED)
@@ -152,16 +150,15 @@ class RatedPopulation(Population):
 
 
 def population_of(given: Any) -> Population:
-    """Return the population that an option stands for.
+    """Return the population for the value of an option.
 
     Args:
         given: ``"normal"`` for ``NormalPopulation()``; a ``Population``; a pair of arrays
-            ``(mu, sigma)``; or the path of a file with ratings: a table, plain or packed with
-            gzip, with columns ``mu`` and ``sigma`` and any others, such as the ``ratings.csv`` of
-            ``matchenv replay``.
+            ``(mu, sigma)``; or the path of a CSV file, optionally with gzip compression, with
+            columns ``mu`` and ``sigma``, such as the ``ratings.csv`` of ``matchenv replay``.
 
     Raises:
-        ValueError: for anything else, and for bad ratings.
+        ValueError: for other types, or bad ratings.
     """
     if isinstance(given, Population):
         return given
@@ -172,10 +169,9 @@ def population_of(given: Any) -> Population:
     if isinstance(given, str | os.PathLike):
         from matchenv.logs.text_table import read_ratings
 
-        found = read_ratings(Path(given), "population")
-        return RatedPopulation(
-            np.array(found["mu"]), np.array(found["sigma"]), repr(os.fspath(given))
-        )
+        table = read_ratings(Path(given), "population")
+        source = repr(os.fspath(given))
+        return RatedPopulation(np.array(table["mu"]), np.array(table["sigma"]), source)
     raise ValueError(
         "population must be 'normal', the path of a file with ratings, a pair of arrays "
         f"(mu, sigma) or a Population, got {given!r}"
@@ -189,17 +185,17 @@ QUEUE_NUMBERS = 3
 
 
 def _as_patience(name: str, value: Any) -> float:
-    """Return a mean number of ticks of at least 1; infinity, also for None: no one gives up."""
+    """Return a mean number of ticks >= 1; infinity, also for None, if no player gives up."""
     endless = value is None or (isinstance(value, float) and value == math.inf)
     return math.inf if endless else as_number(name, value, low=1.0)
 
 
 @dataclass(frozen=True)
 class QueueSettings(GameOptions):
-    """The settings of ``MatchmakingQueue-v0``; each option is described at its declaration.
+    """The settings of ``MatchmakingQueue-v0``.
 
     Raises:
-        ValueError: for a value that is not allowed; it names the argument and what is.
+        ValueError: for a bad value; it names the argument and the allowed values.
     """
 
     sizes: ClassVar[tuple[str, ...]] = ("arrival_rate", "capacity", "horizon")
@@ -208,18 +204,18 @@ class QueueSettings(GameOptions):
         1.0, as_number, "mean number of players who log on in a tick, from 0 to 100,000",
         low=0.0, high=BUSIEST,
     )  # fmt: skip
-    newcomers: float = option(0.2, as_share, "share of them who are new to the service, in [0, 1]")
+    newcomers: float = option(0.2, as_share, "share of these players who are newcomers, in [0, 1]")
     patience: float = option(
         20.0, _as_patience, "mean number of ticks until a waiting player gives up, >= 1"
     )
     game_length: int = option(
         10, as_integer, "ticks that a game lasts, >= 1", low=1, high=LONGEST_HORIZON
     )
-    stay: float = option(0.8, as_share, "probability to queue again after a game, in [0, 1]")
+    stay: float = option(0.8, as_share, "probability of queueing again after a game, in [0, 1]")
     capacity: int = option(
         16,
         as_integer,
-        "actions: to wait, and the nearest `capacity - 1` candidates; >= 2",
+        "number of actions: waiting and `capacity - 1` candidates, >= 2",
         low=2,
         high=MOST_OPPONENTS,
     )
@@ -235,25 +231,25 @@ class QueueSettings(GameOptions):
     population: Any = option(
         NormalPopulation(),
         lambda _, given: population_of(given),
-        "who logs on: see Population; `'normal'` is the default",
+        "who logs on; see Population. `'normal'` is the default",
     )
     reward: str = option(
-        "relative", as_choice, 'or `"match_quality"` or `"true_match_quality"`; see Rewards',
+        "relative", as_choice, 'also `"match_quality"` or `"true_match_quality"`; see Rewards',
         known=QUEUE_REWARDS,
     )  # fmt: skip
 
     @property
     def num_candidates(self) -> int:
-        """Candidates that can be shown at a time."""
+        """Maximum number of candidates."""
         return self.capacity - 1
 
     @property
     def observation_size(self) -> int:
-        """Numbers in an observation: four for each place, and those of the queue."""
+        """Size of an observation: four numbers for each action, and those of the queue."""
         return 4 * self.capacity + QUEUE_NUMBERS
 
     @property
     def games_of_player(self) -> float:
-        """Mean number of games of a player who never gives up, at most those of an episode."""
+        """Mean number of games of a player who never gives up, within an episode."""
         most = max(1.0, self.horizon / self.game_length)
         return most if self.stay == 1.0 else min(most, 1.0 / (1.0 - self.stay))

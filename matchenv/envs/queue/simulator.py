@@ -1,4 +1,4 @@
-"""The simulator of ``MatchmakingQueue-v0``: B queues, one compiled call for a step of all."""
+"""The simulator of ``MatchmakingQueue-v0``: B queues, stepped by one compiled call."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from matchenv.envs.queue.view import NOBODY, QueueView, WaitingPlayers
 TOTALS = ("tick", "queued", "matched_players", "abandoned", "waiting", "playing")
 QUALITIES = ("match_quality", "true_match_quality")
 
-# Runs that the usual quality is from, and choices in each.
+# Number of runs for the usual quality, and of choices in each.
 USUAL_RUNS, USUAL_CHOICES = 16, 500
 
 
 class QueueSimulator(Simulator[State]):
-    """Queues of one kind.
+    """Simulator of ``MatchmakingQueue-v0``.
 
     Args:
         settings: of the environment.
-        keep_visits: write down every visit to a queue that ends, for ``taken_visits``.
+        keep_visits: whether to record visits that end, for ``taken_visits``.
     """
 
     env_id: ClassVar[str] = "MatchmakingQueue-v0"
@@ -59,7 +59,7 @@ class QueueSimulator(Simulator[State]):
 
     @cached_property
     def params(self) -> Params:
-        """Numbers of the settings that the compiled functions need."""
+        """Numbers for the compiled functions."""
         settings, population = self.settings, self.settings.population
         usual = usual_quality(settings) if settings.reward == "relative" else 0.0
         numbers = {name: getattr(settings, name) for name in Params._fields[:11]}
@@ -79,11 +79,11 @@ class QueueSimulator(Simulator[State]):
         return self.keeping_visits(state) if self._keeps_visits else state
 
     def given(self, options: Any, count: int | None) -> dict[str, Floats] | None:
-        """Check the players who wait at tick 0, and ``"noise"``; as ``Simulator``."""
+        """Check the players who wait at tick 0 and ``"noise"``; see ``Simulator.given``."""
         given = checked_options(options, ("mu", "sigma", "true_skill", "noise"))
         players = set(given) - {"noise"}
         if players and not {"mu", "sigma"} <= players:
-            raise ValueError(f"options must hold 'mu' and 'sigma' of players, got {sorted(given)}")
+            raise ValueError(f"options must hold both 'mu' and 'sigma', got {sorted(given)}")
         for name, value in given.items():
             shape = np.shape(value if name == "noise" else given["mu"])
             if len(shape) != 1 and (len(shape) != 2 or shape[0] != count):
@@ -95,9 +95,9 @@ class QueueSimulator(Simulator[State]):
     def begin(
         self, state: State, rows: Integers, keys: Keys, given: dict[str, Floats] | None = None
     ) -> State:
-        """Start new runs, up to the first choice; as ``Simulator``."""
+        """Start new runs and advance to the first choice; see ``Simulator.begin``."""
         given = given or {}
-        # A game is won where u < P(win): so noise z means u = Phi(-z), as seen by the focal player.
+        # The focal player wins if u < P(win), so noise z corresponds to u = Phi(-z).
         luck = ndtr(-given.get("noise", np.zeros(0)))
         games, old = luck.shape[-1], state.luck.shape[1]
         if games > old:
@@ -106,7 +106,6 @@ class QueueSimulator(Simulator[State]):
         state.luck[rows] = np.nan
         state.luck[rows, :games] = np.broadcast_to(luck, (len(state.luck), games))[rows]
         mu = given.get("mu", np.zeros(0))
-        # True skills that are not given are drawn from the belief.
         parts = mu, given.get("sigma", mu), given.get("true_skill", np.full_like(mu, np.nan))
         shape = (len(state.queue), mu.shape[-1])
         while shape[1] > state.room:
@@ -116,14 +115,14 @@ class QueueSimulator(Simulator[State]):
         new["visits"] = queue["visits"][rows]
         queue[rows] = new
         state.free[rows] = np.arange(state.room)[::-1]
-        players = (np.ascontiguousarray(np.broadcast_to(each, shape)) for each in parts)
+        players = (np.ascontiguousarray(np.broadcast_to(part, shape)) for part in parts)
         join_all(state, self.params, rows, *players)
         running = np.zeros(len(queue), dtype=np.bool_)
         running[rows] = True
         return self._advanced(state, np.full(len(queue), NONE), running)
 
     def step(self, state: State, actions: Integers, running: Masks) -> Step[State]:
-        """Carry out one choice in every running queue, and go on to the next; as ``Simulator``."""
+        """Carry out a choice in every running queue, up to the next one; see ``Simulator.step``."""
         state = self._advanced(state, actions, running)
         reward = np.where(running, state.queue["reward"], 0.0)
         state.queue["reward"] -= reward
@@ -131,7 +130,7 @@ class QueueSimulator(Simulator[State]):
         return Step(state, reward, np.zeros_like(running), truncated)
 
     def _advanced(self, state: State, actions: Integers, running: Masks) -> State:
-        """Carry out choices and go on to the next, in larger arrays if need be."""
+        """Carry out choices and advance to the next, with larger arrays if needed."""
         while step_all(state, self.params, actions, running):
             state, actions = grown(state), np.full(len(running), NONE)
         return state
@@ -145,14 +144,14 @@ class QueueSimulator(Simulator[State]):
         return state.mask
 
     def view(self, state: State) -> tuple[QueueView]:
-        """Return the one argument of ``act``: the players of all queues."""
-        there, tick = state.shown != NONE, state.queue["tick"]
+        """Return the view of all queues; see ``Simulator.view``."""
+        filled, tick = state.shown != NONE, state.queue["tick"]
         players = np.take_along_axis(state.players, state.shown, axis=1)
         view = QueueView(
-            mu=np.where(there, players["mu"], 0.0),
-            sigma=np.where(there, players["sigma"], 1.0),
-            waited=np.where(there[:, 0], tick - players["joined"][:, 0], 0.0),
-            player=np.where(there, players["number"], NOBODY),
+            mu=np.where(filled, players["mu"], 0.0),
+            sigma=np.where(filled, players["sigma"], 1.0),
+            waited=np.where(filled[:, 0], tick - players["joined"][:, 0], 0.0),
+            player=np.where(filled, players["number"], NOBODY),
             filled=np.maximum(state.mask.sum(axis=1) - 1, 0),
             tick=tick,
             run=state.queue["key"],
@@ -162,7 +161,7 @@ class QueueSimulator(Simulator[State]):
         return (view,)
 
     def facts(self, state: State) -> Facts:
-        """Return the totals since the reset, current numbers, and the last game's qualities."""
+        """Return totals since the reset, current numbers and the last game's qualities."""
         queue = state.queue
         left = np.maximum(queue["matched_players"] + queue["abandoned"], 1)
         return {
@@ -172,17 +171,17 @@ class QueueSimulator(Simulator[State]):
         }
 
     def describe_allowed(self, mask: Masks) -> str:
-        """Describe the allowed actions of one queue for an error message."""
+        """Describe the allowed actions of one queue."""
         return f"0 to wait or one of {int(mask.sum()) - 1} candidates"
 
     def restored(self, state: State, arrays: Mapping[str, Any]) -> State:
-        """Return a state with the values of saved arrays, of any room; as ``Simulator``."""
+        """Return a state from saved arrays with any room; see ``Simulator.restored``."""
         growing = ("players", "luck", "visits")
         sizes = [arrays[name].shape[1] if arrays[name].ndim > 1 else 0 for name in growing]
         return super().restored(empty_state(self.settings, len(state.queue), *sizes), arrays)
 
     def waiting_players(self, state: State, row: int) -> WaitingPlayers:
-        """Return all who wait in one queue; copies."""
+        """Return copies of all waiting players of one queue."""
         queue, line = state.queue[row], state.line[row, : state.queue[row]["length"]]
         places = line[line != NONE]
         index = np.full(state.room + 1, NOBODY, dtype=np.int64)
@@ -202,25 +201,25 @@ class QueueSimulator(Simulator[State]):
         )
 
     def games(self, state: State, row: int) -> Floats:
-        """Return the means of both players of each game under way, shape (G, 2), oldest first."""
+        """Return both players' means in each current game, shape (G, 2), oldest first."""
         queue = state.queue[row]
         entries = (queue["first"] + np.arange(queue["playing"])) % state.room
         means: Floats = state.players["mu"][row, state.ring["place"][row, entries]]
         return means.reshape(-1, 2)
 
     def keeping_visits(self, state: State) -> State:
-        """Return a state that keeps visits from now on."""
+        """Return a state that records visits."""
         shape = (len(state.queue), 2 * state.room)
         return state if state.visits.size > 0 else state._replace(visits=np.zeros(shape, VISIT))
 
     def taken_visits(self, state: State) -> dict[str, Floats]:
-        """Return the visits that ended since the last call, and forget them.
+        """Return and delete the visits that ended since the last call.
 
         Returns:
-            A column ``environment`` and those of ``VISIT``, float64; visits of one environment are
-            in the order in which they ended. ``waited`` counts ticks, ``served`` is 1 for a game
-            and 0 for a player who gave up, ``mu`` and ``sigma`` are the belief at the end of the
-            visit, after ``games_played`` games; the qualities are 0 without a game.
+            float64 columns ``environment`` and the fields of ``VISIT``, for each environment in the
+            order in which visits ended. ``waited`` counts ticks, ``served`` is 1 for a game and 0
+            for a player who gave up, ``mu`` and ``sigma`` are the belief at the end of the visit,
+            after ``games_played`` games, and the qualities are 0 without a game.
         """
         counts = state.queue["visits"].copy()
         state.queue["visits"] = 0
@@ -232,12 +231,12 @@ class QueueSimulator(Simulator[State]):
 
 @lru_cache(maxsize=64)
 def usual_quality(settings: QueueSettings) -> float:
-    """Return the reward for each game of a player where a widening window makes the games.
+    """Return the mean reward for each game of a player under a rule with a widening window.
 
-    The window is one standard deviation of the population, and 8 % more for each tick of waiting,
-    as is common in game services. A function of the settings alone: the keys are fixed.
+    The window is one standard deviation of the population plus 8 % for each tick of waiting, a
+    common rule in game services. The keys are fixed, so the result depends only on the settings.
     """
-    # Two actions are enough for the nearest candidate.
+    # Two actions suffice for the nearest candidate.
     simulator = QueueSimulator(replace(settings, reward="match_quality", capacity=2))
     rows, running = np.arange(USUAL_RUNS), np.ones(USUAL_RUNS, dtype=np.bool_)
     state = simulator.begin(simulator.new_state(USUAL_RUNS), rows, rows.astype(np.uint64))

@@ -1,4 +1,4 @@
-"""Inputs of queue policies: the candidates of B queues, and all waiting players."""
+"""Inputs of queue policies: the candidates of B queues, and all waiting players of one."""
 
 from __future__ import annotations
 
@@ -15,30 +15,29 @@ from matchenv.trueskill.two_player import match_quality
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-# Where there is no candidate, or no focal player.
+# Index of a missing candidate or focal player.
 NOBODY = -1
 
 
 @dataclass(frozen=True)
 class WaitingPlayers:
-    """All players who wait in one queue, the longest waiting first; copies.
+    """All waiting players of one queue, the longest waiting first; copies.
 
-    A choice for the focal player is 0, to wait this tick, or k from 1 on: to play
-    ``candidates[k - 1]``. Within a tick every waiting player is asked about once, the longest
-    waiting first, as long as two players wait.
+    A policy's choice is 0 if the focal player waits, or k >= 1 for a game with
+    ``candidates[k - 1]``.
 
     Attributes:
         mu: means of the beliefs, shape (n,), in skill points.
-        sigma: their standard deviations, shape (n,).
-        waited: ticks since each joined the queue, shape (n,).
-        player: number of each player, shape (n,), which stays while a player is in the service.
-        focal: index of the player who is asked about; ``NOBODY`` for none.
-        candidates: indices of those who can be chosen, shape (capacity - 1,), the nearest mean
-            first and among equals the longest waiting; ``NOBODY`` where there is none.
-        tick: the current one.
-        playing: players in games under way.
-        settings: of the environment: beta, draw_margin, costs and all others.
-        true_skill: shape (n,); only for policies with ``needs_truth``, and for judging.
+        sigma: standard deviations of the beliefs, shape (n,).
+        waited: ticks since each player joined the queue, shape (n,).
+        player: numbers of the players, shape (n,), constant while a player is in the service.
+        focal: index of the focal player, or ``NOBODY``.
+        candidates: indices of the candidates, shape (capacity - 1,), sorted by the gap of means and
+            then by waiting time; ``NOBODY`` for missing ones.
+        tick: the current tick.
+        playing: number of players in games.
+        settings: of the environment.
+        true_skill: shape (n,), for evaluation and policies with ``needs_truth``.
     """
 
     mu: Floats
@@ -54,13 +53,13 @@ class WaitingPlayers:
 
     @property
     def filled(self) -> Integers:
-        """The indices of the candidates that there are, in order."""
-        found: Integers = self.candidates[self.candidates != NOBODY]
-        return found
+        """The indices of the candidates without missing ones."""
+        filled: Integers = self.candidates[self.candidates != NOBODY]
+        return filled
 
     @property
     def action_mask(self) -> NDArray[np.bool_]:
-        """The allowed actions, shape (capacity,); 0 always is."""
+        """The allowed actions, shape (capacity,); 0 is always allowed."""
         return np.concatenate(([True], self.candidates != NOBODY))
 
     def candidate_quality(self) -> Floats:
@@ -75,19 +74,19 @@ class WaitingPlayers:
 
 @dataclass(frozen=True)
 class QueueView:
-    """The focal player and the candidates of B queues, in float64; ``view[row]`` has all who wait.
+    """The focal players and candidates of B queues; ``view[row]`` has all waiting players of one.
 
     Attributes:
-        mu: means of the beliefs, shape (B, C): the focal player, then the candidates, the nearest
-            mean first.
-        sigma: their standard deviations, shape (B, C).
+        mu: means of the beliefs about the focal player and the candidates, sorted by the gap of
+            means, shape (B, C).
+        sigma: standard deviations of the beliefs, shape (B, C).
         waited: ticks that the focal player has waited, shape (B,).
-        player: numbers of the players, shape (B, C); ``NOBODY`` where there is none.
-        filled: number of candidates, shape (B,); what is behind them has no meaning.
-        tick: the current one, shape (B,).
-        run: identifies the episode of each queue, shape (B,).
+        player: numbers of the players, shape (B, C); ``NOBODY`` for missing ones.
+        filled: number of candidates, shape (B,); later columns are undefined.
+        tick: the current tick, shape (B,).
+        run: identifier of each queue's episode, shape (B,).
         settings: of the environment.
-        everyone: returns all who wait in the queue of a row.
+        everyone: returns all waiting players of the queue in a row.
     """
 
     mu: Floats

@@ -1,4 +1,4 @@
-"""The scalar environment: its contract, its instances and its games."""
+"""Games, instances and reset options of ``Matchmaking-v0``."""
 
 import math
 
@@ -23,7 +23,7 @@ def small(**arguments: object) -> MatchmakingEnv:
     [(0.0, 0.0, "draw_density"), (0.7, 0.4, "match_quality"), (0.7, 0.0, "true_draw_density")],
 )
 def test_a_game_follows_the_formulas(draw_margin: float, tau: float, paid: str) -> None:
-    """Observation, reward and information of each game, recomputed from the public functions."""
+    """Recompute observation, reward and information of each game by the public functions."""
     env = small(horizon=60, draw_margin=draw_margin, tau=tau, reward=paid)
     observation, _ = env.reset(seed=3)
     rng, outcomes = np.random.default_rng(0), set()
@@ -74,7 +74,7 @@ def test_instances_follow_the_study(prior: str, variance: str) -> None:
         assert stats.kstest(state.mu.ravel() / 2, "norm").pvalue > 1e-3
     else:
         assert not state.mu.any()
-    # With equal means, skills vary by the means that the belief does not know, too.
+    # With equal means, the spread of skills includes the hidden means.
     deviation = np.sqrt(drawn + (4.0 if prior == "equal" else 0.0))
     assert stats.kstest(((env.true_skill - state.mu) / deviation).ravel(), "norm").pvalue > 1e-3
 
@@ -83,7 +83,7 @@ RANKS = [("top", 0), (0, 0), (12, 12), ("middle", 24), ("bottom", 49), (49, 49)]
 
 
 @pytest.mark.parametrize(("rank", "place"), RANKS)
-def test_player_0_stands_at_the_rank(rank: int | str, place: int) -> None:
+def test_player_0_has_the_rank(rank: int | str, place: int) -> None:
     env = MatchmakingEnv(rank=rank)
     by_skill = MatchmakingEnv(rank=rank, rank_by="true_skill", prior="equal")
     for seed in range(5):
@@ -95,7 +95,7 @@ def test_player_0_stands_at_the_rank(rank: int | str, place: int) -> None:
         assert (skill > skill[0]).sum() == place
 
 
-def test_random_rank_takes_every_place() -> None:
+def test_the_random_rank_is_uniform() -> None:
     env = MatchmakingVectorEnv(1000, num_opponents=4)
     env.reset(seed=0)
     mu = env.knowledge_state.mu
@@ -103,7 +103,7 @@ def test_random_rank_takes_every_place() -> None:
     assert stats.chisquare(places).pvalue > 1e-3
 
 
-def test_options_fix_the_instance_or_the_belief_that_skills_are_drawn_from() -> None:
+def test_options_fix_the_instance_or_only_the_belief() -> None:
     env = small()
     mu, sigma, skill = np.arange(5.0), np.linspace(1, 2, 5), np.array([0.0, 1, -1, 2, 5])
     env.reset(seed=1, options={"mu": mu, "sigma": sigma, "true_skill": skill})
@@ -117,7 +117,7 @@ def test_options_fix_the_instance_or_the_belief_that_skills_are_drawn_from() -> 
     assert stats.kstest((large.true_skill - 30) / 0.1, "norm").pvalue > 1e-3
 
 
-def test_drift_moves_the_two_who_play() -> None:
+def test_drift_is_normal_and_independent() -> None:
     env = MatchmakingVectorEnv(200, num_opponents=3, horizon=20, tau=0.4)
     env.reset(seed=3)
     moves = []

@@ -1,4 +1,4 @@
-"""Priors and rewards of a user's own, those that the names stand for, and what is shown of them."""
+"""Custom priors and rewards, and the text forms of settings."""
 
 import json
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class TwoLeagues(Prior):
-    """Half the players are better by a gap, which the belief is not told."""
+    """Half the players are better by a gap, which the belief does not know."""
 
     gap: float = 4.0
 
@@ -48,7 +48,7 @@ class EvenWins(Reward):
         return self.scale * games.match_quality * (games.outcomes > 0) - 0.01 * games.opponents
 
 
-def test_both_environments_pay_an_own_reward() -> None:
+def test_scalar_and_vector_environments_use_a_custom_reward() -> None:
     options: Any = {"num_opponents": 4, "prior": TwoLeagues(3.0), "reward": EvenWins()}
     vector, scalar = MatchmakingVectorEnv(2, **options), MatchmakingEnv(**options)
     np.testing.assert_array_equal(vector.reset(seed=3)[0][0], scalar.reset(seed=3)[0])
@@ -60,7 +60,7 @@ def test_both_environments_pay_an_own_reward() -> None:
         assert scalar.step(n % 4)[1] == rewards[0]
 
 
-def test_an_own_prior_makes_the_players() -> None:
+def test_a_custom_prior_draws_the_players() -> None:
     env = MatchmakingVectorEnv(400, num_opponents=9, horizon=1, prior=TwoLeagues(20.0))
     env.reset(seed=1)
     skills, state = env.true_skill.ravel(), env.knowledge_state
@@ -71,7 +71,7 @@ def test_an_own_prior_makes_the_players() -> None:
     np.testing.assert_allclose(state.sigma, np.sqrt(101.0))
 
 
-def test_a_normal_prior_is_what_is_believed() -> None:
+def test_a_normal_prior_is_the_initial_belief() -> None:
     env = gym.make_vec(
         "Matchmaking-v0", num_envs=300, num_opponents=9, prior=NormalPrior(mean=25, deviation=8.3)
     ).unwrapped
@@ -81,7 +81,7 @@ def test_a_normal_prior_is_what_is_believed() -> None:
     assert stats.kstest(env.true_skill.ravel(), "norm", args=(25.0, 8.3)).pvalue > 1e-3
 
 
-def test_settings_are_told_as_plain_data() -> None:
+def test_settings_have_a_plain_description() -> None:
     settings = Settings(prior=NormalPrior(25.0, 8.3), rank="top", rank_by="true_skill")
     plain = json.loads(json.dumps(settings.description()))
     assert plain["prior"] == "NormalPrior(mean=25.0, deviation=8.3)"
@@ -89,7 +89,7 @@ def test_settings_are_told_as_plain_data() -> None:
     assert Settings(**Settings(beta=2.0).description()) == Settings(beta=2.0)
 
 
-def test_replaced_settings_are_checked_too() -> None:
+def test_replaced_settings_are_checked() -> None:
     with pytest.raises(ValueError, match="rank must be None"):
         replace(Settings(rank=40), num_opponents=5)
     assert replace(Settings(rank="bottom"), num_opponents=5).place == 5
@@ -110,15 +110,15 @@ def test_replaced_settings_are_checked_too() -> None:
         (lambda: EqualPrior("matching"), "EqualPrior(variance='matching')"),
     ],
 )
-def test_an_object_prints_as_what_makes_it(made: Any, text: str) -> None:
+def test_reprs_are_constructor_calls(made: Any, text: str) -> None:
     assert repr(made()) == text
 
 
-def test_what_is_public_can_be_seen() -> None:
+def test_dir_lists_public_names() -> None:
     assert matchenv.ratings.elo.__name__ == "matchenv.ratings.elo"
-    shown = dir(matchenv)
-    assert {"MatchmakingEnv", "Prior", "Reward", "belief", "ratings", "baselines"} <= set(shown)
-    assert not {"gymnasium", "import_module", "annotations"} & set(shown)
+    names = set(dir(matchenv))
+    assert {"MatchmakingEnv", "Prior", "Reward", "belief", "ratings", "baselines"} <= names
+    assert not {"gymnasium", "import_module", "annotations"} & names
 
 
 class Wide(Prior):
@@ -152,19 +152,22 @@ class Nothing(Reward):
             lambda: MatchmakingEnv(prior=NormalPrior(), rank="top"),
             r"rank_by must be 'true_skill' with a rank and prior=NormalPrior\(",
         ),
-        (lambda: MatchmakingEnv(prior=Wide()).reset(seed=1), "must give means and skills of"),
-        (lambda: MatchmakingEnv(prior=Short()).reset(seed=1), r"draw must give .* shape \(1, 50\)"),
-        (lambda: played(One()), r"of must give shape \(1,\)"),
-        (lambda: played(Nothing()), "of must give finite numbers"),
+        (lambda: MatchmakingEnv(prior=Wide()).reset(seed=1), "must return means and skills of"),
+        (
+            lambda: MatchmakingEnv(prior=Short()).reset(seed=1),
+            r"draw must return .* shape \(1, 50\)",
+        ),
+        (lambda: played(One()), r"of must return shape \(1,\)"),
+        (lambda: played(Nothing()), "of must return finite numbers"),
     ],
 )
-def test_bad_input_is_named(make: Any, message: str) -> None:
+def test_bad_priors_and_rewards_raise(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
 
 
 def played(reward: Reward) -> None:
-    """Play one game for a reward."""
+    """Play one game with a reward."""
     env = MatchmakingEnv(reward=reward)
     env.reset(seed=1)
     env.step(0)

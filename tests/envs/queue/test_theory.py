@@ -1,4 +1,4 @@
-"""The queue against what is known of queues: Little's law, queueing theory, conservation."""
+"""The queue against queueing theory: Little's law, M/G/infinity, conservation."""
 
 import math
 import sys
@@ -33,14 +33,14 @@ def now_and_then(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def runs(choose: Choose, count: int, seed: int = 0, **options: Any) -> dict[str, np.ndarray]:
-    """Totals at the end of runs, and the reward of each."""
+    """Return the totals at the end of runs, and each run's reward."""
     env = MatchmakingQueueVectorEnv(count, **options)
     rng = np.random.default_rng(seed)
     infos = env.reset(seed=seed)[1]
     over, final, total = np.zeros(count, dtype=bool), {}, np.zeros(count)
     while not over.all():
         actions = np.where(over, 0, choose(env.action_masks(), rng))
-        # Runs end at different steps; NEXT_STEP resets them, and what comes after is left away.
+        # Runs end at different steps; later episodes are ignored.
         _, rewards, _, truncated, infos = env.step(actions)
         ended = truncated & ~over
         total += np.where(over, 0.0, rewards)
@@ -58,10 +58,9 @@ def runs(choose: Choose, count: int, seed: int = 0, **options: Any) -> dict[str,
     [(first, 8.0), (at_random, math.inf), (now_and_then, 8.0), (wait, 8.0)],
 )
 def test_littles_law(choose: Choose, patience: float) -> None:
-    """Mean queue = rate of joining x mean wait, both log-ons and returns counted.
+    """The mean queue length is the rate of joining times the mean wait.
 
-    The reward is minus the ticks that were waited through, so the mean queue comes from another
-    sum than the mean wait does: one counts ticks by players, the other players by ticks.
+    The length comes from the rewards, minus the ticks of waiting; the wait comes from the totals.
     """
     horizon = 300
     free = {"waiting_cost": 1.0, "abandonment_cost": 0.0, "horizon": horizon,
@@ -70,7 +69,7 @@ def test_littles_law(choose: Choose, patience: float) -> None:
     again = runs(choose, 30, patience=patience, **{**free, "waiting_cost": 0.0})
     mean_queue = (again["reward"] - ended["reward"]) / horizon
     left = ended["matched_players"] + ended["abandoned"]
-    # Exact but for those who still wait at the end, whose waits are not over.
+    # Exact except for players who still wait at the end.
     difference = mean_queue - left / horizon * ended["mean_wait"]
     most = ended["waiting"]
     assert (difference >= -1e-9).all()
@@ -82,13 +81,13 @@ def test_littles_law(choose: Choose, patience: float) -> None:
 
 
 def test_without_games_the_queue_is_m_g_infinity() -> None:
-    """Its length is Poisson with mean arrival rate x mean patience, and patience is geometric."""
+    """The length is Poisson with mean arrival rate x mean patience, and patience is geometric."""
     rate, patience, horizon, look = 1.5, 4.0, 10**4, 60
     env = MatchmakingQueueVectorEnv(900, arrival_rate=rate, patience=patience, horizon=horizon)
     env.reset(seed=1)
     env.keep_visits()
     lengths, ticks = np.full(900, -1), np.zeros(900)
-    # One look at each queue, in a choice of this tick: whoever is there at its beginning waits.
+    # Each queue's length at a step in tick ``look``.
     while (ticks <= look).any():
         infos = env.step(np.zeros(900, dtype=int))[4]
         ticks = infos["tick"]
@@ -96,7 +95,7 @@ def test_without_games_the_queue_is_m_g_infinity() -> None:
     lengths = lengths[lengths >= 0]
     visits = env.taken_visits()
     assert (visits["served"] == 0).all()
-    # A tick in which fewer than two wait has no choice: so two or more, given that there are.
+    # Ticks with fewer than two waiting players have no step.
     mean = rate * patience
     tail = 1 - stats.poisson.cdf(1, mean)
     expected = [stats.poisson.pmf(k, mean) / tail for k in range(2, 15)]
@@ -105,7 +104,7 @@ def test_without_games_the_queue_is_m_g_infinity() -> None:
     found = np.append(found, (lengths > 14).sum())
     assert stats.chisquare(found, lengths.size * np.array(expected)).pvalue > 1e-3
     assert lengths.size == pytest.approx(900 * tail, abs=5 * math.sqrt(900 * tail * (1 - tail)))
-    # Of those who had time to wait to their end: the short ones are not cut off.
+    # Only visits that could end in time, which censors none.
     joined = (visits["tick"] - visits["waited"]) + 1
     whole = visits["waited"][joined < 20]
     counts = np.bincount(np.minimum(whole, 20).astype(int), minlength=21)[1:]
@@ -116,7 +115,7 @@ def test_without_games_the_queue_is_m_g_infinity() -> None:
 
 
 def test_returns_are_geometric() -> None:
-    """With probability ``stay`` to queue again, a player plays 1 / (1 - stay) games on average."""
+    """The number of games of a player is geometric with mean 1 / (1 - stay)."""
     env = MatchmakingQueueVectorEnv(
         20, stay=0.6, game_length=1, patience=math.inf, horizon=400, arrival_rate=2.0
     )
@@ -152,7 +151,7 @@ PARAMETERS = st.fixed_dictionaries(
 @settings(max_examples=5, deadline=None, derandomize=True)
 @given(options=PARAMETERS, seed=st.integers(0, 2**32))
 def test_players_are_conserved(options: dict[str, Any], seed: int) -> None:
-    """Who joined was matched, gave up or waits; who logged on waits, plays or has left."""
+    """Players who joined were matched, gave up or wait; the others left or play."""
     env = MatchmakingQueueVectorEnv(20, horizon=75, **options)
     rng = np.random.default_rng(seed)
     infos = env.reset(seed=seed)[1]
@@ -161,12 +160,12 @@ def test_players_are_conserved(options: dict[str, Any], seed: int) -> None:
         left = infos["matched_players"] + infos["abandoned"]
         np.testing.assert_array_equal(infos["queued"], left + infos["waiting"])
         logged_on = env._state.queue["logged_on"]
-        # Who logged on joined once, and once more after each game that they came back from.
+        # Players join once when they log on, and once after each return.
         assert (logged_on >= infos["waiting"] + infos["playing"]).all()
         assert (infos["queued"] >= logged_on).all()
         assert (infos["matched_players"] % 2 == 0).all()
         assert (infos["playing"] <= infos["matched_players"]).all()
-        # Everybody who can plays with probability 1/2, so that no queue grows for ever.
+        # Players with a candidate play with probability 1/2, which bounds the queue.
         masks = env.action_masks()
         actions = masks[:, 1] * (rng.random(20) < 0.5) * (1 + at_random(masks[:, 1:], rng))
         _, _, _, truncated, infos = env.step(actions.astype(np.int64))
@@ -175,8 +174,8 @@ def test_players_are_conserved(options: dict[str, Any], seed: int) -> None:
     assert env._state.room <= 4096
 
 
-def test_arrays_are_let_go_after_each_step() -> None:
-    """The compiled steps do not count who holds their arrays; so none may stay held."""
+def test_steps_leak_no_references() -> None:
+    """Compiled steps do not count references to their arrays."""
     env = MatchmakingQueueVectorEnv(2, arrival_rate=2.0)
     env.reset(seed=0)
     for turns in (3, 300):
