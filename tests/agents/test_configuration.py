@@ -88,9 +88,9 @@ def test_training_seeds_evaluation_seeds_and_typed_seeds_do_not_meet():
 def test_a_configuration_that_was_damaged_is_refused():
     text = configured("ppo", seed=12).to_text()
     assert "seed: 12" in text
-    with pytest.raises(ValueError, match="checksum does not fit"):
+    with pytest.raises(ValueError, match="checksum does not match"):
         RunConfig.from_text(text.replace("seed: 12", "seed: 13"))
-    with pytest.warns(UserWarning, match="no checksum"):
+    with pytest.warns(UserWarning, match="without a checksum"):
         RunConfig.from_text(text.partition("# sha256")[0])
     gap = text.partition("# sha256")[0].replace("seed: 12", "")
     with (

@@ -255,7 +255,7 @@ def test_zips_that_cannot_be_read_are_refused(tmp_path):
 def test_a_model_that_learned_in_vec_normalize_says_so(tmp_path):
     env = VecNormalize(agents.MatchmakingVecEnv(2, **ENV))
     PPO("MlpPolicy", env, n_steps=4, batch_size=8).learn(8).save(tmp_path / "model.zip")
-    with pytest.warns(UserWarning, match="learned in VecNormalize"):
+    with pytest.warns(UserWarning, match="trained with VecNormalize"):
         agents.load(tmp_path / "model.zip")
 
 
@@ -344,5 +344,5 @@ def test_a_folder_of_rllib_without_our_file_is_refused(count, tmp_path):
     (tmp_path / "algorithm_state.pkl").write_bytes(PICKLED)
     for number in range(count):
         rllib_checkpoint(tmp_path / str(number))
-    with pytest.raises(ValueError, match=f"one file {RLLIB_FILE}, and here are {count}"):
+    with pytest.raises(ValueError, match=f"one file {RLLIB_FILE}, and has {count}"):
         policy_named(str(tmp_path), SETTINGS)

@@ -121,7 +121,7 @@ def test_damaged_checkpoint_is_passed_over(tmp_path, trained, small_config, inte
     _, newest = sorted((path / "checkpoints").iterdir())
     newest.write_bytes(newest.read_bytes()[:1000])
     # Stopped again once the damaged one has been replaced.
-    with pytest.warns(UserWarning, match="damaged and left out"):
+    with pytest.warns(UserWarning, match="skipping the damaged checkpoint"):
         interrupted(lambda: agents.continue_training(path, quiet=True), 300)
     assert checkpoints.read_checkpoint(newest, config)["counters"]["num_timesteps"] >= 250
     with pytest.raises(ValueError, match="does not fit the file and the run"):
@@ -146,11 +146,11 @@ def test_the_same_training_goes_on_in_its_folder_and_another_is_refused(
     folder = agents.start_training(None, small_config(), quiet=True)
     assert folder.path == Path("runs/ppo-seed1")
     assert results(folder.path) == results(trained().path)
-    with pytest.raises(ValueError, match="configured otherwise: go on with it by --resume"):
+    with pytest.raises(ValueError, match="configured otherwise: continue it with --resume"):
         agents.start_training(None, small_config(timesteps=1024), quiet=True)
 
 
-@pytest.mark.filterwarnings("ignore:a configuration has no checksum")
+@pytest.mark.filterwarnings("ignore:a configuration without a checksum")
 def test_bad_run_folders_are_named(tmp_path, small_config):
     for path in (tmp_path / "none", tmp_path):
         with pytest.raises(ValueError, match="holds no run"):
@@ -184,7 +184,7 @@ def test_a_run_of_others_imports_their_classes_with_permission_only(
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
     env_kwargs = {"num_opponents": 3, "horizon": 20, "prior": "leagues:Leagues"}
     config = small_config(timesteps=100, env_kwargs=env_kwargs)
-    with pytest.warns(UserWarning, match="every 128 games, and so plays 128 .* falls is 0"):
+    with pytest.warns(UserWarning, match="every 128 games, and so plays 128 .* falling"):
         agents.start_training(tmp_path / "run", config, quiet=True)
     (tmp_path / "leagues.py").write_text("raise RuntimeError('imported')")
     sys.modules.pop("leagues")

@@ -114,5 +114,5 @@ def test_the_command_trains_for_real(tmp_path, capsys):
 
 
 def test_every_algorithm_has_a_space():
-    for algorithm in ALGORITHMS.values():
-        assert checked_space(algorithm, read_yaml(SPACES, None, algorithm.name))
+    for algo in ALGORITHMS:
+        assert checked_space(algo, read_yaml(SPACES, None, algo))

@@ -8,7 +8,7 @@ from stable_baselines3.common.utils import LinearSchedule
 
 import matchenv  # noqa: F401  (registers the environment)
 from matchenv.agents.network import Reader
-from matchenv.agents.run_config import algorithm_by_name
+from matchenv.agents.run_config import algorithm_class
 from matchenv.agents.training import SCHEDULED
 from matchenv.agents.zoo import ZOO
 
@@ -34,6 +34,6 @@ def test_the_zoo_can_train_with_the_packages_hyperparameters(algo, env):
     env = make_vec_env(env, n_envs=2, env_kwargs=SMALL[env])
     small = {"n_steps": 8, "batch_size": 16, "buffer_size": 100}
     values.update({name: value for name, value in small.items() if name in values})
-    model = algorithm_by_name(algo).load_class()(env=env, device="cpu", **values)
+    model = algorithm_class(algo)(env=env, device="cpu", **values)
     model.learn(32)
     assert any(isinstance(each, Reader) for each in model.policy.modules())
