@@ -29,28 +29,29 @@ from matchenv.runtime.object_spec import is_object_spec
 Kwargs = dict[str, Any]
 
 
-def _places(options: Kwargs, settings: Any) -> Kwargs:
+def _places(options: Kwargs, settings: list[Any]) -> Kwargs:
     """Return the cells of ``Matchmaking-v0``.
 
     A training on every rank is compared at the top, in the middle and at the bottom, if the prior
-    means or the true skills tell these places apart.
+    means or the true skills always tell these places apart.
     """
     ranks, priors = (_list_of(options.pop(name, None)) for name in ("rank", "prior"))
-    has_places = settings.rank_by == "true_skill" or settings.prior_type.means_differ
+    has_places = all(each.rank_by == "true_skill" or each.prior_type.means_differ
+                     for each in settings)  # fmt: skip
     return {
         "rank": list(RANKS) if ranks == [None] and has_places else ranks,
         "prior": [Settings.prior if prior is None else prior for prior in priors],
     }
 
 
-def _loads(options: Kwargs, _: Any) -> Kwargs:
+def _loads(options: Kwargs, _: list[Any]) -> Kwargs:
     """Return the cells of the queue."""
     rates = _list_of(options.pop("arrival_rate", QueueSettings.arrival_rate))
     names = {rate: name for name, rate in LOADS.items()}
     return {"load": [names.get(float(rate), f"{rate:g}") for rate in rates]}
 
 
-def _lists(options: Kwargs, _: Any) -> Kwargs:
+def _lists(options: Kwargs, _: list[Any]) -> Kwargs:
     """Return the options that are lists."""
     return {name: options.pop(name) for name in [*options] if isinstance(options[name], list)}
 
@@ -78,7 +79,7 @@ class Problem(NamedTuple):
     difference: str = "less"
     part: str = ""
     opponents: tuple[str, ...] = ()
-    cells: Callable[[Kwargs, Any], Kwargs] = _lists
+    cells: Callable[[Kwargs, list[Any]], Kwargs] = _lists
     summary: Callable[[], Sums] | None = None
 
     @property

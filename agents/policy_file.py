@@ -71,6 +71,7 @@ class LearnedPolicy:
     Attributes:
         num_opponents: number of actions.
         observation_shape: shape of one observation.
+        is_shared: whether all actions share the weights.
     """
 
     def __init__(
@@ -85,6 +86,7 @@ class LearnedPolicy:
         self.settings, self.training = settings, list(training)
         self.num_opponents = int(network.action_space.n)  # type: ignore[attr-defined]
         self.observation_shape: tuple[int, ...] = tuple(network.observation_space.shape or ())
+        self.is_shared = bool(getattr(network, "shares_weights", False))
         network.set_training_mode(False)
 
     def __repr__(self) -> str:
@@ -92,11 +94,6 @@ class LearnedPolicy:
             f"{type(self).__name__}({self.name!r}, {type(self.network).__name__}, "
             f"num_opponents={self.num_opponents}, belief={self.belief!r})"
         )
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether all actions share the weights."""
-        return bool(getattr(self.network, "shares_weights", False))
 
     def for_settings(self, settings: Options) -> Self:
         """Return the policy for an environment, with any prior, rank and reward.

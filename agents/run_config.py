@@ -277,7 +277,7 @@ class RunConfig:
         """
         others = {name: value for name, value in self.env_kwargs.items()
                   if name not in ("reward", "belief")}  # fmt: skip
-        settings = settings_of(self.environment, self.env_kwargs)[0]
+        settings = settings_of(self.environment, self.env_kwargs)
         cells = PROBLEMS[self.environment].cells(others, settings)
         return {"env": self.environment, "cells": cells, "env_kwargs": others}
 
@@ -363,28 +363,17 @@ def configured(
 
 
 class RunFolder:
-    """The folder of one training run.
-
-    Attributes:
-        path: the folder.
-        config_file: the configuration.
-        policy_file: the policy at the last checkpoint, or at the end.
-        best_policy_file: the policy with the best evaluation.
-        evaluations_file: all evaluations on held-out seeds.
-        checkpoints: folder of the checkpoints.
-        tensorboard: folder of TensorBoard's logs.
-        comparison: folder of the final comparison.
-    """
+    """The folder of one training run; its attributes are paths."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.config_file = path / CONFIG
-        self.policy_file = path / POLICY_FILE
-        self.best_policy_file = path / "best_policy.safetensors"
-        self.evaluations_file = path / "evaluations.json"
-        self.checkpoints = path / "checkpoints"
-        self.tensorboard = path / "tensorboard"
-        self.comparison = path / "comparison"
+        self.path = path  #: the folder
+        self.config_file = path / CONFIG  #: the configuration
+        self.policy_file = path / POLICY_FILE  #: policy at the last checkpoint, or at the end
+        self.best_policy_file = path / "best_policy.safetensors"  #: policy of the best evaluation
+        self.evaluations_file = path / "evaluations.json"  #: all evaluations on held-out seeds
+        self.checkpoints = path / "checkpoints"  #: folder of the checkpoints
+        self.tensorboard = path / "tensorboard"  #: folder of TensorBoard's logs
+        self.comparison = path / "comparison"  #: folder of the final comparison
 
     def check_new(self, config: RunConfig) -> None:
         """Check that the folder holds no run, or the run of this configuration.

@@ -33,13 +33,9 @@ class SharedPolicy(ActorCriticPolicy):
 
     Arguments as for ``ActorCriticPolicy``; ``features_extractor_class`` is the environment's
     ``Reader``, by default that of ``Matchmaking-v0``.
-
-    Attributes:
-        learns_entropy: False skips the gradient of an entropy that has no weight in the loss.
     """
 
     shares_weights = True
-    learns_entropy = True
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs |= {"ortho_init": False, "net_arch": _widths(kwargs.get("net_arch"))}
@@ -58,11 +54,6 @@ class SharedPolicy(ActorCriticPolicy):
         self.optimizer = self.optimizer_class(
             self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs
         )
-
-    def evaluate_actions(self, obs: Any, actions: torch.Tensor) -> Any:
-        """Return values, log-likelihoods and entropies, as the library does."""
-        *result, entropy = super().evaluate_actions(obs, actions)
-        return *result, entropy if self.learns_entropy or entropy is None else entropy.detach()
 
     def _get_action_dist_from_latent(self: Any, latent_pi: torch.Tensor) -> Any:
         # The library's validation checks every logit; NaN shows in their sum, which is faster.

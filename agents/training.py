@@ -121,13 +121,7 @@ def start_training(
 
 
 def continue_training(
-    path: Path,
-    *,
-    timesteps: int | None = None,
-    device: str = "cpu",
-    threads: int = 1,
-    quiet: bool = False,
-    allow_code: bool = False,
+    path: Path, *, timesteps: int | None = None, allow_code: bool = False, **options: Any
 ) -> RunFolder:
     """Continue a run from its newest checkpoint, or from its start if there is none.
 
@@ -136,11 +130,10 @@ def continue_training(
     Args:
         path: the run's folder.
         timesteps: new total for the run; None keeps the configured one.
-        device: device of torch.
-        threads: CPU threads of torch; equal results need an equal number.
-        quiet: show no progress bar.
         allow_code: import classes that are not installed, if ``config.yml`` names them as prior or
             reward.
+        options: ``device``, ``threads``, ``quiet`` and ``writers``, as for ``start_training``;
+            equal results need an equal number of threads.
 
     Returns:
         The folder, with the trained policy.
@@ -157,7 +150,7 @@ def continue_training(
                 values = {**config.hyperparameters, "n_timesteps": timesteps}
                 config = config.replaced(hyperparameters=values)
                 folder.write_config(config)
-        return start_training(path, config, device=device, threads=threads, quiet=quiet)
+        return start_training(path, config, **options)
 
 
 def new_model(config: RunConfig, device: str) -> BaseAlgorithm:
@@ -196,16 +189,18 @@ def new_model(config: RunConfig, device: str) -> BaseAlgorithm:
         raise ValueError(
             f"hyperparameters must fit {config.algorithm}, got {values!r}: {error}"
         ) from error
-    model.policy.learns_entropy = getattr(model, "ent_coef", None) != 0.0
     if config.start_from is not None:
-        source = load(config.start_from).network
+        source: Any = load(config.start_from).network
+        policy: Any = model.policy
         try:
-            model.policy.load_state_dict(source.state_dict())
-        except RuntimeError:
+            if source.activation_fn is not policy.activation_fn:
+                raise RuntimeError("the activations differ")
+            policy.load_state_dict(source.state_dict())
+        except RuntimeError as error:
             raise ValueError(
-                f"start_from must have weights for the {type(model.policy).__name__} of this "
-                f"training; those of the {type(source).__name__} in {config.start_from!r} do not "
-                "fit"
+                f"start_from must have the network of this training, a {type(policy).__name__} "
+                f"with its policy_kwargs; {config.start_from!r} has a {type(source).__name__}: "
+                f"{str(error).splitlines()[0]}"
             ) from None
     model.action_space.seed(config.seed)
     env.seed(training_seed(config.seed))
@@ -217,10 +212,9 @@ def train_seeds(
     config: RunConfig,
     seeds: Sequence[int],
     *,
-    device: str = "cpu",
-    threads: int = 1,
     workers: int | None = None,
     quiet: bool = False,
+    **options: Any,
 ) -> list[RunFolder]:
     """Train one configuration with several seeds.
 
@@ -230,10 +224,9 @@ def train_seeds(
         path: a folder; the run of seed 3 is in its subfolder ``seed3``.
         config: the configuration of all runs except for the seed.
         seeds: distinct seeds, one for each run.
-        device: device of torch.
-        threads: CPU threads of torch in each process.
         workers: processes; None for one on each core. The results do not depend on it.
         quiet: show no progress bar.
+        options: ``device`` and ``threads``, as for ``start_training``.
 
     Returns:
         The folders, in the order of the seeds.
@@ -250,8 +243,7 @@ def train_seeds(
     for folder, seed in zip(folders, seeds, strict=True):
         seeded = config.replaced(seed=seed)
         folder.check_new(seeded)
-        jobs.append(partial(start_training, folder.path, seeded, device=device, threads=threads,
-                            quiet=True))  # fmt: skip
+        jobs.append(partial(start_training, folder.path, seeded, quiet=True, **options))
     with (
         folder_lock(path),
         closing(results_of(call, jobs, workers)) as results,
@@ -295,11 +287,10 @@ class Keeper(BaseCallback):
         super().__init__()
         self.folder, self.config, self.evaluations, self._bar = folder, config, evaluations, bar
         self._before: list[Any] = []
-        if config.start_from is not None:
-            # The run's own file also lists the earlier trainings, if their policy is gone.
-            saved = folder.policy_file.is_file()
-            trainings = load(folder.policy_file if saved else config.start_from).training
-            self._before = trainings[:-1] if saved else trainings
+        if folder.policy_file.is_file():
+            self._before = load(folder.policy_file).training[:-1]
+        elif config.start_from is not None:
+            self._before = load(config.start_from).training
         self._games = HeldOutGames(
             config.environment,
             config.env_kwargs,

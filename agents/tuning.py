@@ -50,7 +50,7 @@ def checked_space(algo: str, content: Mapping[str, Any]) -> dict[str, BaseDistri
     Args:
         algo: name of the algorithm.
         content: for each hyperparameter a list of choices, or an interval with ``low``, ``high``
-            and optionally ``log``; of integers if both ends are.
+            and optionally ``log``; of integers if both ends are written so.
 
     Raises:
         ValueError: for no or an unknown hyperparameter, or a bad entry; the message names it.
@@ -65,12 +65,9 @@ def checked_space(algo: str, content: Mapping[str, Any]) -> dict[str, BaseDistri
         try:
             if isinstance(entry, list):
                 space[name] = CategoricalDistribution(entry)
-            elif all(float(entry[end]).is_integer() for end in ("low", "high")):
-                space[name] = IntDistribution(
-                    **{**entry, "low": int(entry["low"]), "high": int(entry["high"])}
-                )
             else:
-                space[name] = FloatDistribution(**entry)
+                whole = all(isinstance(entry[end], int) for end in ("low", "high"))
+                space[name] = (IntDistribution if whole else FloatDistribution)(**entry)
         except (ValueError, TypeError, KeyError) as error:
             raise ValueError(
                 f"space has a bad entry for {name}, which must be a list of choices, or low, high "

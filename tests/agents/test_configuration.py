@@ -124,6 +124,11 @@ OWN_PRIOR = "matchenv.envs.one_player.priors:NormalPrior:mean=25.0,deviation=8.3
             {},
             {"rank": ["top", None], "prior": ["informative", "equal"]},
         ),
+        (
+            {"prior": ["informative", OWN_PRIOR]},
+            {},
+            {"rank": [None], "prior": ["informative", OWN_PRIOR]},
+        ),
     ],
 )
 def test_the_comparison_plays_what_was_trained_on(env_kwargs, kept, cells):

@@ -113,6 +113,12 @@ def test_the_command_trains_for_real(tmp_path, capsys):
     assert section["env_kwargs"]["horizon"] == 10
 
 
+def test_an_interval_is_of_integers_if_both_ends_are_written_so():
+    space = {"gamma": {"low": 0.0, "high": 1.0}, "n_epochs": {"low": 1, "high": 8}}
+    kinds = [type(each).__name__ for each in checked_space("ppo", space).values()]
+    assert kinds == ["FloatDistribution", "IntDistribution"]
+
+
 def test_every_algorithm_has_a_space():
     for algo in ALGORITHMS:
         assert checked_space(algo, read_yaml(SPACES, None, algo))
