@@ -1,4 +1,4 @@
-"""What a training refuses: in one line that names what is wrong, before anything is made."""
+"""Bad input of a training: one line names the error, before any file is made."""
 
 import re
 
@@ -43,7 +43,7 @@ IMITATE_KG = ["--imitate", "kg", "--comparison-episodes", "0"]
         ({"environment": "CartPole-v1"}, "environment must be one of"),
     ],
 )
-def test_bad_configurations_are_named(changes, message):
+def test_bad_configurations_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         agents.configured(**changes)
 

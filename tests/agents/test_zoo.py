@@ -1,4 +1,4 @@
-"""The hyperparameters as rl-baselines3-zoo imports them."""
+"""The packaged hyperparameters in rl-baselines3-zoo."""
 
 from importlib import import_module
 
@@ -19,7 +19,7 @@ SMALL = {
 
 
 @pytest.mark.parametrize(("algo", "env"), [(algo, env) for algo in ZOO for env in ZOO[algo]])
-def test_the_zoo_can_train_with_the_packages_hyperparameters(algo, env):
+def test_the_zoo_trains_with_the_packaged_hyperparameters(algo, env):
     # What its ExperimentManager does with --conf-file matchenv.agents.zoo.ALGO
     values = dict(import_module(f"matchenv.agents.zoo.{algo}").hyperparams[env])
     assert int(values.pop("n_timesteps")) >= 100_000
