@@ -90,10 +90,11 @@ def test_a_damaged_configuration_is_refused():
     assert "seed: 12" in text
     with pytest.raises(ValueError, match="checksum does not match"):
         RunConfig.from_text(text.replace("seed: 12", "seed: 13"))
+    text = text.partition("# sha256")[0]
     with pytest.warns(UserWarning, match="without a checksum"):
-        RunConfig.from_text(text.partition("# sha256")[0])
-        with pytest.raises(ValueError, match="seed is missing"):
-            RunConfig.from_text(text.partition("# sha256")[0].replace("seed: 12", ""))
+        RunConfig.from_text(text)
+    with pytest.warns(UserWarning, match="checksum"), pytest.raises(ValueError, match="seed is missing"):
+        RunConfig.from_text(text.replace("seed: 12", ""))
 
 
 OWN_PRIOR = "matchenv.envs.one_player.priors:NormalPrior:mean=25.0,deviation=8.3"
