@@ -93,7 +93,10 @@ def test_a_damaged_configuration_is_refused():
     text = text.partition("# sha256")[0]
     with pytest.warns(UserWarning, match="without a checksum"):
         RunConfig.from_text(text)
-    with pytest.warns(UserWarning, match="checksum"), pytest.raises(ValueError, match="seed is missing"):
+    with (
+        pytest.warns(UserWarning, match="checksum"),
+        pytest.raises(ValueError, match="seed is missing"),
+    ):
         RunConfig.from_text(text.replace("seed: 12", ""))
 
 
