@@ -1,6 +1,6 @@
 """Learned policies: training with stable-baselines3, saving and loading.
 
-torch is imported when something here first needs it.
+torch is imported when an object here first needs it.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ _MODULES = {
 
 
 def with_extra(module: str, name: str) -> Any:
-    """Return an object of one of our modules that may need packages of the extra ``agents``.
+    """Return an object of a module that can need packages of the extra ``agents``.
 
     Raises:
-        ImportError: if a package of the extra is missing; it says how to install it.
+        ImportError: if a package of the extra is missing; the message says how to install it.
     """
     try:
         return getattr(import_module(module), name)

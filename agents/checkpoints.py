@@ -1,7 +1,7 @@
-"""Checkpoints: all that a training needs to go on exactly where it stopped.
+"""Checkpoints: the state from which a training continues bit for bit.
 
-A file is a digest in its first line, then tensors and plain data as ``torch.save`` packs them.
-torch's restricted reader (``weights_only``) runs nothing that a file names.
+A file is a digest in its first line, followed by tensors and plain data as ``torch.save`` packs
+them. torch's restricted reader (``weights_only``) runs no code from a file.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from matchenv.agents.run_config import RunConfig
 from matchenv.runtime.files import write_bytes
 
-# The numbers and arrays that change while stable-baselines3's algorithms learn. All else of an
-# algorithm follows from its hyperparameters.
+# The attributes of stable-baselines3's algorithms that change during learning. The others follow
+# from the hyperparameters.
 COUNTERS = (
     "num_timesteps", "_episode_num", "_n_updates", "_current_progress_remaining", "_last_obs",
     "_last_original_obs", "_last_episode_starts", "_n_calls", "exploration_rate",
 )  # fmt: skip
 
-# Rows of a replay buffer; only those that were written are kept.
+# Arrays of a replay buffer, of which the rows in use are kept.
 ROWS = ("observations", "next_observations", "actions", "rewards", "dones", "timeouts")
 
 
 def save_checkpoint(
     folder: Path, model: BaseAlgorithm, config: RunConfig, evaluations: list[dict[str, Any]]
 ) -> None:
-    """Write a checkpoint in one step, then remove all but the newest two.
+    """Write a checkpoint atomically, then remove all but the newest two.
 
     Args:
-        folder: of the checkpoints.
+        folder: the folder of the checkpoints.
         model: the training, between two rollouts.
-        config: of the run.
-        evaluations: those made so far.
+        config: the configuration of the run.
+        evaluations: all evaluations of the run.
     """
     packed = io.BytesIO()
     torch.save(_mapped({**_state(model), "evaluations": evaluations}, _as_tensor), packed)
@@ -51,72 +51,72 @@ def save_checkpoint(
     write_bytes(
         folder / f"step-{model.num_timesteps:012d}.pt", _digest(config, content) + b"\n" + content
     )
-    # A process that was killed here has left one more.
     for old in sorted(folder.glob("step-*"))[:-2]:
         old.unlink()
 
 
-def read_checkpoint(place: Path, config: RunConfig) -> dict[str, Any]:
+def read_checkpoint(path: Path, config: RunConfig) -> dict[str, Any]:
     """Return the state in a checkpoint, arrays as tensors.
 
     Raises:
-        ValueError: for a damaged file, or one of another run.
+        ValueError: for a damaged file or one of another run.
     """
-    digest, _, content = place.read_bytes().partition(b"\n")
+    digest, _, content = path.read_bytes().partition(b"\n")
     if digest != _digest(config, content):
         raise ValueError("its digest does not fit the file and the run")
     return dict(torch.load(io.BytesIO(content), weights_only=True))
 
 
 def restore_newest(folder: Path, model: BaseAlgorithm, config: RunConfig) -> list[dict[str, Any]]:
-    """Set a training to the newest good checkpoint, and the global random generators too.
+    """Restore the newest intact checkpoint, including the state of the global random generators.
 
     Args:
-        folder: of the checkpoints.
-        model: as the configuration makes it; it stays so if there is no checkpoint.
-        config: of the run.
+        folder: the folder of the checkpoints.
+        model: a new training; it stays so if there is no checkpoint.
+        config: the configuration of the run.
 
     Returns:
-        The evaluations made before.
+        All earlier evaluations.
 
     Raises:
-        ValueError: if there are checkpoints, but none that can be read.
+        ValueError: if there are checkpoints, but all are damaged.
     """
-    places = sorted(folder.glob("step-*"), reverse=True)
-    for place in places:
+    paths = sorted(folder.glob("step-*"), reverse=True)
+    for path in paths:
         try:
-            state = read_checkpoint(place, config)
+            state = read_checkpoint(path, config)
             _restore(model, state)
-        # A sound file of another version may raise anything on the way into an algorithm.
+        # An intact file of another version can raise anything while it is restored.
         except Exception as error:
-            warnings.warn(f"the checkpoint {place} is damaged and left out: {error}", stacklevel=2)
+            warnings.warn(f"skipping the damaged checkpoint {path}: {error}", stacklevel=2)
         else:
             return list(state["evaluations"])
-    if places:
+    if paths:
         raise ValueError(f"the checkpoints in {folder} are all damaged")
     return []
 
 
 def _digest(config: RunConfig, content: bytes) -> bytes:
-    """Return a digest of a checkpoint and of its run, whose length may be changed."""
+    """Return a digest of a checkpoint and its run; ``n_timesteps`` may change."""
     others = {name: v for name, v in config.hyperparameters.items() if name != "n_timesteps"}
     run = config.algorithm, config.seed, sorted(others.items()), sorted(config.env_kwargs.items())
     return hashlib.sha256(repr(run).encode() + content).hexdigest().encode()
 
 
 def _mapped(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Return nested plain data with every leaf changed."""
+    """Apply a function to every leaf of nested plain data."""
     if isinstance(value, dict):
-        return {_mapped(name, change): _mapped(each, change) for name, each in value.items()}
+        return {_mapped(key, change): _mapped(entry, change) for key, entry in value.items()}
     if isinstance(value, list | tuple):
-        changed = [_mapped(each, change) for each in value]
-        return changed if isinstance(value, list) else tuple(changed)
-    # Pickling tells equal texts from shared ones, so that read ones would give other bytes.
+        kind = list if isinstance(value, list) else tuple  # no named tuple
+        return kind(_mapped(entry, change) for entry in value)
+    # Pickle writes a repeated text as a reference if it is the same object; interned texts give
+    # the same bytes whether they were read from a file or not.
     return sys.intern(value) if isinstance(value, str) else change(value)
 
 
 def _as_tensor(value: Any) -> Any:
-    """Return arrays as tensors and NumPy's numbers as Python's, which the reader accepts."""
+    """Convert arrays to tensors and NumPy scalars to Python's, which ``weights_only`` accepts."""
     if isinstance(value, np.ndarray):
         return torch.from_numpy(np.ascontiguousarray(value).reshape(value.shape))
     return value.item() if isinstance(value, np.generic) else value
@@ -126,8 +126,8 @@ def _state(model: Any) -> dict[str, Any]:
     state = {
         "counters": {name: getattr(model, name) for name in COUNTERS if hasattr(model, name)},
         "parameters": model.get_parameters(),
-        # Without the seconds, which no two runs share.
-        "episodes": [{**each, "t": 0.0} for each in model.ep_info_buffer],
+        # Without the seconds, which differ from run to run.
+        "episodes": [{**episode, "t": 0.0} for episode in model.ep_info_buffer],
         "env": model.get_env().get_state(),
         "actions": model.action_space.np_random.bit_generator.state,
         "python": random.getstate(),
@@ -137,7 +137,7 @@ def _state(model: Any) -> dict[str, Any]:
     }
     buffer = getattr(model, "replay_buffer", None)
     if buffer is not None:
-        # To save memory, the next row may hold the next observation.
+        # With optimize_memory_usage the next row holds the next observation.
         whole = buffer.full or buffer.optimize_memory_usage
         written = buffer.buffer_size if whole else buffer.pos
         rows = {name: getattr(buffer, name)[:written] for name in ROWS if hasattr(buffer, name)}
@@ -146,11 +146,10 @@ def _state(model: Any) -> dict[str, Any]:
 
 
 def _restore(model: Any, tensors: dict[str, Any]) -> None:
-    state = _mapped(tensors, lambda each: each.numpy() if torch.is_tensor(each) else each)
+    state = _mapped(tensors, lambda value: value.numpy() if torch.is_tensor(value) else value)
     model.get_env().set_state(state["env"])
     model.set_parameters(tensors["parameters"], exact_match=True, device=model.device)
-    for name, value in state["counters"].items():
-        setattr(model, name, value)
+    vars(model).update(state["counters"])
     model.ep_info_buffer = deque(state["episodes"], model._stats_window_size)
     model.ep_success_buffer = deque(maxlen=model._stats_window_size)
     model.action_space.np_random.bit_generator.state = state["actions"]

@@ -1,7 +1,7 @@
-"""Environments of a training: settings, checks and evaluations; without torch.
+"""Environments of a training: settings, checks and evaluations; imports no torch.
 
-``PROBLEMS`` has a row for each environment. A new environment is a row there, and a reader of its
-observations in ``matchenv.agents.network``.
+Each environment has an entry in ``PROBLEMS``. A new environment needs an entry there and a reader
+of its observations in ``matchenv.agents.network``.
 """
 
 from __future__ import annotations
@@ -29,46 +29,47 @@ from matchenv.runtime.object_spec import is_object_spec
 Kwargs = dict[str, Any]
 
 
-def _places(listed: Kwargs, settings: Any) -> Kwargs:
+def _places(options: Kwargs, settings: list[Any]) -> Kwargs:
     """Return the cells of ``Matchmaking-v0``.
 
-    A training on every rank is judged at the top, in the middle and at the bottom; where the prior
-    means do not tell these places apart, on every rank too.
+    A training on every rank is compared at the top, in the middle and at the bottom, if the prior
+    means or the true skills always tell these places apart.
     """
-    ranks, priors = (_list_of(listed.pop(name, None)) for name in ("rank", "prior"))
-    has_places = settings.rank_by == "true_skill" or settings.prior_type.means_differ
+    ranks, priors = (_list_of(options.pop(name, None)) for name in ("rank", "prior"))
+    has_places = all(each.rank_by == "true_skill" or each.prior_type.means_differ
+                     for each in settings)  # fmt: skip
     return {
         "rank": list(RANKS) if ranks == [None] and has_places else ranks,
         "prior": [Settings.prior if prior is None else prior for prior in priors],
     }
 
 
-def _loads(listed: Kwargs, _: Any) -> Kwargs:
+def _loads(options: Kwargs, _: list[Any]) -> Kwargs:
     """Return the cells of the queue."""
-    rates = _list_of(listed.pop("arrival_rate", QueueSettings.arrival_rate))
+    rates = _list_of(options.pop("arrival_rate", QueueSettings.arrival_rate))
     names = {rate: name for name, rate in LOADS.items()}
     return {"load": [names.get(float(rate), f"{rate:g}") for rate in rates]}
 
 
-def _lists(listed: Kwargs, _: Any) -> Kwargs:
+def _lists(options: Kwargs, _: list[Any]) -> Kwargs:
     """Return the options that are lists."""
-    return {name: listed.pop(name) for name in dict(listed) if isinstance(listed[name], list)}
+    return {name: options.pop(name) for name in [*options] if isinstance(options[name], list)}
 
 
 class Problem(NamedTuple):
     """Training in one environment.
 
     Attributes:
-        rivals: baselines that a training is compared with while it runs, the one that counts first.
+        rivals: baselines in the evaluations of a training, the most important one first.
         same: options that all environments of a training share.
-        measure: column of a rollout that policies are judged by.
+        measure: column of a rollout by which policies are judged.
         means: columns whose means are reported too.
         difference: name of the difference to a rival in an evaluation.
-        part: format of the name of a combination that is reported apart, "" for all together. Then
-            returns are shares of the first rival's, so that all combinations count alike.
-        opponents: policies in the final comparison; none for those of the protocol.
-        cells: moves what the comparison varies out of the keyword arguments, given the settings.
-        summary: of an evaluation; None for that of the protocol.
+        part: format of the name of a combination that is reported on its own, "" for all together.
+            Returns are then relative to the first rival's, to weigh all combinations equally.
+        opponents: policies in the final comparison; empty for those of the protocol.
+        cells: moves the options that vary in the final comparison out of the keyword arguments.
+        summary: summary of a rollout; None for that of the protocol.
     """
 
     rivals: tuple[str, ...]
@@ -78,12 +79,12 @@ class Problem(NamedTuple):
     difference: str = "less"
     part: str = ""
     opponents: tuple[str, ...] = ()
-    cells: Callable[[Kwargs, Any], Kwargs] = _lists
+    cells: Callable[[Kwargs, list[Any]], Kwargs] = _lists
     summary: Summary | None = None
 
     @property
     def goal(self) -> str:
-        """The number of an evaluation that a search for hyperparameters maximises."""
+        """The evaluation's entry that a hyperparameter search maximises."""
         return "mean_return" if self.part else f"{self.difference}_{self.rivals[0]}"
 
 
@@ -115,70 +116,70 @@ PROBLEMS: dict[str, Problem] = {
 }
 
 
-def combinations(env_kwargs: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the keyword arguments of each combination of the values that are lists.
+def combinations(env_kwargs: Mapping[str, Any]) -> list[Kwargs]:
+    """Return the options of each combination of the values that are lists.
 
     Raises:
         ValueError: for an empty list.
     """
-    listed = {name: each for name, each in env_kwargs.items() if isinstance(each, list)}
-    for name, values in listed.items():
-        if not values:
+    for name, value in env_kwargs.items():
+        if isinstance(value, list) and not value:
             raise ValueError(f"{name} must list at least one value, got []")
-    chosen = (dict(zip(listed, values, strict=True)) for values in product(*listed.values()))
-    return [{**env_kwargs, **each} for each in chosen]
+    values = product(*map(_list_of, env_kwargs.values()))
+    return [dict(zip(env_kwargs, cell, strict=True)) for cell in values]
 
 
 def settings_of(environment: str, env_kwargs: Mapping[str, Any]) -> list[Any]:
-    """Return the checked settings of each combination; imports the classes that are named.
+    """Return the checked settings of each combination; imports the classes that they name.
 
     Args:
         environment: its name in Gymnasium.
-        env_kwargs: keyword arguments of the environment; lists as ``MatchmakingVecEnv``.
+        env_kwargs: options of the environment; lists as in ``MatchmakingVecEnv``.
 
     Raises:
-        ValueError: for an unknown name (the known ones are listed), a bad value, one that a file
-            cannot hold, or combinations whose observations differ in size.
+        ValueError: for an unknown name (the known ones are listed), a bad value or one that no file
+            can hold, or a list of an option that all environments share.
     """
     as_choice("environment", environment, ENVIRONMENTS)
     kind = part_of(environment, "settings")
-    known = [each.name for each in fields(kind)]
-    for given, value in env_kwargs.items():
-        if given not in known:
-            raise ValueError(f"env_kwargs must be among {', '.join(known)}; got {given!r}")
+    known = [field.name for field in fields(kind)]
+    for name, value in env_kwargs.items():
+        if name not in known:
+            raise ValueError(f"env_kwargs must be among {', '.join(known)}; got {name!r}")
         for each in _list_of(value):
             if not isinstance(each, bool | int | float | str | None):
                 raise ValueError(
                     "env_kwargs must be names and numbers, which the folder of a training can "
-                    f"keep, got {given}={each!r}"
+                    f"keep, got {name}={each!r}"
                 )
-    found: list[Any] = [kind.checked(**cell) for cell in combinations(env_kwargs)]
+    settings: list[Any] = [kind.checked(**cell) for cell in combinations(env_kwargs)]
     for name in PROBLEMS[environment].same:
-        if len({getattr(each, name) for each in found}) > 1:
+        if len({getattr(each, name) for each in settings}) > 1:
             raise ValueError(f"{name} must be the same in all environments, got a list")
-    return found
+    return settings
 
 
 def settings_without_code(environment: str, env_kwargs: Mapping[str, Any]) -> Any:
-    """Return the checked settings of a file, without the classes that it names.
+    """Return the checked settings of a file without the classes that it names.
 
-    A policy plays without them, and a file must not choose what is imported. Of lists the first
-    values are taken.
+    A policy plays without them, and reading a file imports nothing. Lists stand for their first
+    value.
     """
-    known = {name: each for name, each in env_kwargs.items()
-             if not any(map(is_object_spec, _list_of(each)))}  # fmt: skip
-    return settings_of(environment, known)[0]
+    plain = {name: value for name, value in env_kwargs.items()
+             if not any(map(is_object_spec, _list_of(value)))}  # fmt: skip
+    return settings_of(environment, plain)[0]
 
 
 @dataclass(frozen=True)
 class HeldOutGames:
-    """Episodes that policies are evaluated in, and in which the ``rivals`` of a problem play too.
+    """Evaluation episodes, which the ``rivals`` of the environment's ``Problem`` play too.
 
     Args:
         environment: its name in Gymnasium.
-        env_kwargs: keyword arguments of the environment; lists as ``MatchmakingVecEnv``.
-        episodes: of each combination, >= 2; episode i has the environment seed ``seed + i``.
-        seed: of the first episode, >= 0.
+        env_kwargs: options of the environment; lists as in ``MatchmakingVecEnv``.
+        episodes: number for each combination, >= 2; episode i has the environment seed
+            ``seed + i``.
+        seed: seed of the first episode, >= 0.
     """
 
     environment: str
@@ -188,17 +189,17 @@ class HeldOutGames:
 
     @cached_property
     def rivals(self) -> dict[str, list[Arrays]]:
-        """What ``played`` returns for the rivals."""
-        return {each: self.played(each) for each in PROBLEMS[self.environment].rivals}
+        """The results of ``played`` for the rivals."""
+        return {rival: self.played(rival) for rival in PROBLEMS[self.environment].rivals}
 
     def played(self, policy: Any) -> list[Arrays]:
-        """Return the totals of each episode, by name, in each combination of the lists.
+        """Return each episode's totals by name, for each combination.
 
         Args:
-            policy: what chooses deterministically, or the name of a baseline.
+            policy: a deterministic policy, or the name of a baseline.
         """
         seeds = range(self.seed, self.seed + self.episodes)
-        found, summary = [], PROBLEMS[self.environment].summary
+        totals, summary = [], PROBLEMS[self.environment].summary
         for settings in settings_of(self.environment, self.env_kwargs):
             if isinstance(policy, str) and hasattr(settings, "belief"):
                 settings = replace(settings, belief=DEFAULT_BELIEF)
@@ -206,48 +207,47 @@ class HeldOutGames:
             def make(settings: Any, _: Any) -> Any:
                 return policy_named(policy, settings) if isinstance(policy, str) else policy
 
-            found.append(rollout(make, settings, seeds, summary=summary))
-        return found
+            totals.append(rollout(make, settings, seeds, summary=summary))
+        return totals
 
     def evaluate(self, policy: Any) -> dict[str, float | int]:
         """Return mean totals of an episode.
 
         Args:
-            policy: chooses deterministically; its ``belief`` says which observations it reads.
+            policy: a deterministic policy; it reads the belief of its attribute ``belief``.
 
         Returns:
-            ``episodes``; ``mean_return``, the mean sum of rewards (in the queue as a share of the
-            first rival's, so that all loads count alike), and its ``standard_error``. Then the
-            ``means`` of the ``Problem``, and for each rival the mean difference in its
-            ``measure``, as ``true_q_less_kg``, with ``true_q_less_kg_low`` and
-            ``true_q_less_kg_high``, the ends of its 95 % interval from paired differences. In the
-            queue these are of each arrival rate.
+            ``episodes``, ``mean_return`` (the mean sum of rewards; in the queue relative to the
+            first rival's) and ``standard_error``; the ``means`` of the ``Problem``; and for each
+            rival the mean difference in its ``measure``, as ``true_q_less_kg``, with the ends
+            ``true_q_less_kg_low`` and ``true_q_less_kg_high`` of its paired 95 % interval. The
+            queue has means and differences for each arrival rate.
         """
         problem, ours, parts = PROBLEMS[self.environment], self.played(policy), {"": slice(None)}
-        returns = np.concatenate([each[REWARD] for each in ours])
+        returns = np.concatenate([totals[REWARD] for totals in ours])
         if problem.part:
             first = self.rivals[problem.rivals[0]]
             returns = np.mean(
-                [each[REWARD] / other[problem.measure].mean()
-                 for each, other in zip(ours, first, strict=True)], axis=0,
+                [totals[REWARD] / other[problem.measure].mean()
+                 for totals, other in zip(ours, first, strict=True)], axis=0,
             )  # fmt: skip
             cells = enumerate(settings_of(self.environment, self.env_kwargs))
-            parts = {f"_{problem.part.format(each)}": slice(k, k + 1) for k, each in cells}
-        found: dict[str, float | int] = {
+            parts = {f"_{problem.part.format(cell)}": slice(k, k + 1) for k, cell in cells}
+        result: dict[str, float | int] = {
             "episodes": self.episodes,
             "mean_return": float(returns.mean()),
             "standard_error": estimate(returns).standard_error,
         }
-        for name, among in parts.items():
+        for name, part in parts.items():
             for column in problem.means:
-                found[f"{column}{name}"] = float(np.mean([each[column] for each in ours[among]]))
+                result[f"{column}{name}"] = float(np.mean([each[column] for each in ours[part]]))
             for rival, theirs in self.rivals.items():
-                pair = (np.concatenate([each[problem.measure] for each in totals[among]])
-                        for totals in (ours, theirs))  # fmt: skip
+                pair = (np.concatenate([totals[problem.measure] for totals in side[part]])
+                        for side in (ours, theirs))  # fmt: skip
                 difference, title = paired_difference(*pair), f"{problem.difference}_{rival}{name}"
-                found[title] = difference.mean
-                found[f"{title}_low"], found[f"{title}_high"] = difference.low, difference.high
-        return found
+                result[title] = difference.mean
+                result[f"{title}_low"], result[f"{title}_high"] = difference.low, difference.high
+        return result
 
 
 def _list_of(value: Any) -> list[Any]:

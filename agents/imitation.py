@@ -1,8 +1,8 @@
 """Imitation of a policy by a network, as an algorithm of stable-baselines3.
 
-The network plays, and learns for every state that it comes to what the teacher would choose there
-(DAgger: Ross, Gordon, Bagnell 2011). Its value is learned from the rewards of its own games, so
-that PPO or TRPO can start from both.
+The network plays, and learns the teacher's choice in each state that it visits (DAgger: Ross,
+Gordon, Bagnell 2011). It learns its value from the rewards of its own games, so that PPO or TRPO
+can start from both.
 """
 
 from __future__ import annotations
@@ -22,44 +22,44 @@ from matchenv.evaluation.registry import GIVEN, policy_named
 
 
 class LabelledRollouts(RolloutBuffer):
-    """Rollouts of the student with the teacher's actions in place of the student's.
+    """Rollouts of the student, with the teacher's actions in place of the student's.
 
     Attributes:
-        teacher: what labels the observations; set before the first rollout.
-        agreements: share of equal choices of each step since the rollout began.
+        teacher: the policy that labels the observations; set before the first rollout.
+        agreements: share of equal actions in each step of the rollout.
     """
 
     teacher: Any
 
     def reset(self) -> None:
-        """Forget the rollout."""
+        """Start a new rollout."""
         super().reset()
         self.agreements: list[float] = []
 
     def add(self, obs: Any, action: Any, *others: Any) -> None:
-        """Add a step; arguments as ``RolloutBuffer.add``."""
+        """Add a step; arguments as for ``RolloutBuffer.add``."""
         if getattr(self.teacher, "stochastic", False):
-            # From the seeded generator that checkpoints keep.
+            # Seeded by the global generator, whose state is in the checkpoints.
             self.teacher._rng = np.random.default_rng(np.random.randint(2**31))  # noqa: NPY002
-        wanted = np.asarray(self.teacher.predict(obs)[0]).reshape(action.shape)
-        self.agreements.append(float((wanted == action).mean()))
-        super().add(obs, wanted, *others)
+        labels = np.asarray(self.teacher.predict(obs)[0]).reshape(action.shape)
+        self.agreements.append(float((labels == action).mean()))
+        super().add(obs, labels, *others)
 
 
 class Imitation(PPO):
-    """Learn to choose as a teacher does, by the likelihood of its choices.
+    """Learn a teacher's choices by maximum likelihood.
 
     Args:
         policy: an actor-critic policy.
         env: the environment.
-        teacher: a policy by its name, as ``matchenv.agents.policy_named`` takes it. It reads the
-            same observations as the student, so it must read the belief of the environment.
-        others: of ``PPO``, those of ``others``. ``vf_coef`` is the weight of the squared error of
-            the value beside the negative log-likelihood.
+        teacher: name of a policy, as for ``matchenv.agents.policy_named``. It reads the student's
+            observations, so it must read the belief of the environment.
+        others: arguments of ``PPO`` that the attribute ``others`` lists. ``vf_coef`` is the weight
+            of the value's squared error relative to the negative log-likelihood.
 
     Raises:
-        ValueError: for a teacher that is not known, cannot play in the environment, reads another
-            belief or must know the truth.
+        ValueError: for a teacher that is unknown, cannot play in the environment, reads another
+            belief or must know the true skills.
     """
 
     rollout_buffer: LabelledRollouts
@@ -106,7 +106,7 @@ class Imitation(PPO):
                 values, likelihoods, entropies = self.policy.evaluate_actions(
                     batch.observations, batch.actions.long().flatten()
                 )
-                assert entropies is not None  # which a policy of discrete actions knows
+                assert entropies is not None  # as for all discrete actions
                 imitation = -likelihoods.mean()
                 value = functional.mse_loss(values.flatten(), batch.returns)
                 self.policy.optimizer.zero_grad()
@@ -115,12 +115,9 @@ class Imitation(PPO):
                 self.policy.optimizer.step()
                 losses.append((imitation.item(), value.item(), entropies.mean().item()))
         self._n_updates += self.n_epochs
-        names = ("loss", "value_loss", "entropy")
-        for name, mean in zip(names, np.mean(losses, axis=0), strict=True):
-            self.logger.record(f"train/{name}", float(mean))
         buffer = self.rollout_buffer
-        self.logger.record("train/agreement", float(np.mean(buffer.agreements)))
-        self.logger.record(
-            "train/explained_variance",
-            explained_variance(buffer.values.flatten(), buffer.returns.flatten()),
-        )
+        explained = explained_variance(buffer.values.flatten(), buffer.returns.flatten())
+        logged = dict(zip(("loss", "value_loss", "entropy"), np.mean(losses, axis=0), strict=True))
+        logged |= {"agreement": np.mean(buffer.agreements), "explained_variance": explained}
+        for name, number in logged.items():
+            self.logger.record(f"train/{name}", float(number))

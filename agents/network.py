@@ -1,10 +1,9 @@
-"""The shared network: one set of weights for all opponents, for every algorithm and environment.
+"""The shared network: one set of weights for all actions, algorithms and environments.
 
-A reader turns an observation into *rows*, the same numbers of each action (an opponent), and a
-*context*, the numbers of the whole state. A small network scores each row in its context: it
-corrects the row's first number, a score that needs no learning, or weighs all of them. So the
-weights depend neither on the number of opponents nor on their order. An environment needs a reader
-of its own and no more.
+A reader converts an observation into *rows*, some numbers of each action, and a *context*, numbers
+of the whole state. A small network scores each row in its context: it corrects the row's first
+number, a score that needs no learning, or gives weights to all of its numbers. So the weights
+depend neither on the number of actions nor on their order. A new environment needs only a reader.
 """
 
 from __future__ import annotations
@@ -31,25 +30,26 @@ from matchenv.envs.queue.settings import QUEUE_NUMBERS, QueueSettings
 from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, RANKING
 
-# Observations that are read at a time: so many stay in the processor's cache.
+# Observations are read in blocks that fit into the processor's cache.
 AT_ONCE = 1024
 
-# Score of an action that is not allowed.
+# Added to the score of a forbidden action.
 NOT_ALLOWED = -1e9
 
-# A first score that is a twentieth below the best is one unit away; all far opponents are alike.
+# Squashed distances to the best score: a distance of 1/20 is about 1, and none exceeds 4.
 STEEPNESS, FARTHEST = 20.0, 4.0
-# Logarithms and roots stay finite.
+# Lower bounds that keep logarithms and roots finite.
 LEAST_VARIANCE, LEAST_SQUARE, LEAST_SPREAD = 1e-3, 1e-6, 0.01
 
-# Hidden layers start as in stable-baselines3, and so does the last one of the scores: small, so
-# that the first scores decide at first.
+# Gains of the initial weights, as in stable-baselines3. The last layer of the scores starts small,
+# so that the rows' first numbers decide at first.
 HIDDEN_GAIN, LAST_GAIN, VALUE_GAIN = math.sqrt(2.0), 0.01, 1.0
 
-# Hidden units of the network that gives the weights of linear scores.
+# Hidden units of the network that computes the weights of linear scores.
 LINEAR_WIDTH = 16
-# The library draws a layer of latent_dim_pi x M weights, which ``SharedPolicy`` drops: a seed's
-# numbers depend on the draws, but for many actions no memory holds them.
+
+# The library draws a layer of latent_dim_pi x M weights, which ``SharedPolicy`` replaces. A seed's
+# random numbers depend on these draws, but with more actions they would exhaust memory.
 MOST_DRAWN = 2_000
 
 
@@ -57,9 +57,9 @@ class Numbers(NamedTuple):
     """Rows and context of n observations with M actions each.
 
     Attributes:
-        rows: shape (n, R, M); the first number is the first score, the second the logarithm of
-            the weight of an action among the good ones.
-        allowed: 1 where an action may be chosen, else 0, shape (n, M).
+        rows: shape (n, R, M); the first number is a score, the second the logarithm of an action's
+            weight in averages over the good actions.
+        allowed: 1 for an allowed action, else 0, shape (n, M).
         context: shape (n, K).
     """
 
@@ -68,74 +68,82 @@ class Numbers(NamedTuple):
     context: torch.Tensor
 
 
-# The same, each number of the rows of shape (n, M).
-Apart: TypeAlias = tuple[Sequence[torch.Tensor], torch.Tensor, torch.Tensor]
+# The same, with a tensor of shape (n, M) for each number of the rows.
+Columns: TypeAlias = tuple[Sequence[torch.Tensor], torch.Tensor, torch.Tensor]
 
 
 class Reader(BaseFeaturesExtractor):
-    """Read observations of one environment; without weights.
+    """Convert the observations of one environment to rows and context; has no weights.
 
     Args:
-        observation_space: of the environment.
+        observation_space: observation space of the environment.
         num_actions: M.
 
     Attributes:
         row_size: R, numbers of each action.
         context_size: K, numbers of the state.
-        hidden_numbers: numbers of a row that scores with a hidden layer read; none for all.
-        linear_numbers: those that linear scores read.
-        given: settings of the environment that are arguments of the constructor.
+        hidden_numbers: indices of the numbers that scores with a hidden layer read; () for all.
+        linear_numbers: indices of the numbers that linear scores read; () for all.
+        constants: settings of the environment that are arguments of the constructor.
     """
 
     row_size: ClassVar[int]
     context_size: ClassVar[int]
     hidden_numbers: ClassVar[tuple[int, ...]] = ()
     linear_numbers: ClassVar[tuple[int, ...]] = ()
-    given: ClassVar[tuple[str, ...]] = ("beta", "horizon")
+    constants: ClassVar[tuple[str, ...]] = ("beta", "horizon")
 
     def __init__(self, observation_space: spaces.Box, num_actions: int) -> None:
         super().__init__(observation_space, (self.row_size + 1) * num_actions + self.context_size)
         self.num_actions = num_actions
 
     @abstractmethod
-    def read(self, observations: torch.Tensor) -> Apart:
-        """Return rows, what is allowed and context of observations, shape (n, size)."""
+    def read(self, observations: torch.Tensor) -> Columns:
+        """Return rows, allowed actions and context of observations, shape (n, size)."""
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        """Return the numbers of observations in one row each, for ``split``."""
+        """Return the numbers of each observation as one row, for ``split``."""
         flat = observations.new_empty(len(observations), self.features_dim)
         for first in range(0, len(flat), AT_ONCE):
-            place = flat[first : first + AT_ONCE]
-            rows, allowed, context = self.read(observations[first : first + AT_ONCE])
-            torch.cat((*rows, allowed, context), dim=1, out=place)
+            block = slice(first, first + AT_ONCE)
+            rows, allowed, context = self.read(observations[block])
+            torch.cat((*rows, allowed, context), dim=1, out=flat[block])
         return flat
 
     def split(self, flat: torch.Tensor) -> Numbers:
-        """Return the numbers out of what ``forward`` gives."""
+        """Return the numbers in the output of ``forward``."""
         sizes = [self.row_size * self.num_actions, self.num_actions, self.context_size]
         rows, allowed, context = torch.split(flat, sizes, dim=1)
         return Numbers(rows.view(len(flat), self.row_size, self.num_actions), allowed, context)
 
 
 class OpponentReader(Reader):
-    """Read observations of ``Matchmaking-v0``, of any belief.
+    """Reader of ``Matchmaking-v0``, for any belief.
 
     With d and C the mean and variance of s_0 - s_k in units of 2 beta^2, the numbers of opponent k
-    are: the logarithm of its draw density minus that of the best; the same, squashed, so that far
-    opponents are alike; the same for a wider variance, at which a little known opponent looks
-    better; the logarithm of C; the distance in standard deviations; the density under C alone; and
-    the third for two other variances. Linear scores read numbers 2, 4, 5, 7 and 8.
+    are:
 
-    The numbers of the state are: the best density; Var(s_0); how many opponents are near; how far
-    player 0 stands from the middle of the field; the share and the logarithm of the games left; the
-    mean of log C among the best; and the spread of the means and the variance of those who are
-    least known, which tell equal priors from informative ones.
+    1. the logarithm of its draw density minus that of the best opponent
+    2. the same, squashed, so that all distant opponents are equal
+    3. the same for a variance of 6 C, which favours uncertain opponents
+    4. the logarithm of C
+    5. the distance in standard deviations
+    6. the density under C alone, without the noise of the performances
+    7. as number 3 for 4 C
+    8. as number 3 for 16 C
 
-    No number depends on the order of the opponents, on the zero of the scale of skills, on its
-    unit, or on which end of it is up.
+    Scores with a hidden layer read numbers 1 to 6, linear scores 2, 4, 5, 7 and 8.
+
+    The numbers of the state are the best density; Var(s_0); the number of near opponents; the
+    distance of player 0 from the middle of the field; the share and the logarithm of the games
+    left; the mean of log C among the best opponents; and the spread of the means and the variance
+    of the most uncertain opponents, which tell equal priors from informative ones.
+
+    No number depends on the order of the opponents, or on the origin, unit and direction of the
+    scale of skills.
 
     Args:
-        observation_space: the box of the environment's observation, of any belief.
+        observation_space: observation space of the environment, for any belief.
         beta: standard deviation of one performance around skill.
         horizon: games in an episode.
 
@@ -147,31 +155,30 @@ class OpponentReader(Reader):
     context_size: ClassVar[int] = 9
     hidden_numbers = (0, 1, 2, 3, 4, 5)
     linear_numbers = (1, 3, 4, 6, 7)
-    # The variances of the third and of the last two numbers are so many times as wide.
+    # Factors of the variance in numbers 3, 7 and 8.
     widenings: ClassVar[torch.Tensor] = torch.tensor([6.0, 4.0, 16.0]).view(3, 1, 1)
-    # Numbers of the state are so many times as large, and then so much larger.
+    # Scale and shift of the numbers of the state.
     factors: ClassVar[torch.Tensor] = torch.tensor([10.0, 0.5, 0.7, 2.0, 2.0, 0.5, 1.0, 0.5, 0.5])
     terms: ClassVar[torch.Tensor] = torch.tensor([1.0, 0.0, 0.0, -1.0, -1.0, -2.0, 0.0, 0.0, 0.0])
 
     def __init__(
         self, observation_space: spaces.Box, beta: float = PAPER_BETA, horizon: int = 500
     ) -> None:
-        # Only the means have no lower bound.
+        # The means of all players are the only numbers without a lower bound.
         num_opponents = int(np.isneginf(observation_space.low).sum()) - 1
         settings: Any = guessed_settings(num_opponents, lambda box: box == observation_space)
         super().__init__(observation_space, num_opponents)
-        self.masked = settings.masks_change
-        self.belief = settings.belief_type
+        self.masked, self.belief = settings.masks_change, settings.belief_type
         self.beta, self.horizon = beta, horizon
 
-    def read(self, observations: torch.Tensor) -> Apart:
-        """Return rows, what is allowed and context, as the class says."""
+    def read(self, observations: torch.Tensor) -> Columns:
+        """Return rows, allowed actions and context."""
         unit = 0.5 / self.beta**2
         players = self.num_actions + 1
         size = self.belief.observation_size(self.num_actions)
         mu, deviations = observations[:, :players], observations[:, players : size - 1]
         variance = difference_variance(deviations[:, :players], deviations[:, players:])
-        # The library pads sequences with observations of zeros.
+        # sb3-contrib pads sequences with observations of zeros.
         variance = (unit * variance).clamp_min(LEAST_SQUARE)
         gap = (mu[:, :1] - mu[:, 1:]) * math.sqrt(unit)
         square = gap * gap
@@ -179,8 +186,8 @@ class OpponentReader(Reader):
         online = observations[:, size:] if self.masked else torch.ones_like(gap)
 
         def best(scores: torch.Tensor) -> torch.Tensor:
-            shown = scores + NOT_ALLOWED * (1.0 - online) if self.masked else scores
-            return shown.amax(-1, keepdim=True)
+            allowed = scores + NOT_ALLOWED * (1.0 - online) if self.masked else scores
+            return allowed.amax(-1, keepdim=True)
 
         def of_online(weights: torch.Tensor) -> torch.Tensor:
             return online * weights if self.masked else weights
@@ -216,20 +223,19 @@ class OpponentReader(Reader):
 
 
 class CandidateReader(Reader):
-    """Read observations of ``MatchmakingQueue-v0``: action 0 is to wait, the others are candidates.
+    """Reader of ``MatchmakingQueue-v0``: action 0 is to wait, the others are candidates.
 
-    The numbers of an action are: its match quality, and for waiting the quality from which on a
-    rule would play; how far it is behind the best, squashed; whether it is to wait; and of the
-    player (for waiting, the focal one) the distance from the middle of the population, the
-    uncertainty and the ticks waited. The numbers of the state are the last three of the focal
-    player, the best quality, and how many play, wait and are still to be asked about.
+    The numbers of an action are its match quality (for waiting, the least quality that a rule
+    would accept); its squashed distance below the best; 1 for waiting, else 0; and the player's
+    distance from the middle of the population, uncertainty and ticks waited (for waiting, those of
+    the focal player). The numbers of the state are the last three of the focal player, the best
+    quality, and the numbers of players in a game, waiting and still to be matched in this tick.
 
-    No number depends on the unit of skill, on its zero, on which end of it is up, or on the
-    capacity.
+    No number depends on the capacity, or on the origin, unit and direction of the scale of skills.
 
     Args:
-        observation_space: the box of the environment's observation.
-        mean: of the true skills of those who log on.
+        observation_space: observation space of the environment.
+        mean: mean of the population's skills.
         deviation: their standard deviation.
         beta: standard deviation of one performance around skill.
         game_length: ticks that a game lasts.
@@ -237,8 +243,8 @@ class CandidateReader(Reader):
 
     row_size: ClassVar[int] = 6
     context_size: ClassVar[int] = 7
-    given = ("population.mean", "population.deviation", "beta", "game_length")
-    # The rule: a newly joined player waits for a game of this quality, with each tick for less.
+    constants = ("population.mean", "population.deviation", "beta", "game_length")
+    # The rule: a new player waits for a game of this quality, and accepts less with each tick.
     first_quality: ClassVar[float] = 0.47
     less_per_tick: ClassVar[float] = 0.02
 
@@ -254,8 +260,8 @@ class CandidateReader(Reader):
         self.mean, self.deviation, self.beta = mean, deviation, beta
         self.game_length = game_length
 
-    def read(self, observations: torch.Tensor) -> Apart:
-        """Return rows, what is allowed and context, as the class says."""
+    def read(self, observations: torch.Tensor) -> Columns:
+        """Return rows, allowed actions and context."""
         places = observations[:, : 4 * self.num_actions].view(-1, 4, self.num_actions)
         mu, sigma, waited, present = places.unbind(dim=1)
         waiting, to_ask, playing = (
@@ -273,49 +279,49 @@ class CandidateReader(Reader):
         best = (score + NOT_ALLOWED * (1.0 - allowed)).amax(1, keepdim=True)
         place = ((mu - self.mean) / self.deviation).abs().clamp_max(4.0)
         uncertainty = torch.log((sigma / self.deviation).clamp(1e-2, 1e2))
-        own = tuple(
-            allowed * each for each in (place - 1.0, uncertainty + 0.8, torch.log1p(ticks) - 0.5)
+        player = tuple(
+            allowed * number
+            for number in (place - 1.0, uncertainty + 0.8, torch.log1p(ticks) - 0.5)
         )
         context = (
-            *(each[:, 0] for each in own),
+            *(number[:, 0] for number in player),
             4.0 * best[:, 0] - 2.0,
             0.5 * torch.log(playing / self.game_length + 0.1),
             0.5 * torch.log(waiting + 1.0) - 1.0,
             2.0 * to_ask / waiting.clamp_min(1.0) - 1.0,
         )
-        rows = (score, _squashed(score - best), waits, *own)
+        rows = (score, _squashed(score - best), waits, *player)
         return rows, allowed, torch.stack(context, dim=1)
 
 
 class PairReader(Reader):
-    """Read observations of ``Ranking-v0``: an action is a pair of items.
+    """Reader of ``Ranking-v0``: an action is a pair of items.
 
-    With lead h, the distance of the means in deviations of the difference, and w, the variance of
-    the difference times the precision of a game, the numbers of a pair are: the logarithm of
-    w / (1 + w) times P(misordered), below the best, and the same, squashed; h; log w; the logarithm
-    of P(misordered); the sum and the difference of how crowded its items stand, which is the
-    expected number of items that stand on the wrong side of an item; and the difference of the
-    items' deviations. The numbers of the state are the share and the logarithm of the games left,
-    the expected loss, and the mean of log w and of h among the best pairs.
+    With h the distance of the means in standard deviations of the difference, and w the variance
+    of the difference times the precision of a game, the numbers of a pair are the logarithm of
+    P(misordered) w / (1 + w) minus that of the best pair; the same, squashed; h; log w; the
+    logarithm of P(misordered); the sum and the difference of the crowding of its items, the
+    expected number of items on the wrong side of an item; and the difference of the logarithms of
+    the items' deviations. The numbers of the state are the share and the logarithm of the games
+    left, the expected loss, and the means of log w and of h among the best pairs.
 
-    Only pairs across the cut count for the goals ``"top"`` and ``"best"``. No number depends on
-    the order of the items, on the zero and the unit of skill, or on which end of it is up, but for
-    the cut.
+    For the goals ``"top"`` and ``"best"`` only pairs across the cut count. Apart from the cut, no
+    number depends on the order of the items, or on the origin, unit and direction of the scale.
 
     Args:
-        observation_space: the box of the environment's observation.
+        observation_space: observation space of the environment.
         num_items: n.
         beta: standard deviation of one performance around skill.
         horizon: games in an episode.
-        cut: items above the cut; 0 for the whole order.
+        cut: number of items above the cut; 0 for the whole order.
     """
 
     row_size: ClassVar[int] = 8
     context_size: ClassVar[int] = 5
-    given = ("num_items", "beta", "horizon", "cut")
-    # The first score is so many times as steep.
+    constants = ("num_items", "beta", "horizon", "cut")
+    # Factor of the first number.
     sharpness: ClassVar[float] = 3.0
-    # Below the score of every pair that counts.
+    # Added to the score of a pair that does not count.
     does_not_count: ClassVar[float] = -12.0
     # The items of each pair, shape (2, M).
     pairs: torch.Tensor
@@ -335,8 +341,8 @@ class PairReader(Reader):
         pairs = torch.triu_indices(num_items, num_items, 1)
         self.register_buffer("pairs", pairs, persistent=False)
 
-    def read(self, observations: torch.Tensor) -> Apart:
-        """Return rows, what is allowed and context, as the class says."""
+    def read(self, observations: torch.Tensor) -> Columns:
+        """Return rows, allowed actions and context."""
         items, pairs = self.num_items, self.num_actions
         first, second = self.pairs
         unit = 0.5 / self.beta**2
@@ -347,7 +353,7 @@ class PairReader(Reader):
         square = unit * gaps**2
         lead = torch.sqrt(square / variance)
         misordered = torch.special.ndtr(-lead)
-        # A game without draws, as in ``matchenv.belief.joint.game_precision``.
+        # Precision of a game without draws, as in ``matchenv.belief.joint.game_precision``.
         far = torch.sqrt(square / (1.0 + variance)).clamp_max(6.0)
         below = torch.special.ndtr(-far)
         expected = torch.exp(-(far**2)) / (2.0 * math.pi * below * (1.0 - below))
@@ -398,25 +404,25 @@ READERS: dict[str, type[Reader]] = {
 
 
 def reader_of(settings: Options) -> dict[str, Any]:
-    """Return a policy's arguments that choose the reader of an environment."""
+    """Return the policy arguments that select the reader of an environment."""
     kind = READERS[env_id_of(settings)]
     return {
         "features_extractor_class": kind,
         "features_extractor_kwargs": {
-            name.rpartition(".")[2]: attrgetter(name)(settings) for name in kind.given
+            name.rpartition(".")[2]: attrgetter(name)(settings) for name in kind.constants
         },
     }
 
 
 def guessed_settings(num_actions: int, fits: Callable[[spaces.Box], bool]) -> Options:
-    """Return settings whose observations fit what is known of them.
+    """Return settings with a given observation space.
 
     Args:
-        num_actions: of the environment.
-        fits: whether a space of observations does.
+        num_actions: number of actions of the environment.
+        fits: tells whether an observation space is the given one.
 
     Raises:
-        ValueError: if there are none.
+        ValueError: if no environment has such a space.
     """
     items = (1 + math.isqrt(1 + 8 * num_actions)) // 2
     kinds: list[tuple[Callable[..., Options], dict[str, Any]]] = [
@@ -435,24 +441,24 @@ def guessed_settings(num_actions: int, fits: Callable[[spaces.Box], bool]) -> Op
 
 
 def spaces_of(settings: Options) -> tuple[spaces.Box, spaces.Discrete]:
-    """Return the spaces of one observation and one action of an environment."""
+    """Return the observation space and the action space of an environment."""
     simulator = simulator_of(settings)
     return simulator.observation_space, spaces.Discrete(simulator.num_actions)
 
 
 class _WeightedSum(torch.autograd.Function):
-    """Weights, shape (n, W), times W numbers of the rows: shape (n, M)."""
+    """Sum of W numbers of the rows with weights of shape (n, W): shape (n, M)."""
 
     @staticmethod
     def forward(ctx: Any, weights: torch.Tensor, rows: torch.Tensor, numbers: torch.Tensor) -> Any:
         ctx.save_for_backward(rows, numbers)
-        # So few products torch.bmm computes one by one: the same bits in four times the time.
+        # For small sizes this has the bits of torch.bmm in a quarter of its time.
         if rows.shape[1] * rows.shape[2] < 400:
             sums = torch.zeros_like(rows[:, 0])
             for weight, number in zip(weights.T, numbers.tolist(), strict=True):
                 sums += weight.unsqueeze(1) * rows[:, number]
             return sums
-        # Weights of 0 for the other numbers: the rows need not be copied.
+        # Weights of 0 for the other numbers save a copy of the rows.
         padded = rows.new_zeros(rows.shape[:2]).index_copy(1, numbers, weights)
         return torch.bmm(padded.unsqueeze(1), rows).squeeze(1)
 
@@ -464,21 +470,21 @@ class _WeightedSum(torch.autograd.Function):
 
 
 class SharedNetwork(nn.Module):
-    """Scores of all actions and the value of a state, in the form of ``MlpExtractor``.
+    """Scores of all actions and value of a state, with the interface of ``MlpExtractor``.
 
     Args:
-        reader: whose numbers it reads.
-        widths: of the hidden layers of the scores, ``pi``, and of the value, ``vf``. Without a
-            layer of ``pi`` scores are linear in the numbers of a row, with weights that a small
-            network of the context gives: less to learn, in a third of the time.
-        activation: between the layers.
+        reader: reader of the observations.
+        widths: hidden layers of the scores, ``pi``, and of the value, ``vf``. Without a layer in
+            ``pi``, scores are linear in the numbers of a row, with weights that a small network
+            computes from the context: fewer parameters and a third of the time.
+        activation: activation between the layers.
 
     Attributes:
         latent_dim_pi: M, one logit for each action, or 1 above ``MOST_DRAWN``.
         latent_dim_vf: 1.
     """
 
-    # Places of the numbers of a row that the scores read.
+    # Indices of the numbers of a row that the scores read.
     _numbers: torch.Tensor
 
     def __init__(
@@ -488,7 +494,7 @@ class SharedNetwork(nn.Module):
         activation: type[nn.Module] = nn.Tanh,
     ) -> None:
         super().__init__()
-        # The reader belongs to the policy, which has its place in the list of modules.
+        # The reader itself is a module of the policy, not of this network.
         self._split = reader.split
         actions = reader.num_actions
         self.latent_dim_pi, self.latent_dim_vf = actions if actions <= MOST_DRAWN else 1, 1
@@ -528,7 +534,7 @@ class SharedNetwork(nn.Module):
         return torch.add(scores, 1.0 - allowed, alpha=NOT_ALLOWED)
 
     def forward_critic(self, flat: torch.Tensor) -> torch.Tensor:
-        """Return values, shape (n, 1), of the context and two means of the rows."""
+        """Return values, shape (n, 1), from the context and two means of the rows."""
         rows, allowed, context = self._split(flat)
         weights = torch.stack((allowed * torch.exp(rows[:, 1]), allowed), dim=1)
         weights /= weights.sum(2, keepdim=True)
@@ -538,39 +544,39 @@ class SharedNetwork(nn.Module):
 
 
 class ActionValues(SharedNetwork):
-    """The shared network for DQN: the value of the state plus each action's score."""
+    """Shared network for DQN: the value of the state plus the score of each action."""
 
     def forward(self, flat: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
-        """Return values, shape (n, M)."""
+        """Return action values, shape (n, M)."""
         return self.forward_actor(flat) + self.forward_critic(flat)
 
 
 def linear_layers(
     widths: list[int], activation: type[nn.Module], last_gain: float
 ) -> nn.Sequential:
-    """Return linear layers with an activation between them, and biases of zero.
+    """Return linear layers with an activation between them and zero biases.
 
     Args:
-        widths: of the input, the hidden layers and the output.
-        activation: between the layers.
-        last_gain: size of what the last layer gives at first.
+        widths: widths of the input, the hidden layers and the output.
+        activation: activation between the layers.
+        last_gain: gain of the initial weights of the last layer.
     """
     layers: list[nn.Module] = []
-    for number, (width, following) in enumerate(pairwise(widths)):
-        last = number == len(widths) - 2
+    for width, following in pairwise(widths):
         layer = nn.Linear(width, following)
-        nn.init.orthogonal_(layer.weight, last_gain if last else HIDDEN_GAIN)
+        is_last = len(layers) == 2 * (len(widths) - 2)
+        nn.init.orthogonal_(layer.weight, last_gain if is_last else HIDDEN_GAIN)
         nn.init.zeros_(layer.bias)
-        layers += [layer] if last else [layer, activation()]
-    return nn.Sequential(*layers)
+        layers += [layer, activation()]
+    return nn.Sequential(*layers[:-1])
 
 
 def _squashed(below: torch.Tensor) -> torch.Tensor:
-    """Return distances <= 0 below the best in (-FARTHEST, 0]; above it, 0."""
+    """Squash distances <= 0 to the best score into (-FARTHEST, 0]; positive ones become 0."""
     steep = (STEEPNESS * below).clamp_max_(0.0)
     return steep / torch.rsub(steep, 1.0, alpha=1.0 / FARTHEST)
 
 
 def _shares(weights: torch.Tensor) -> torch.Tensor:
-    """Return weights of the actions as shares of their sum."""
+    """Normalise the weights of the actions to a sum of 1."""
     return weights / weights.sum(1, keepdim=True)

@@ -1,4 +1,4 @@
-"""The shared network as an RLModule of RLlib; needs the package ray with RLlib."""
+"""The shared network as an RLModule of RLlib; requires ray with RLlib."""
 
 from __future__ import annotations
 
@@ -14,21 +14,19 @@ from matchenv.agents.policy_file import PolicyDescription, save_policy
 
 
 class SharedModule(TorchRLModule, ValueFunctionAPI):  # type: ignore[misc]
-    """The network of ``matchenv.agents.network``, for PPO and what learns like it.
+    """The network of ``matchenv.agents.network``, for PPO and similar algorithms.
 
-    Its ``model_config`` has ``env_kwargs``, those of the environment, and ``policy_kwargs``, as in
-    a YAML file of ``matchenv train``. Every checkpoint of RLlib also gets the file that
+    Its ``model_config`` has ``env_kwargs``, the options of the environment, and ``policy_kwargs``,
+    as in a YAML file of ``matchenv train``. Every checkpoint of RLlib also gets the file that
     ``matchenv.agents.load`` reads: weights and a description, without pickled objects.
     """
 
     def setup(self) -> None:
         """Build the network from ``model_config``."""
-        self.description = PolicyDescription(
-            "ppo",
-            "SharedPolicy",
-            dict(self.model_config.get("policy_kwargs", {})),
-            dict(self.model_config.get("env_kwargs", {})),
+        policy_kwargs, env_kwargs = (
+            dict(self.model_config.get(name, {})) for name in ("policy_kwargs", "env_kwargs")
         )
+        self.description = PolicyDescription("ppo", "SharedPolicy", policy_kwargs, env_kwargs)
         self.network: Any = self.description.network()
 
     def _numbers(self, batch: dict[str, Any]) -> Any:
@@ -38,16 +36,9 @@ class SharedModule(TorchRLModule, ValueFunctionAPI):  # type: ignore[misc]
         logits = self.network.mlp_extractor.forward_actor(self._numbers(batch))
         return {Columns.ACTION_DIST_INPUTS: logits}
 
-    def _forward_train(self, batch: dict[str, Any], **_: Any) -> dict[str, Any]:
-        # Both parts read the same numbers; they are computed once.
-        numbers = self._numbers(batch)
-        logits = self.network.mlp_extractor.forward_actor(numbers)
-        return {Columns.ACTION_DIST_INPUTS: logits, Columns.EMBEDDINGS: numbers}
-
     def compute_values(self, batch: dict[str, Any], embeddings: Any = None) -> Any:
-        """Return values of the states of a batch, shape (n,)."""
-        numbers = self._numbers(batch) if embeddings is None else embeddings
-        return self.network.mlp_extractor.forward_critic(numbers).squeeze(-1)
+        """Return the values of a batch of states, shape (n,)."""
+        return self.network.mlp_extractor.forward_critic(self._numbers(batch)).squeeze(-1)
 
     def save_to_path(self, *arguments: Any, **options: Any) -> str:
         """Save as RLlib does; on a local disk also a file that ``load`` reads."""

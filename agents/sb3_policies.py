@@ -16,7 +16,7 @@ from matchenv.agents.network import ActionValues, OpponentReader, SharedNetwork,
 from matchenv.agents.run_config import SHARED, PolicyKwargs
 from matchenv.envs.core.settings import Options
 
-# Hidden layers of the scores and of the value.
+# Default hidden layers of the scores and the value.
 WIDTHS: dict[str, list[int]] = {"pi": [32], "vf": [64, 64]}
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {
@@ -29,18 +29,13 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
 
 
 class SharedPolicy(ActorCriticPolicy):
-    """For PPO, A2C, TRPO and imitation, for any number of actions.
+    """Policy of PPO, A2C, TRPO and imitation, for any number of actions.
 
-    The library would put linear layers behind the network, with weights for each action. Arguments
-    as ``ActorCriticPolicy``; ``features_extractor_class`` is the environment's ``Reader``, by
-    default that of ``Matchmaking-v0``.
-
-    Attributes:
-        learns_entropy: False spares the gradient of an entropy that the loss does not weigh.
+    Arguments as for ``ActorCriticPolicy``; ``features_extractor_class`` is the environment's
+    ``Reader``, by default that of ``Matchmaking-v0``.
     """
 
     shares_weights = True
-    learns_entropy = True
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs |= {"ortho_init": False, "net_arch": _widths(kwargs.get("net_arch"))}
@@ -53,28 +48,24 @@ class SharedPolicy(ActorCriticPolicy):
 
     def _build(self: Any, lr_schedule: Schedule) -> None:
         super()._build(lr_schedule)
+        # The library's linear layers have weights for each action.
         self.add_module("action_net", nn.Identity())
         self.add_module("value_net", nn.Identity())
         self.optimizer = self.optimizer_class(
             self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs
         )
 
-    def evaluate_actions(self, obs: Any, actions: torch.Tensor) -> Any:
-        """Return values, log likelihoods and entropies, as the library does."""
-        *found, entropy = super().evaluate_actions(obs, actions)
-        return *found, entropy if self.learns_entropy or entropy is None else entropy.detach()
-
     def _get_action_dist_from_latent(self: Any, latent_pi: torch.Tensor) -> Any:
-        # The library compares each logit with itself; a sum shows one that is no number as well.
-        chosen = torch.distributions.Categorical(logits=latent_pi, validate_args=False)
-        if chosen.logits.sum().isnan():
+        # The library's validation checks every logit; NaN shows in their sum, which is faster.
+        categorical = torch.distributions.Categorical(logits=latent_pi, validate_args=False)
+        if categorical.logits.sum().isnan():
             raise ValueError("the network gives invalid values")
-        self.action_dist.distribution = chosen
+        self.action_dist.distribution = categorical
         return self.action_dist
 
 
 class SharedDQNPolicy(DQNPolicy):
-    """For DQN; arguments as ``DQNPolicy``, ``features_extractor_class`` a ``Reader``."""
+    """Policy of DQN; arguments as for ``DQNPolicy``, ``features_extractor_class`` a ``Reader``."""
 
     shares_weights = True
 
@@ -86,13 +77,13 @@ class SharedDQNPolicy(DQNPolicy):
         """Return the library's network with shared weights in place of its layers."""
         network: Any = super().make_q_net()
         widths = _widths(network.net_arch)
-        made = ActionValues(network.features_extractor, widths, network.activation_fn)
-        network.q_net = made.to(self.device)
+        values = ActionValues(network.features_extractor, widths, network.activation_fn)
+        network.q_net = values.to(self.device)
         return network
 
 
 def _widths(net_arch: Any) -> dict[str, list[int]]:
-    """Return the hidden widths of scores and value; a list stands for both."""
+    """Return the hidden widths of scores and value; a list applies to both."""
     given = net_arch if isinstance(net_arch, dict | None) else dict.fromkeys(WIDTHS, net_arch)
     return {**WIDTHS, **(given or {})}
 
@@ -100,14 +91,14 @@ def _widths(net_arch: Any) -> dict[str, list[int]]:
 def resolved_policy_kwargs(
     policy: str, plain: Mapping[str, Any], settings: Options
 ) -> dict[str, Any]:
-    """Return the arguments of a policy network, with classes for names.
+    """Return the arguments of a policy network, with classes in place of their names.
 
-    The names are looked up in fixed lists, so reading a file never runs code that the file names.
+    Names are looked up in fixed lists, so no code that a file names is run.
 
     Args:
         policy: name of the policy network.
-        plain: as ``run_config.PolicyKwargs`` describes.
-        settings: of the environment, whose observations are read.
+        plain: arguments as in ``run_config.PolicyKwargs``.
+        settings: settings of the environment.
 
     Raises:
         ValueError: for an unknown name or a bad value.
@@ -115,6 +106,6 @@ def resolved_policy_kwargs(
     kwargs = built(PolicyKwargs, dict(plain), "policy_kwargs").model_dump(exclude_none=True)
     if "activation_fn" in kwargs:
         kwargs["activation_fn"] = ACTIVATIONS[kwargs["activation_fn"]]
-    if "Reader" in (kwargs.pop("features_extractor_class", None), policy.replace(SHARED, "Reader")):
+    if kwargs.pop("features_extractor_class", None) == "Reader" or policy == SHARED:
         kwargs |= reader_of(settings)
     return kwargs

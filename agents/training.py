@@ -1,6 +1,6 @@
-"""Training of a policy in a run folder: a new run, or one that goes on.
+"""Train a policy in a run folder, or continue a run.
 
-Evaluations and checkpoints are made between two rollouts. They use no random number of the
+Evaluations and checkpoints take place between two rollouts. They draw no random number of the
 training, so they do not change what it learns.
 """
 
@@ -36,7 +36,9 @@ from matchenv.agents.run_config import (
     ABOUT_THE_RUN,
     RunConfig,
     RunFolder,
+    algorithm_class,
     linear_start,
+    policy_classes,
     present_versions,
 )
 from matchenv.agents.sb3_policies import resolved_policy_kwargs
@@ -48,7 +50,8 @@ from matchenv.runtime.files import folder_lock
 from matchenv.runtime.object_spec import only_installed_code
 from matchenv.runtime.parallel import results_of
 
-SAID_OF_A_TRAINING = ("algorithm", "seed", "games", "env_kwargs", "teacher")
+# Entries of a policy file about each training.
+PROVENANCE = ("algorithm", "seed", "games", "env_kwargs", "teacher")
 SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf")
 
 
@@ -61,115 +64,109 @@ def start_training(
     quiet: bool = False,
     writers: Sequence[KVWriter] = (),
 ) -> RunFolder:
-    """Train a policy in a run folder; one that holds the same run goes on.
+    """Train a policy in a run folder; a run with the same configuration is continued.
 
     Args:
-        path: the folder; None for one in ``runs/`` that is named after algorithm and seed.
-        config: what to train, how and for how long.
-        device: where torch computes; for networks this small the processor is fastest.
-        threads: of torch on the processor; the weights depend on it in their last digits.
-        quiet: no progress bar.
-        writers: more places for what stable-baselines3 records, evaluations among it, such as
+        path: the folder; None for one in ``runs/`` named after algorithm and seed.
+        config: the configuration.
+        device: device of torch; the CPU is fastest for networks this small.
+        threads: CPU threads of torch; the last digits of the weights depend on it.
+        quiet: show no progress bar.
+        writers: further outputs for what stable-baselines3 logs and the evaluations, for example
             ``matchenv.agents.training.Recorder(wandb.log)``.
 
     Returns:
-        The folder, with the trained policy in it.
+        The folder, with the trained policy.
 
     Raises:
-        ValueError: for a folder that holds another run or that another process works in, or bad
-            hyperparameters.
+        ValueError: for a folder that holds another run or is in use, or bad hyperparameters.
     """
-    torch.set_num_threads(as_integer("threads", threads, 1, 1024))  # of many more torch crashes
+    torch.set_num_threads(as_integer("threads", threads, 1, 1024))  # torch crashes with many more
     path = path or RUNS / f"{config.algorithm}-seed{config.seed}"
-    # A bad configuration is found here, before a folder is made. A checkpoint has weights.
-    goes_on = any(RunFolder(path).checkpoints.glob("step-*"))
-    model = new_model(config.replaced(start_from=None) if goes_on else config, device)
+    # Building the model finds a bad configuration before a folder is made.
+    has_weights = any(RunFolder(path).checkpoints.glob("step-*"))
+    model = new_model(config.replaced(start_from=None) if has_weights else config, device)
     with folder_lock(path):
         folder = RunFolder.create(path, config)
         config = folder.read_config()
         if config.versions != present_versions():
             warnings.warn(
                 f"the run {path} was started with other versions of Python or its packages; the "
-                "results may differ from those of a run in one go",
+                "results may differ from those of an uninterrupted run",
                 stacklevel=2,
             )
-        # By default the library writes to the terminal, which would break the progress bar.
+        # The library's default output to the terminal would break the progress bar.
         logger = configure(str(folder.tensorboard), ["tensorboard"])
         logger.output_formats += writers
         model.set_logger(logger)
         evaluations = restore_newest(folder.checkpoints, model, config)
-        # It ends after a whole rollout, which may be later.
+        # A training ends after a whole rollout, which can exceed the total.
         begun, total = model.num_timesteps, max(config.timesteps, model.num_timesteps)
         if begun < total:
             _warn_of_whole_rollouts(model, config)
         with tqdm(total=total, initial=begun, unit="game", disable=quiet) as bar:
-            keeper = Keeper(folder, config, evaluations, bar)
+            callback = Keeper(folder, config, evaluations, bar)
             try:
-                model.learn(total - begun, callback=keeper, reset_num_timesteps=False)
+                model.learn(total - begun, callback=callback, reset_num_timesteps=False)
             except ValueError as error:
-                # Raised by torch's distributions, the first to look at what a network gives.
+                # torch's distributions are the first to check the network's output.
                 if "invalid values" not in str(error):
                     raise
                 raise FloatingPointError(
-                    "the training came to numbers that are not finite; a smaller learning_rate or "
-                    "another unit of skill may help"
+                    "the training diverged to numbers that are not finite; try a smaller "
+                    "learning_rate or another unit of skill"
                 ) from error
         model.logger.close()
     return folder
 
 
 def continue_training(
-    path: Path,
-    *,
-    timesteps: int | None = None,
-    device: str = "cpu",
-    threads: int = 1,
-    quiet: bool = False,
-    allow_code: bool = False,
+    path: Path, *, timesteps: int | None = None, allow_code: bool = False, **options: Any
 ) -> RunFolder:
-    """Go on with a run from its newest checkpoint, or from its start if there is none.
+    """Continue a run from its newest checkpoint, or from its start if there is none.
 
-    The result is the same as without the interruption. Checkpoints hold no code.
+    The result is that of an uninterrupted run. Checkpoints contain no code.
 
     Args:
         path: the run's folder.
-        timesteps: another total for the run; None keeps what it was started with.
-        device: where torch computes.
-        threads: of torch on the processor; the same as before for the same result.
-        quiet: no progress bar.
-        allow_code: import classes that are not installed, which ``config.yml`` may name as prior
-            or reward.
+        timesteps: new total for the run; None keeps the configured one.
+        allow_code: import classes that are not installed, if ``config.yml`` names them as prior or
+            reward.
+        options: ``device``, ``threads``, ``quiet`` and ``writers``, as for ``start_training``;
+            equal results need an equal number of threads.
 
     Returns:
-        The folder, with the trained policy in it.
+        The folder, with the trained policy.
 
     Raises:
-        ValueError: for a folder that is missing, holds no run or a damaged one, that another
-            process works in, or that names classes that may not be imported.
+        ValueError: for a folder that is missing, damaged, in use or holds no run, and for classes
+            that may not be imported.
     """
     with only_installed_code(allow_code=allow_code):
         with folder_lock(path):
             folder = RunFolder.open(path)
-            if timesteps is not None:
-                folder.extend(timesteps)
             config = folder.read_config()
-        return start_training(path, config, device=device, threads=threads, quiet=quiet)
+            if timesteps is not None:
+                values = {**config.hyperparameters, "n_timesteps": timesteps}
+                config = config.replaced(hyperparameters=values)
+                folder.write_config(config)
+        return start_training(path, config, **options)
 
 
 def new_model(config: RunConfig, device: str) -> BaseAlgorithm:
-    """Return a training that has not begun.
+    """Return the algorithm of a new training.
 
     Args:
-        config: what to train, and how.
-        device: where torch computes.
+        config: the configuration.
+        device: device of torch.
 
     Raises:
-        ValueError: for hyperparameters that do not fit together, or weights that do not fit.
+        ValueError: for hyperparameters that do not fit together, or initial weights that do not
+            fit the network.
     """
     where = as_device(device)
     settings = settings_of(config.environment, config.env_kwargs)[0]
     values = config.hyperparameters
-    algorithm = config.known_algorithm()
     arguments = {name: value for name, value in values.items() if name not in ABOUT_THE_RUN}
     for name in SCHEDULED:
         start = linear_start(arguments.get(name))
@@ -177,31 +174,33 @@ def new_model(config: RunConfig, device: str) -> BaseAlgorithm:
             arguments[name] = LinearSchedule(start, 0.0, 1.0)
     plain_kwargs = values.get("policy_kwargs", {})
     env = MatchmakingVecEnv(config.num_envs, environment=config.environment, **config.env_kwargs)
-    # Seeds are set here. The algorithm would seed the environments with small numbers, and seed
-    # everything again when a checkpoint is loaded.
+    # The algorithm's own seeding would give the environments small seeds.
     set_random_seed(config.seed)
     try:
-        model = algorithm.load_class()(
-            algorithm.policy_class(values["policy"]),
+        model = algorithm_class(config.algorithm)(
+            policy_classes(config.algorithm)[values["policy"]],
             env,
             policy_kwargs=resolved_policy_kwargs(values["policy"], plain_kwargs, settings),
             device=where,
             **arguments,
         )
-    # A library's constructor may raise anything about values that do not fit together.
+    # The constructors can raise anything for values that do not fit together.
     except Exception as error:
         raise ValueError(
-            f"hyperparameters must fit {algorithm.name}, got {values!r}: {error}"
+            f"hyperparameters must fit {config.algorithm}, got {values!r}: {error}"
         ) from error
-    model.policy.learns_entropy = getattr(model, "ent_coef", None) != 0.0
     if config.start_from is not None:
-        source = load(config.start_from).network
+        source: Any = load(config.start_from).network
+        policy: Any = model.policy
         try:
-            model.policy.load_state_dict(source.state_dict())
-        except RuntimeError:
+            if source.activation_fn is not policy.activation_fn:
+                raise RuntimeError("the activations differ")
+            policy.load_state_dict(source.state_dict())
+        except RuntimeError as error:
             raise ValueError(
-                f"start_from must hold weights for the {type(model.policy).__name__} of this "
-                f"training, and the {type(source).__name__} of {config.start_from!r} does not fit"
+                f"start_from must have the network of this training, a {type(policy).__name__} "
+                f"with its policy_kwargs; {config.start_from!r} has a {type(source).__name__}: "
+                f"{str(error).splitlines()[0]}"
             ) from None
     model.action_space.seed(config.seed)
     env.seed(training_seed(config.seed))
@@ -213,31 +212,28 @@ def train_seeds(
     config: RunConfig,
     seeds: Sequence[int],
     *,
-    device: str = "cpu",
-    threads: int = 1,
     workers: int | None = None,
     quiet: bool = False,
+    **options: Any,
 ) -> list[RunFolder]:
     """Train one configuration with several seeds.
 
-    What is there already goes on: runs that have ended are left alone, those that were stopped
-    continue from their newest checkpoint.
+    Finished runs are kept, and interrupted ones continue from their newest checkpoint.
 
     Args:
-        path: a folder; the run of seed 3 is in ``seed3`` below it.
-        config: of all runs, but for the seed.
-        seeds: one run for each, different ones.
-        device: as ``start_training``.
-        threads: of torch in each process.
-        workers: processes; None for one on each core. The runs do not depend on it.
-        quiet: no progress bar.
+        path: a folder; the run of seed 3 is in its subfolder ``seed3``.
+        config: the configuration of all runs except for the seed.
+        seeds: distinct seeds, one for each run.
+        workers: processes; None for one on each core. The results do not depend on it.
+        quiet: show no progress bar.
+        options: ``device`` and ``threads``, as for ``start_training``.
 
     Returns:
         The folders, in the order of the seeds.
 
     Raises:
-        ValueError: for no seed or one that is given twice, or a folder that holds a run of
-            another configuration; before anything is trained.
+        ValueError: before any training, for no seed or a repeated one, or a folder that holds a
+            run of another configuration.
     """
     if not seeds or len(set(seeds)) < len(seeds):
         raise ValueError(f"seeds must be different numbers, at least one, got {list(seeds)}")
@@ -245,10 +241,9 @@ def train_seeds(
         raise ValueError(f"out must be another folder: {path} holds a single run")
     jobs, folders = [], [RunFolder(path / f"seed{seed}") for seed in seeds]
     for folder, seed in zip(folders, seeds, strict=True):
-        wanted = config.replaced(seed=seed)
-        folder.check_new(wanted)
-        jobs.append(partial(start_training, folder.path, wanted, device=device, threads=threads,
-                            quiet=True))  # fmt: skip
+        seeded = config.replaced(seed=seed)
+        folder.check_new(seeded)
+        jobs.append(partial(start_training, folder.path, seeded, quiet=True, **options))
     with (
         folder_lock(path),
         closing(results_of(call, jobs, workers)) as results,
@@ -260,29 +255,26 @@ def train_seeds(
 
 
 def _warn_of_whole_rollouts(model: Any, config: RunConfig) -> None:
-    """Warn where whole rollouts are much more than what was asked for, or a single one."""
+    """Warn if whole rollouts much exceed the timesteps, or if there is only one."""
     games = config.num_envs * getattr(model, "n_steps", 1)
     played = -(-config.timesteps // games) * games
     falls = isinstance(model.learning_rate, LinearSchedule)
     if played > 1.1 * config.timesteps or (falls and played == games > 1):
         warnings.warn(
             f"{config.algorithm} learns after every {games:,} games, and so plays {played:,} for "
-            f"timesteps={config.timesteps:,}; after the last a learning rate that falls is 0",
+            f"timesteps={config.timesteps:,}; a falling learning rate is 0 after the last rollout",
             stacklevel=3,
         )
 
 
 class Keeper(BaseCallback):
-    """Evaluate a training at intervals, save it, and show how far it is.
-
-    An evaluation plays held-out games; the rivals of the ``Problem`` play them too, once. It is
-    written to TensorBoard at once: the library would wait for the next of its own intervals.
+    """Evaluate and save a training at intervals, and show its progress.
 
     Args:
-        folder: of the run.
-        config: of the run.
-        evaluations: those made before; new ones are added.
-        bar: progress over the timesteps of the whole training.
+        folder: the folder of the run.
+        config: the configuration of the run.
+        evaluations: earlier evaluations, to which new ones are appended.
+        bar: progress bar over the timesteps of the whole training.
     """
 
     def __init__(
@@ -295,11 +287,10 @@ class Keeper(BaseCallback):
         super().__init__()
         self.folder, self.config, self.evaluations, self._bar = folder, config, evaluations, bar
         self._before: list[Any] = []
-        if config.start_from is not None:
-            # What the training started from may be gone by now.
-            saved = folder.policy_file.is_file()
-            source = load(folder.policy_file if saved else config.start_from).training
-            self._before = source[:-1] if saved else source
+        if folder.policy_file.is_file():
+            self._before = load(folder.policy_file).training[:-1]
+        elif config.start_from is not None:
+            self._before = load(config.start_from).training
         self._games = HeldOutGames(
             config.environment,
             config.env_kwargs,
@@ -332,16 +323,16 @@ class Keeper(BaseCallback):
 
     def _save_policy(self, file: Path) -> None:
         config, values = self.config, self.config.hyperparameters
-        known = {**vars(config), **values, "games": self.model.num_timesteps}
-        this = {name: known[name] for name in SAID_OF_A_TRAINING if name in known}
+        facts = {**vars(config), **values, "games": self.model.num_timesteps}
         description = PolicyDescription(
             algorithm=config.algorithm,
             policy=values["policy"],
             policy_kwargs=values.get("policy_kwargs", {}),
             env_kwargs=config.env_kwargs,
-            training=[*map(dict, self._before), this],
+            training=[*map(dict, self._before),
+                      {name: facts[name] for name in PROVENANCE if name in facts}],
             environment=config.environment,
-        )
+        )  # fmt: skip
         save_policy(file, self.model.policy, description)
 
     def _evaluate(self) -> None:
@@ -357,27 +348,28 @@ class Keeper(BaseCallback):
         self.folder.write_evaluations(self._games.seed, self.evaluations)
         goal = PROBLEMS[self.config.environment].goal
         self._bar.set_postfix_str(f"{goal} {result[goal]:+.2f}")
+        # Written at once: the logger would wait for the end of its own interval.
         tags = {f"evaluation/{name}": value for name, value in result.items()}
-        for each in self.logger.output_formats:
-            each.write(tags, dict.fromkeys(tags, ()), self.model.num_timesteps)
+        for output in self.logger.output_formats:
+            output.write(tags, dict.fromkeys(tags, ()), self.model.num_timesteps)
 
 
 class Recorder(KVWriter):
-    """Output of stable-baselines3's logger: call a function with numbers and a step.
+    """Output of stable-baselines3's logger that calls a function.
 
     Args:
-        record: called with the numbers by name, and with the games played so far, as
-            ``wandb.log`` and ``mlflow.log_metrics`` are.
+        record: called with the numbers by name and with the timestep, for example ``wandb.log`` or
+            ``mlflow.log_metrics``.
     """
 
     def __init__(self, record: Callable[[dict[str, float], int], Any]) -> None:
         self._record = record
 
     def write(self, key_values: dict[str, Any], key_excluded: Any, step: int = 0) -> None:
-        """Record the entries that are numbers."""
+        """Record the numbers among the entries."""
         numbers = {name: float(value) for name, value in key_values.items()
                    if isinstance(value, int | float | np.number)}  # fmt: skip
         self._record(numbers, step)
 
     def close(self) -> None:
-        """Do nothing: nothing is open."""
+        """Do nothing."""

@@ -1,9 +1,9 @@
-"""Tuning of hyperparameters with Optuna: many short trainings, the bad ones stopped early.
+"""Hyperparameter search with Optuna: many short trainings, of which poor ones are stopped early.
 
-Trials are judged on the held-out evaluations of each training, by the ``goal`` of the environment's
-``Problem``; no comparison uses these seeds. Each trial is a run of its own in the folder, which
-holds its evaluations. A tuning that was stopped goes on with the same call: trials are drawn and
-judged as before, and one that was cut short is played again from its start.
+Trials are judged by the ``goal`` of the environment's ``Problem`` in their held-out evaluations,
+with seeds that no comparison uses. Each trial is a run in the search's folder. An interrupted
+search continues with the same call: finished trials are judged again from their evaluations, and
+an unfinished one is repeated.
 """
 
 from __future__ import annotations
@@ -25,7 +25,13 @@ from tqdm import tqdm
 from matchenv.agents.config_file import yaml_text
 from matchenv.agents.environments import PROBLEMS
 from matchenv.agents.policy_file import as_device
-from matchenv.agents.run_config import ABOUT_THE_RUN, ENV_KWARGS, Algorithm, RunConfig, RunFolder
+from matchenv.agents.run_config import (
+    ABOUT_THE_RUN,
+    ENV_KWARGS,
+    RunConfig,
+    RunFolder,
+    hyperparameter_names,
+)
 from matchenv.agents.training import Recorder, start_training
 from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.runtime.files import folder_lock, records_csv, write_bytes
@@ -34,23 +40,23 @@ SPACES = "search_spaces.yml"
 
 BEST, TRIALS = "best.yml", "trials.csv"
 
-# Trials that are drawn at random and never stopped early, to begin with.
+# Initial trials, which are drawn at random and never stopped early.
 STARTUP = 5
 
 
-def checked_space(algorithm: Algorithm, content: Mapping[str, Any]) -> dict[str, BaseDistribution]:
-    """Return Optuna's distributions of a search space.
+def checked_space(algo: str, content: Mapping[str, Any]) -> dict[str, BaseDistribution]:
+    """Return a search space as Optuna's distributions.
 
     Args:
-        algorithm: whose hyperparameters they are.
-        content: for each name a list of choices, or ``low``, ``high`` and perhaps ``log``: an
-            interval, of whole numbers if both ends are.
+        algo: name of the algorithm.
+        content: for each hyperparameter a list of choices, or an interval with ``low``, ``high``
+            and optionally ``log``; of integers if both ends are written so.
 
     Raises:
-        ValueError: for no or an unknown name, or an entry that is neither; it names it.
+        ValueError: for no or an unknown hyperparameter, or a bad entry; the message names it.
     """
-    # All trials play as many games.
-    known = sorted((algorithm.arguments() | set(ABOUT_THE_RUN)) - {"n_timesteps"})
+    # All trials have an equal number of timesteps.
+    known = sorted((hyperparameter_names(algo) | set(ABOUT_THE_RUN)) - {"n_timesteps"})
     if not content:
         raise ValueError(f"space must name a hyperparameter of {', '.join(known)}")
     space: dict[str, BaseDistribution] = {}
@@ -59,15 +65,13 @@ def checked_space(algorithm: Algorithm, content: Mapping[str, Any]) -> dict[str,
         try:
             if isinstance(entry, list):
                 space[name] = CategoricalDistribution(entry)
-            elif all(float(entry[end]).is_integer() for end in ("low", "high")):
-                whole = {end: int(entry[end]) for end in ("low", "high")}
-                space[name] = IntDistribution(**{**entry, **whole})
             else:
-                space[name] = FloatDistribution(**entry)
+                whole = all(isinstance(entry[end], int) for end in ("low", "high"))
+                space[name] = (IntDistribution if whole else FloatDistribution)(**entry)
         except (ValueError, TypeError, KeyError) as error:
             raise ValueError(
-                f"space has a bad entry for {name}, which must be a list of choices, or low and "
-                f"high and perhaps log: {error}"
+                f"space has a bad entry for {name}, which must be a list of choices, or low, high "
+                f"and optionally log: {error}"
             ) from None
     return space
 
@@ -81,18 +85,19 @@ def tune_agent(
     device: str = "cpu",
     quiet: bool = False,
 ) -> optuna.Study:
-    """Search for hyperparameters, or go on with a search.
+    """Search for hyperparameters, or continue a search.
 
     Args:
-        out: the folder, of this search alone.
-        config: of every trial but for what is varied; trial i trains with seed ``config.seed + i``.
-        content: what is varied, as ``checked_space``.
-        trials: how many in all, those that are there already included.
-        device: where torch computes.
-        quiet: no progress bar.
+        out: folder of the search.
+        config: configuration of all trials except for what varies; trial i has the seed
+            ``config.seed + i``.
+        content: search space, as for ``checked_space``.
+        trials: total number of trials, including earlier ones.
+        device: device of torch.
+        quiet: show no progress bar.
 
     Returns:
-        Optuna's study; its best hyperparameters are in ``best.yml`` of the folder, for
+        Optuna's study. The best hyperparameters are in ``best.yml`` of the folder, for
         ``matchenv train --config``.
 
     Raises:
@@ -101,10 +106,10 @@ def tune_agent(
     """
     as_integer("trials", trials, 1)
     as_device(device)
-    space = checked_space(config.known_algorithm(), content)
-    # A trial that is cut short is played again, and needs no checkpoint.
+    space = checked_space(config.algorithm, content)
+    # An unfinished trial is repeated, so it needs no checkpoint.
     config = config.replaced(checkpoint_every=config.timesteps)
-    # What no training takes is refused before the first one.
+    # Values that the training would refuse are found before the first trial.
     for name, entry in content.items():
         for value in entry if isinstance(entry, list) else (entry["low"], entry["high"]):
             config.replaced(hyperparameters={**config.hyperparameters, name: value})
@@ -115,12 +120,12 @@ def tune_agent(
     with folder_lock(out):
         for number in tqdm(range(trials), unit="trial", disable=quiet):
             seed = config.seed + number
-            # A sampler of its own: a search that was stopped then draws the same.
+            # With a sampler for each trial, a continued search draws the same values.
             study.sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=STARTUP)
             trial = study.ask(space)
             values = {**config.hyperparameters, **trial.params}
-            trained = config.replaced(seed=seed, hyperparameters=values)
-            _play(study, trial, RunFolder(out / "trials" / f"{number:04d}"), trained, device)
+            run = config.replaced(seed=seed, hyperparameters=values)
+            _play(study, trial, RunFolder(out / "trials" / f"{number:04d}"), run, device)
         _write_results(study, out, config)
     return study
 
@@ -128,7 +133,7 @@ def tune_agent(
 def _play(
     study: optuna.Study, trial: Trial, folder: RunFolder, config: RunConfig, device: str
 ) -> None:
-    """Train and judge one trial; evaluations that are there already are judged again."""
+    """Train and judge one trial, beginning with its earlier evaluations."""
     values: dict[int, float] = {}
     goal = f"evaluation/{PROBLEMS[config.environment].goal}"
 
@@ -140,7 +145,7 @@ def _play(
                 raise optuna.TrialPruned
 
     folder.check_new(config)
-    with folder_lock(folder.path):  # removes what a killed process left there
+    with folder_lock(folder.path):  # removes temporary files of a killed process
         before = folder.read_evaluations()
     try:
         for each in before:

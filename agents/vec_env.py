@@ -18,35 +18,34 @@ from matchenv.envs.core.rendering import PICTURE_MODES
 from matchenv.evaluation.registry import ONE_PLAYER
 from matchenv.runtime.checks import as_integer
 
-# One row of these belongs to each environment; every other attribute is shared by all.
+# Attributes with a row for each environment; all others are shared.
 ROW_ATTRIBUTES = ("true_skill", "games_left", "knowledge_state")
 
-# Methods that return a value for each environment, in one call for all.
+# Methods of the vector environment that return a value for each environment.
 ROW_METHODS = ("render", "action_masks")
 
 
 class MatchmakingVecEnv(VecEnv):
-    """An environment of this package for stable-baselines3: all copies in one compiled call.
+    """Batch of environments for stable-baselines3, stepped in one compiled call.
 
-    It behaves as stable-baselines3's ``DummyVecEnv`` over as many ``gym.make`` environments
-    with a ``Monitor`` each: the same observations, rewards and ends from the same seeds. The
-    information of a step is left out, except where an episode ends: there it holds
-    ``terminal_observation``, ``TimeLimit.truncated`` and ``episode`` with the return ``r``, the
-    length ``l`` and the seconds ``t`` since this object was made.
+    It behaves as ``DummyVecEnv`` over ``gym.make`` environments with a ``Monitor`` each: equal
+    seeds give the same observations, rewards and ends. The info of a step is empty, except where
+    an episode ends: there it holds ``terminal_observation``, ``TimeLimit.truncated`` and
+    ``episode`` with the return ``r``, the length ``l`` and the seconds ``t`` since construction.
 
-    An argument that is a list, as ``prior=["informative", "equal"]`` or ``arrival_rate=[0.2, 1]``,
-    gives equally many environments to each of its values, and to each combination of several.
+    A list, for example ``prior=["informative", "equal"]`` or ``arrival_rate=[0.2, 1]``, gives
+    equally many environments each of its values; several lists give all combinations.
 
     Args:
-        num_envs: environments, >= 1, at least one for each combination.
+        num_envs: number of environments, at least one for each combination.
         environment: its name in Gymnasium.
-        env_kwargs: keyword arguments of the environment, and ``max_episode_steps``.
+        env_kwargs: options of the environment, and ``max_episode_steps``.
 
     Attributes:
-        natives: the vector environments that are played, one for each combination.
+        natives: vector environments, one for each combination.
 
     Raises:
-        ValueError: for a bad argument; it names the argument and what is allowed.
+        ValueError: for a bad argument; the message names it and what is allowed.
     """
 
     def __init__(
@@ -55,8 +54,8 @@ class MatchmakingVecEnv(VecEnv):
         cells = combinations(env_kwargs)
         if as_integer("num_envs", num_envs, 1) < len(cells):
             raise ValueError(
-                f"num_envs must be at least {len(cells)}, one for each combination of the lists in "
-                f"its options, got {num_envs}"
+                f"num_envs must be at least {len(cells)}, one for each combination of the options "
+                f"that are lists, got {num_envs}"
             )
         self._slices = [slice(int(part[0]), int(part[-1]) + 1)
                         for part in np.array_split(np.arange(num_envs), len(cells))]  # fmt: skip
@@ -70,35 +69,34 @@ class MatchmakingVecEnv(VecEnv):
         self._made_at = time.monotonic()
         self._actions: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         first = self.natives[0]
-        sizes = {native.single_observation_space.shape[0] for native in self.natives}
+        sizes = sorted({native.single_observation_space.shape[0] for native in self.natives})
         if len(sizes) > 1:
-            raise ValueError(f"lists in the options must leave observations of one size, got "
-                             f"{' and '.join(map(str, sorted(sizes)))}")  # fmt: skip
+            raise ValueError(f"observations of all environments must have one size, got {sizes}")
         super().__init__(num_envs, first.single_observation_space, first.single_action_space)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(repr, self.natives))})"
 
     def reset(self) -> NDArray[np.float32]:
-        """Start an episode everywhere, with the seeds and options set before.
+        """Start an episode in all environments, with the seeds and options set before.
 
         Returns:
             Observations, shape (num_envs, K).
 
         Raises:
-            ValueError: for options that fix other parts in some environments than in others.
+            ValueError: for options with other names in some environments than in others.
         """
-        found = [
+        observations = [
             native.reset(seed=list(self._seeds[rows]), options=_stacked(self._options[rows]))[0]
             for native, rows in zip(self.natives, self._slices, strict=True)
         ]
         self._reset_seeds()
         self._reset_options()
         self._returns[:], self._lengths[:] = 0.0, 0
-        return np.concatenate(found)
+        return np.concatenate(observations)
 
     def step_async(self, actions: NDArray[np.int64]) -> None:
-        """Keep the actions, shape (num_envs,), for ``step_wait``."""
+        """Store the actions of the next ``step_wait``, shape (num_envs,)."""
         self._actions = actions
 
     def step_wait(
@@ -107,8 +105,7 @@ class MatchmakingVecEnv(VecEnv):
         """Carry out the actions of ``step_async``.
 
         Returns:
-            Observations (of the next episode where one has ended), rewards, ends, and a fresh
-            dict for each environment.
+            Observations (of the next episode where one has ended), rewards, ends and infos.
         """
         actions = np.asarray(self._actions)
         if actions.shape != (self.num_envs,):
@@ -145,7 +142,7 @@ class MatchmakingVecEnv(VecEnv):
             native.close()
 
     def get_state(self) -> dict[str, Any]:
-        """Return all that the next steps depend on, as plain data and arrays."""
+        """Return the state of all environments as plain data and arrays."""
         return {
             "natives": [native.get_state() for native in self.natives],
             "returns": self._returns.copy(),
@@ -153,29 +150,29 @@ class MatchmakingVecEnv(VecEnv):
         }
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Go on where another object of the same settings was when it gave its state.
+        """Restore a state that ``get_state`` returned.
 
         Raises:
             ValueError: for a state of other sizes.
         """
-        for native, each in zip(self.natives, state["natives"], strict=True):
-            native.set_state(each)
+        for native, native_state in zip(self.natives, state["natives"], strict=True):
+            native.set_state(native_state)
         self._returns[...], self._lengths[...] = state["returns"], state["lengths"]
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """Return an attribute for each of the environments ``indices`` (all by default).
+        """Return an attribute of the environments ``indices`` (all by default).
 
         Raises:
             AttributeError: if there is none of this name.
         """
-        found = [getattr(native, attr_name) for native in self.natives]
-        return self._for_rows(found, indices, own=attr_name in ROW_ATTRIBUTES)
+        values = [getattr(native, attr_name) for native in self.natives]
+        return self._for_rows(values, indices, own=attr_name in ROW_ATTRIBUTES)
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
-        """Set an attribute that all environments share.
+        """Set an attribute of all environments.
 
         Raises:
-            ValueError: for some of the environments.
+            ValueError: if ``indices`` are given.
         """
         if indices is not None:
             raise ValueError(f"indices must be None: {attr_name} is set in all environments")
@@ -189,22 +186,22 @@ class MatchmakingVecEnv(VecEnv):
         indices: VecEnvIndices = None,
         **method_kwargs: Any,
     ) -> list[Any]:
-        """Call a method, and return its value for the environments ``indices`` (all by default).
+        """Return the values of a method for the environments ``indices`` (all by default).
 
         Raises:
-            ValueError: for a method that cannot be called for one environment on its own.
+            ValueError: for a method other than ``ROW_METHODS``.
         """
         if method_name not in ROW_METHODS:
             raise ValueError(
                 f"method_name must be {' or '.join(map(repr, ROW_METHODS))}, got "
                 f"{method_name!r}: the environments are stepped and reset together"
             )
-        found = [getattr(native, method_name)(*method_args, **method_kwargs)
-                 for native in self.natives]  # fmt: skip
-        return self._for_rows(found, indices, own=found[0] is not None)
+        values = [getattr(native, method_name)(*method_args, **method_kwargs)
+                  for native in self.natives]  # fmt: skip
+        return self._for_rows(values, indices, own=values[0] is not None)
 
     def _for_rows(self, values: list[Any], indices: VecEnvIndices, *, own: bool) -> list[Any]:
-        """Return what belongs to each row, out of a value of each native environment."""
+        """Return the value of each row, from a value of each native environment."""
         rows = [value[row] if own else value
                 for native, value in zip(self.natives, values, strict=True)
                 for row in range(native.num_envs)]  # fmt: skip
@@ -213,24 +210,24 @@ class MatchmakingVecEnv(VecEnv):
     def env_is_wrapped(
         self, wrapper_class: type[gym.Wrapper[Any, Any, Any, Any]], indices: VecEnvIndices = None
     ) -> list[bool]:
-        """Return True for ``Monitor``, whose ``episode`` entries this class writes; else False."""
+        """Return True for ``Monitor``, whose ``episode`` entries this class writes, else False."""
         return [issubclass(wrapper_class, Monitor) for _ in self._get_indices(indices)]
 
     def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
-        """Return one picture, a grid of the first environments; none without a picture mode."""
+        """Return one picture, a grid of the first environments, or None without a picture mode."""
         if self.render_mode not in PICTURE_MODES:
             return [None] * self.num_envs
         return [self.natives[0].render_grid()]
 
 
 def _stacked(options: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return one dict of arrays from a dict for each environment."""
+    """Stack the options of all environments into one dict of arrays."""
     if not any(options):
         return None
     names = set(options[0])
     if any(set(each) != names for each in options):
         raise ValueError(
-            "options must fix the same parts of the instance in every environment, got "
+            "options must have the same names in every environment, got "
             f"{[sorted(each) for each in options]}"
         )
     return {name: np.stack([np.asarray(each[name]) for each in options]) for name in names}

@@ -1,8 +1,7 @@
-"""The hyperparameters of this package for rl-baselines3-zoo, a module for each algorithm.
+"""The hyperparameters of this package for rl-baselines3-zoo, in a module for each algorithm.
 
 ``python -m rl_zoo3.train --algo ppo --env Matchmaking-v0 --gym-packages matchenv --conf-file
-matchenv.agents.zoo.ppo`` reads ``hyperparams`` of the module ``ppo``, which this one makes; that of
-``ppo`` has ``MatchmakingQueue-v0`` too.
+matchenv.agents.zoo.ppo`` reads ``hyperparams`` of the module ``ppo``, which this module creates.
 """
 
 from __future__ import annotations
@@ -12,34 +11,30 @@ from types import ModuleType
 from typing import Any
 
 from matchenv.agents.config_file import read_yaml
-from matchenv.agents.run_config import ENV_KWARGS, algorithm_by_name, checked_hyperparameters
+from matchenv.agents.run_config import ENV_KWARGS, checked_hyperparameters, policy_classes
 from matchenv.agents.sb3_policies import resolved_policy_kwargs
 from matchenv.envs import part_of
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE
 
-# What rl-baselines3-zoo can train, and where.
+# Algorithms that rl-baselines3-zoo supports, with their environments.
 ZOO = dict.fromkeys(("a2c", "dqn", "trpo"), (ONE_PLAYER,)) | {"ppo": (ONE_PLAYER, QUEUE)}
 
 
 def zoo_hyperparameters(algo: str, environment: str) -> dict[str, Any]:
-    """Return a section of the package's YAML file in the form that rl-baselines3-zoo imports.
-
-    Counts are integers and ``policy_kwargs`` holds classes. Rates such as ``lin_2e-3`` mean the
-    same there.
+    """Return a section of a packaged YAML file in the form that rl-baselines3-zoo imports.
 
     Args:
         algo: name of the algorithm, one of ``ZOO``.
         environment: its name in Gymnasium.
     """
-    algorithm = algorithm_by_name(algo)
     section = read_yaml(f"{algo}.yml", None, environment)
-    # The zoo takes these on its command line alone; our networks read any belief.
+    # The zoo accepts options of the environment only on its command line.
     section.pop(ENV_KWARGS, None)
-    values = checked_hyperparameters(algorithm, section)
+    values = checked_hyperparameters(algo, section)
     settings = part_of(environment, "settings")()
     kwargs = resolved_policy_kwargs(values["policy"], values.get("policy_kwargs", {}), settings)
-    # The zoo knows the library's own names alone, and imports others from where they are.
-    kind = algorithm.policy_class(values["policy"])
+    # The zoo imports a policy that the library does not name by its full path.
+    kind = policy_classes(algo)[values["policy"]]
     return {**values, "policy_kwargs": kwargs, "policy": f"{kind.__module__}.{kind.__name__}"}
 
 

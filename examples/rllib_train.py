@@ -1,8 +1,8 @@
-"""PPO by RLlib on Matchmaking-v0, then a comparison with the papers' policies.
+"""Train PPO with RLlib on Matchmaking-v0, then compare it with the baselines.
 
     python examples/rllib_train.py --iterations 20 --out runs/rllib
 
-On a cluster: ``RAY_ADDRESS=...`` or ``ray job submit``, and a runner for each core. See
+On a cluster, set ``RAY_ADDRESS`` or use ``ray job submit``, with a runner for each core. See
 docs/other_libraries.md.
 """
 
@@ -23,18 +23,18 @@ from matchenv.benchmarks.compare import run_comparison
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--iterations", type=int, default=20)
-    parser.add_argument("--runners", type=int, default=0, help="0: this process plays too")
-    parser.add_argument("--num-envs", type=int, default=64, help="of each runner")
+    parser.add_argument("--runners", type=int, default=0, help="0: play in this process")
+    parser.add_argument("--num-envs", type=int, default=64, help="environments of each runner")
     parser.add_argument("--num-opponents", type=int, default=49)
     parser.add_argument("--horizon", type=int, default=500)
-    parser.add_argument("--episodes", type=int, default=100, help="of the comparison")
+    parser.add_argument("--episodes", type=int, default=100, help="episodes of the comparison")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("runs/rllib"))
     given = parser.parse_args()
 
     ray.init(log_to_driver=False, logging_level="ERROR")
     sizes = {"num_opponents": given.num_opponents, "horizon": given.horizon}
-    # The true density pays for looking further; what is compared is the same.
+    # The true density rewards exploration.
     env_kwargs = {**sizes, "reward": "true_draw_density"}
     games = given.num_envs * max(1, given.runners) * given.horizon
     config = (

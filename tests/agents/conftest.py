@@ -1,4 +1,4 @@
-"""Small runs for tests: a second, not minutes."""
+"""Small training runs of about a second."""
 
 from pathlib import Path
 
@@ -10,18 +10,18 @@ try:
 
     from matchenv.agents import configured, start_training
 except ImportError:
-    # Without the extra, only what works without it can be tested.
+    # Tests that work without the extra.
     here = Path(__file__).parent
     collect_ignore = [
         str(path) for path in here.rglob("test_*.py") if path != here / "test_policies.py"
     ]
 
-# The files of some algorithms choose several ranks and priors.
+# Some default files have several ranks and priors.
 CELL = {"belief": "factorised", "prior": "informative", "rank": None}
 ENV = {"num_opponents": 3, "horizon": 20, **CELL}
 IN_QUEUE = {"arrival_rate": [0.5, 2.0], "horizon": 20, "capacity": 6}
 
-# For each algorithm, what makes several rollouts out of so few steps.
+# Hyperparameters for several rollouts in few timesteps.
 ON_POLICY = {"n_steps": 16, "batch_size": 64}
 OFF_POLICY = {"buffer_size": 5000, "learning_starts": 64, "batch_size": 32}
 SMALL = {
@@ -36,7 +36,7 @@ NETWORK = {"net_arch": [16]}
 
 @pytest.fixture(scope="session", autouse=True)
 def _one_thread():
-    # Networks this small gain nothing from threads, which only wait for each other.
+    # Small networks are slower with more threads.
     if "torch" in globals():
         torch.set_num_threads(1)
 

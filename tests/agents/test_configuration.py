@@ -1,4 +1,4 @@
-"""Hyperparameters and configurations: what is read, what goes first, what is refused."""
+"""Hyperparameter files and configurations: reading, overrides and errors."""
 
 from pathlib import Path
 
@@ -13,14 +13,14 @@ from matchenv.evaluation.seeds import EVALUATION, TRAINING, evaluation_seed, tra
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_every_algorithm_has_a_file_that_it_takes(name):
+def test_every_algorithm_has_valid_defaults(name):
     config = configured(name)
     assert config.algorithm == name
     assert config.timesteps >= 100_000
     assert RunConfig.from_text(config.to_text()) == config
 
 
-def test_command_line_goes_before_file(tmp_path):
+def test_arguments_override_the_file(tmp_path):
     file = tmp_path / "mine.yml"
     file.write_text(
         "Matchmaking-v0:\n  n_envs: 4\n  n_timesteps: !!float 1e3\n  policy: MlpPolicy\n"
@@ -39,7 +39,7 @@ def test_command_line_goes_before_file(tmp_path):
     assert configured("ppo", config_file=Path("ppo_flat")).env_kwargs == {}
 
 
-def test_pairs_are_read_as_yaml_with_plain_numbers():
+def test_values_of_pairs_are_yaml():
     pairs = ["rank=top", "place=3", "beta=1e-3", "count=1e6", "arch={pi: [64, 64]}", "x=null"]
     assert parse_pairs("env-kwargs", pairs) == {
         "rank": "top", "place": 3, "beta": 0.001, "count": 1_000_000, "arch": {"pi": [64, 64]},
@@ -69,7 +69,7 @@ BOMB = "\n".join(
         (None, "config must be a readable file"),
     ],
 )
-def test_bad_files_are_refused_at_once(tmp_path, text, message):
+def test_bad_files_are_refused(tmp_path, text, message):
     file = tmp_path / "bad.yml"
     if text is not None:
         file.write_text(text)
@@ -77,7 +77,7 @@ def test_bad_files_are_refused_at_once(tmp_path, text, message):
         configured("ppo", config_file=file)
 
 
-def test_training_seeds_evaluation_seeds_and_typed_seeds_do_not_meet():
+def test_seeds_of_training_evaluation_and_users_are_disjoint():
     largest = 2**64 - 1  # of a seed that is typed, or that a comparison draws
     for seed in (0, 1, 12345, largest):
         training, evaluation = training_seed(seed), evaluation_seed(seed)
@@ -85,19 +85,19 @@ def test_training_seeds_evaluation_seeds_and_typed_seeds_do_not_meet():
     assert training_seed(0) != training_seed(1)
 
 
-def test_a_configuration_that_was_damaged_is_refused():
+def test_a_damaged_configuration_is_refused():
     text = configured("ppo", seed=12).to_text()
     assert "seed: 12" in text
-    with pytest.raises(ValueError, match="checksum does not fit"):
+    with pytest.raises(ValueError, match="checksum does not match"):
         RunConfig.from_text(text.replace("seed: 12", "seed: 13"))
-    with pytest.warns(UserWarning, match="no checksum"):
-        RunConfig.from_text(text.partition("# sha256")[0])
-    gap = text.partition("# sha256")[0].replace("seed: 12", "")
+    text = text.partition("# sha256")[0]
+    with pytest.warns(UserWarning, match="without a checksum"):
+        RunConfig.from_text(text)
     with (
         pytest.warns(UserWarning, match="checksum"),
         pytest.raises(ValueError, match="seed is missing"),
     ):
-        RunConfig.from_text(gap)
+        RunConfig.from_text(text.replace("seed: 12", ""))
 
 
 OWN_PRIOR = "matchenv.envs.one_player.priors:NormalPrior:mean=25.0,deviation=8.3"
@@ -111,7 +111,7 @@ OWN_PRIOR = "matchenv.envs.one_player.priors:NormalPrior:mean=25.0,deviation=8.3
         (
             {"prior": NormalPrior(25.0, 8.3), "reward": REWARDS["match_quality"]},
             {"prior": OWN_PRIOR, "reward": "match_quality"},
-            # Its prior means do not tell the top from the bottom.
+            # Its prior means are equal.
             {"rank": [None], "prior": [OWN_PRIOR]},
         ),
         (
@@ -124,9 +124,14 @@ OWN_PRIOR = "matchenv.envs.one_player.priors:NormalPrior:mean=25.0,deviation=8.3
             {},
             {"rank": ["top", None], "prior": ["informative", "equal"]},
         ),
+        (
+            {"prior": ["informative", OWN_PRIOR]},
+            {},
+            {"rank": [None], "prior": ["informative", OWN_PRIOR]},
+        ),
     ],
 )
-def test_the_comparison_plays_what_was_trained_on(env_kwargs, kept, cells):
+def test_the_comparison_has_the_options_of_the_training(env_kwargs, kept, cells):
     config = configured("ppo", env_kwargs={"num_opponents": 5, **env_kwargs})
     expected = {"reward": "true_draw_density", "num_opponents": 5, **env_kwargs, **kept}
     assert config.env_kwargs == expected

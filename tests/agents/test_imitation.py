@@ -1,8 +1,9 @@
-"""Imitation: it comes to choose as its teacher does, and refuses teachers that do not fit."""
+"""Imitation of a teacher, and PPO from its weights."""
 
 import shutil
 
 import numpy as np
+import pytest
 
 from matchenv import MatchmakingVectorEnv, agents
 from matchenv.baselines import Gittins
@@ -21,7 +22,7 @@ def agreement(policy, teacher, games=30):
     return float(np.mean(same))
 
 
-def test_it_learns_the_teachers_choices_and_says_so(tmp_path, small_config):
+def test_imitation_learns_the_teachers_choices_and_records_its_provenance(tmp_path, small_config):
     config = small_config(
         "imitation",
         timesteps=6_000,
@@ -49,6 +50,10 @@ def test_it_learns_the_teachers_choices_and_says_so(tmp_path, small_config):
         env_kwargs=CELL,
         start_from=str(folder.path),
     )  # fmt: skip
+    kwargs = {**after.hyperparameters["policy_kwargs"], "activation_fn": "relu"}
+    other = after.replaced(hyperparameters={**after.hyperparameters, "policy_kwargs": kwargs})
+    with pytest.raises(ValueError, match=r"start_from must have the network .* activations differ"):
+        agents.start_training(tmp_path / "other", other, quiet=True)
     agents.start_training(tmp_path / "fine", after, quiet=True)
     fine = agents.load(tmp_path / "fine")
     assert [each["algorithm"] for each in fine.training] == ["imitation", "ppo"]

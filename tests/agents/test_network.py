@@ -1,4 +1,4 @@
-"""The shared network: the right numbers, nothing that should not matter, and any number of rows."""
+"""The shared network: its numbers, invariances, and any number of actions."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ ORDER = np.array([3, 0, 4, 1, 2])
 
 
 def played(games=12, opponents=5, count=32, **options):
-    """Return observations amid episodes, and the settings."""
+    """Return observations in the middle of episodes, and the settings."""
     env = MatchmakingVectorEnv(count, num_opponents=opponents, horizon=40, **options)
     observation, _ = env.reset(seed=3)
     rng = np.random.default_rng(0)
@@ -47,7 +47,7 @@ def permuted(observation, belief):
 
 
 def learned(algo="ppo", **options):
-    """Return a policy of random weights, as if it had been trained with these settings."""
+    """Return a policy with random weights for these settings."""
     settings = Settings.checked(**{"num_opponents": 5, "horizon": 40, **options})
     kwargs = {"net_arch": {"pi": [], "vf": [8]} if algo == LINEAR else [8]}
     algo = "ppo" if algo == LINEAR else algo
@@ -60,14 +60,14 @@ def learned(algo="ppo", **options):
 
 
 @pytest.mark.parametrize("belief", BELIEFS)
-def test_the_first_number_is_the_log_draw_density_below_the_best(belief):
+def test_the_first_number_is_the_relative_log_draw_density(belief):
     observation, settings = played(belief=belief)
     rows, online, context = numbers(observation, settings)
     assert rows.shape == (32, OpponentReader.row_size, 5)
     assert context.shape == (32, OpponentReader.context_size)
     assert (online == 1.0).all()
     mu, sigma = observation[:, :6].astype(float), observation[:, 6:12].astype(float)
-    # Only the variance of the difference counts, however it is shared out.
+    # Only the variance of the difference matters.
     halves = observation[:, 12:17].astype(float) / np.sqrt(2.0)
     sigma_0 = sigma[:, :1] if belief == "factorised" else halves
     sigma_k = sigma[:, 1:] if belief == "factorised" else halves
@@ -76,7 +76,7 @@ def test_the_first_number_is_the_log_draw_density_below_the_best(belief):
 
 
 @pytest.mark.parametrize("belief", BELIEFS)
-def test_order_zero_unit_and_end_of_the_scale_do_not_matter(belief):
+def test_opponents_are_invariant_to_order_and_scale(belief):
     observation, settings = played(belief=belief)
     rows, _, context = numbers(observation, settings)
     again, _, same = numbers(permuted(observation, belief), settings)
@@ -92,7 +92,7 @@ def test_order_zero_unit_and_end_of_the_scale_do_not_matter(belief):
         np.testing.assert_allclose(same, context, atol=5e-3)
 
 
-def test_who_is_offline_changes_nothing_for_the_others():
+def test_offline_opponents_do_not_affect_the_others():
     observation, settings = played(belief="full", availability=0.5, mean_stay=5)
     rows, online, _ = numbers(observation, settings)
     np.testing.assert_array_equal(online, observation[:, -5:])
@@ -107,7 +107,7 @@ def test_who_is_offline_changes_nothing_for_the_others():
     np.testing.assert_allclose(again[0][:, kept], rows[0][:, kept], atol=1e-6)
 
 
-def test_candidates_look_the_same_in_another_unit_mirrored_moved_and_with_more_room():
+def test_candidates_are_invariant_to_scale_and_capacity():
     settings = QueueSettings()
     population, capacity = settings.population, settings.capacity
     rng = np.random.default_rng(0)
@@ -153,7 +153,7 @@ def test_the_belief_is_inferred_from_the_space(belief, num_opponents):
 
 @pytest.mark.parametrize("belief", BELIEFS)
 @pytest.mark.parametrize("algo", SHARED)
-def test_any_order_and_more_opponents_than_in_the_training(algo, belief):
+def test_policies_are_equivariant_and_play_other_numbers_of_opponents(algo, belief):
     few, (observation, _) = learned(algo, belief=belief), played(belief=belief, count=64)
     actions, again = (few.predict(each)[0] for each in (observation, permuted(observation, belief)))
     np.testing.assert_array_equal(ORDER[again], actions)
@@ -174,7 +174,7 @@ def test_any_order_and_more_opponents_than_in_the_training(algo, belief):
     assert few.num_opponents == 5  # stays as it was
 
 
-def test_other_units_places_and_games_than_those_of_the_training():
+def test_policies_adapt_to_other_settings():
     policy = learned()
     other = policy.for_settings(Settings.checked(num_opponents=5, horizon=40, beta=10.0))
     observation, _ = played(belief="factorised")
@@ -193,7 +193,7 @@ def test_other_units_places_and_games_than_those_of_the_training():
 
 
 @pytest.mark.parametrize("algo", SHARED)
-def test_nobody_is_chosen_who_is_offline(algo):
+def test_offline_opponents_are_never_chosen(algo):
     pool = Settings.checked(num_opponents=12, horizon=9, availability=0.4, mean_stay=4.0)
     observation, _ = played(1, 12, 256, availability=0.4, mean_stay=4)
     online = observation[:, -12:]
@@ -203,7 +203,7 @@ def test_nobody_is_chosen_who_is_offline(algo):
         assert (online[np.arange(256), actions] == 1.0).all()
 
 
-def test_fresh_weights_prefer_the_higher_density_a_little():
+def test_initial_weights_slightly_prefer_higher_density():
     settings = Settings.checked(num_opponents=49, belief="full", horizon=40)
     policy = PolicyDescription("ppo", "SharedPolicy", {}, settings.changed()).network()
     observation, _ = played(5, 49, belief="full")

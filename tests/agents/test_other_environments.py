@@ -1,4 +1,4 @@
-"""Trainings in the queue and in ``Ranking-v0``: policies that play there, and what does not fit."""
+"""Training in the queue and in ``Ranking-v0``."""
 
 import gymnasium as gym
 import numpy as np
@@ -22,7 +22,7 @@ from matchenv.runtime.jobs import RunOptions
 ALONE = RunOptions(workers=1, quiet=True)
 
 
-def test_a_policy_of_the_queue_plays_under_its_loads_and_with_any_capacity(trained):
+def test_a_queue_policy_plays_its_loads_and_any_capacity(trained):
     run = trained("queue").path
     found, _ = compare_runs([run], run, episodes=2, run=ALONE)
     assert [load.options["arrival_rate"] for load in found.cells] == [0.5, 2.0]
@@ -36,7 +36,7 @@ def test_a_policy_of_the_queue_plays_under_its_loads_and_with_any_capacity(train
         policy.for_settings(Settings())
 
 
-def test_the_command_trains_a_ranker_that_plays_any_number_of_items(tmp_path, capsys):
+def test_the_command_trains_a_ranking_policy_for_any_number_of_items(tmp_path, capsys):
     out = str(tmp_path / "run")
     words = ["--timesteps", "256", "--num-envs", "8", "--evaluation-episodes", "2", "--workers",
              "1", "--hyperparams", "n_steps=16", "batch_size=32", "--env-kwargs", "num_items=5",
@@ -61,7 +61,7 @@ def test_the_command_trains_a_ranker_that_plays_any_number_of_items(tmp_path, ca
 
 
 def ranked(settings, count=16, games=20):
-    """Observations amid episodes."""
+    """Return observations in the middle of episodes."""
     env = gym.make_vec(RANKING, count, **settings.changed())
     observation, _ = env.reset(seed=2)
     rng = np.random.default_rng(0)
@@ -71,7 +71,7 @@ def ranked(settings, count=16, games=20):
 
 
 @pytest.mark.parametrize("goal", [{}, {"goal": "top", "k": 2}])
-def test_fresh_weights_for_pairs_choose_as_a_rule_does(goal):
+def test_initial_weights_for_pairs_follow_the_shrinkage_rule(goal):
     settings = RankingSettings(num_items=6, horizon=100, beta=0.5, **goal)
     torch.manual_seed(0)
     description = PolicyDescription(
@@ -84,7 +84,7 @@ def test_fresh_weights_for_pairs_choose_as_a_rule_does(goal):
     np.testing.assert_array_equal(policy.predict(observation)[0], rule.predict(observation)[0])
 
 
-def test_order_zero_unit_and_end_of_the_scale_do_not_matter_for_pairs():
+def test_pairs_are_invariant_to_order_and_scale():
     settings = RankingSettings(num_items=6, horizon=100)
     observation, i, j = ranked(settings), *settings.pairs.T
 

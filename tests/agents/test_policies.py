@@ -1,4 +1,4 @@
-"""From a name to a policy: baselines, learned policies, classes of the user's own."""
+"""Policies by name: baselines, learned policies and third-party classes."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ number = 3
 
 @pytest.fixture
 def own(tmp_path, monkeypatch):
-    """A module in the working folder, of a name that no other test uses."""
+    """A module in the working folder with a unique name."""
     name = f"own_{tmp_path.name.replace('-', '_')}"
     (tmp_path / f"{name}.py").write_text(OWN)
     monkeypatch.chdir(tmp_path)
@@ -110,13 +110,13 @@ def test_names_with_options(text: str, settings: Any, kind: type, expected: dict
     assert {name: getattr(policy, name) for name in expected} == expected
 
 
-def test_a_policy_of_one_player_in_the_queue_is_told_the_game_and_its_own_options() -> None:
+def test_a_one_player_policy_in_the_queue_receives_settings_and_options() -> None:
     inner = policy_named("reservation:policy=kg,multiplier=7,reservation=0.3", IN_QUEUE).policy
     assert isinstance(inner, KnowledgeGradient)
     assert (inner.multiplier, inner.beta) == (7.0, 0.7)
 
 
-def test_baselines_are_told_the_settings_of_the_environment() -> None:
+def test_baselines_receive_the_settings_of_the_environment() -> None:
     assert set(known_policies()) == {*POLICIES[ONE_PLAYER], "ppo-gittins"}
     settings = Settings.checked(beta=2.0, horizon=50, draw_margin=0.5, belief="full")
     for name in POLICIES[ONE_PLAYER]:
@@ -164,12 +164,12 @@ BAD_NAMES = {
     ("settings", "text", "message"),
     [(settings, *each) for settings, texts in BAD_NAMES.items() for each in texts.items()],
 )
-def test_bad_names_are_told(settings: Any, text: str, message: str) -> None:
+def test_bad_names_are_refused(settings: Any, text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         policy_named(text, settings)
 
 
-def test_a_class_of_ones_own(own: str) -> None:
+def test_third_party_classes(own: str) -> None:
     settings = Settings.checked(beta=2.0, num_opponents=5)
     policy = policy_named(f"{own}:Always:opponent=3,word=hard", settings)
     assert (policy.opponent, policy.beta, policy.num_opponents) == (3, 2.0, 5)
@@ -195,7 +195,7 @@ def test_a_class_of_ones_own(own: str) -> None:
             policy_named(text, settings)
 
 
-def test_the_working_folder_hides_no_installed_module(own: str, tmp_path: Any) -> None:
+def test_the_working_folder_shadows_no_installed_module(own: str, tmp_path: Any) -> None:
     (tmp_path / "wave.py").write_text("class Mine: predict = print")
     with pytest.raises(ValueError, match="no attribute 'Mine'"):
         policy_named("wave:Mine", GAME)
@@ -213,7 +213,7 @@ def test_braces_are_expanded_as_bash_does() -> None:
             expanded([text])
 
 
-def test_a_comparison_tells_its_policies_beta() -> None:
+def test_a_comparison_passes_beta_to_its_policies() -> None:
     pytest.importorskip("stable_baselines3")
     from matchenv.benchmarks.compare import run_comparison
     from matchenv.runtime.jobs import RunOptions
@@ -230,7 +230,7 @@ def test_a_comparison_tells_its_policies_beta() -> None:
         run_comparison([agents.load("ppo-gittins")], env_kwargs={"tau": 0.1})
 
 
-def test_the_shipped_policy_says_what_it_is_and_plays_any_size() -> None:
+def test_the_packaged_policy_has_provenance_and_plays_any_size() -> None:
     pytest.importorskip("stable_baselines3")
     policy = policy_named("ppo-gittins", Settings.checked(num_opponents=7, horizon=30))
     said = "LearnedPolicy('ppo-gittins', SharedPolicy, num_opponents=7, belief='full')"

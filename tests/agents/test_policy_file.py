@@ -1,4 +1,4 @@
-"""Policies as files: what is read is what was written, and nothing is run."""
+"""Policy files: round trips, and foreign files that run no code."""
 
 import io
 import json
@@ -88,7 +88,7 @@ def test_round_trip(path, algo, belief):
 
 
 def changed(path, **changes):
-    """Another description with a checksum that fits: not damage, but made with intent."""
+    """Change the description and its checksum, as an attacker would."""
     with safe_open(path, framework="numpy") as file:
         header = json.loads(file.metadata()[HEADER])
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
@@ -120,7 +120,7 @@ def changed(path, **changes):
         {"more": 1},
     ],
 )
-def test_headers_that_do_not_fit_are_refused(path, changes):
+def test_mismatched_headers_are_refused(path, changes):
     # The weights of a plain network fit one number of opponents alone.
     written(path, config=Path("ppo_flat"))
     changed(path)
@@ -140,7 +140,7 @@ class Trap:
         return (open, (str(self.path), "w"))
 
 
-def test_files_of_others_are_refused_and_nothing_is_run(tmp_path, path, monkeypatch):
+def test_foreign_files_are_refused_and_run_no_code(tmp_path, path, monkeypatch):
     network, description = written(path)
     save_file(network.state_dict(), path, {HEADER: json.dumps(asdict(description))})
     with pytest.raises(ValueError, match="checksum does not fit"):
@@ -148,7 +148,7 @@ def test_files_of_others_are_refused_and_nothing_is_run(tmp_path, path, monkeypa
     save_file({"a": torch.zeros(1)}, path)
     with pytest.raises(ValueError, match="no policy of this package"):
         agents.load(path)
-    # A prior of somebody's own is not imported.
+    # A third-party prior is not imported.
     (tmp_path / "foreign.py").write_text("raise SystemExit('imported')")
     monkeypatch.chdir(tmp_path)
     own = {"prior": "foreign:Leagues", "reward": "foreign:Wins"}
@@ -166,7 +166,7 @@ def test_files_of_others_are_refused_and_nothing_is_run(tmp_path, path, monkeypa
     assert not (tmp_path / "sprung").exists()
 
 
-def test_observations_that_do_not_fit_are_refused(path):
+def test_bad_observations_are_refused(path):
     written(path)
     policy = agents.load(path)
     for num_opponents in (2, 4):
@@ -201,7 +201,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_zips_of_stable_baselines3_say_themselves_what_they_are(tmp_path, name, monkeypatch):
+def test_zip_files_of_stable_baselines3_are_loaded_without_pickle(tmp_path, name, monkeypatch):
     kind, policy_class, options, (env_id, env_kwargs) = MODELS[name]
     envs = gym.make_vec(env_id, 16, **env_kwargs)
     model = kind(policy_class, gym.make(env_id, **env_kwargs), device="cpu", seed=0, **options)
@@ -221,7 +221,7 @@ def test_zips_of_stable_baselines3_say_themselves_what_they_are(tmp_path, name, 
     assert policy.is_shared == (name == "shared")
 
 
-def test_zips_that_cannot_be_read_are_refused(tmp_path):
+def test_bad_zip_files_are_refused(tmp_path):
     (tmp_path / "bad.zip").write_bytes(b"PK")
     with pytest.raises(ValueError, match=r"bad\.zip is no model that can be read"):
         agents.load(tmp_path / "bad.zip")
@@ -252,14 +252,14 @@ def test_zips_that_cannot_be_read_are_refused(tmp_path):
     assert not (tmp_path / "sprung").exists()
 
 
-def test_a_model_that_learned_in_vec_normalize_says_so(tmp_path):
+def test_a_model_trained_with_vec_normalize_warns(tmp_path):
     env = VecNormalize(agents.MatchmakingVecEnv(2, **ENV))
     PPO("MlpPolicy", env, n_steps=4, batch_size=8).learn(8).save(tmp_path / "model.zip")
-    with pytest.warns(UserWarning, match="learned in VecNormalize"):
+    with pytest.warns(UserWarning, match="trained with VecNormalize"):
         agents.load(tmp_path / "model.zip")
 
 
-def test_a_zip_that_lies_about_its_size_takes_no_memory(tmp_path):
+def test_a_zip_file_with_a_false_size_takes_no_memory(tmp_path):
     with zipfile.ZipFile(tmp_path / "lie.zip", "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("data", "{}")
         file.writestr("policy.pth", bytes(200_000_000))
@@ -274,7 +274,7 @@ def test_a_zip_that_lies_about_its_size_takes_no_memory(tmp_path):
     tracemalloc.stop()
 
 
-def test_missing_things_are_named(tmp_path):
+def test_missing_policies_are_named(tmp_path):
     for missing in ("no-such-run", tmp_path / "none", tmp_path / "none.safetensors"):
         with pytest.raises(ValueError, match="there is no"):
             agents.load(missing)
@@ -290,7 +290,7 @@ def test_missing_things_are_named(tmp_path):
         ({"prior": "equal", "rank": "top", "beta": 0.4, "horizon": 9, "belief": "full"}, ""),
     ],
 )
-def test_a_plain_network_plays_where_observations_have_its_size(path, changes, refused):
+def test_a_plain_network_needs_observations_of_its_size(path, changes, refused):
     written(path, config=Path("ppo_flat"))
     settings = Settings.checked(**{**ENV, **changes})
     for load in (lambda: agents.load(path, settings=settings),
@@ -302,7 +302,7 @@ def test_a_plain_network_plays_where_observations_have_its_size(path, changes, r
             assert (load().belief, load().settings) == ("factorised", SETTINGS)
 
 
-def test_a_run_that_changed_is_read_again(tmp_path):
+def test_a_changed_file_is_loaded_again(tmp_path):
     path = tmp_path / "at 10:15.safetensors"
     written(path)
     first = policy_named(str(path), SETTINGS)
@@ -319,7 +319,7 @@ PICKLED = b"cos\nsystem\n(S'false'\ntR."
 
 
 def rllib_checkpoint(folder):
-    """A folder as RLlib writes it, with our file at the learner's network."""
+    """Write a folder like RLlib's, with our file beside the learner's network."""
     place = folder / "learner_group" / "learner" / "rl_module" / "default_policy"
     place.mkdir(parents=True)
     (place / "module_state.pkl").write_bytes(PICKLED)
@@ -327,7 +327,7 @@ def rllib_checkpoint(folder):
     return place / RLLIB_FILE
 
 
-def test_a_checkpoint_of_rllib_is_the_policy_in_our_file(tmp_path):
+def test_an_rllib_checkpoint_loads_the_learners_policy(tmp_path):
     file, text = rllib_checkpoint(tmp_path), str(tmp_path)
     batch = np.random.default_rng(1).uniform(0.5, 2.0, (50, 9)).astype(np.float32)
     found, expected = (policy_named(each, SETTINGS).predict(batch)[0] for each in (text, str(file)))
@@ -340,9 +340,9 @@ def test_a_checkpoint_of_rllib_is_the_policy_in_our_file(tmp_path):
 
 
 @pytest.mark.parametrize("count", [0, 2])
-def test_a_folder_of_rllib_without_our_file_is_refused(count, tmp_path):
+def test_an_rllib_checkpoint_needs_exactly_one_policy(count, tmp_path):
     (tmp_path / "algorithm_state.pkl").write_bytes(PICKLED)
     for number in range(count):
         rllib_checkpoint(tmp_path / str(number))
-    with pytest.raises(ValueError, match=f"one file {RLLIB_FILE}, and here are {count}"):
+    with pytest.raises(ValueError, match=f"one file {RLLIB_FILE}, and has {count}"):
         policy_named(str(tmp_path), SETTINGS)

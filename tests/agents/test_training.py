@@ -1,4 +1,4 @@
-"""Training: a whole run folder, held-out evaluations, and an exact resumption after a stop."""
+"""Training: run folders, held-out evaluations and exact resumption."""
 
 import shutil
 import sys
@@ -32,12 +32,12 @@ def results(folder):
 
 
 class Interrupted(Exception):
-    """Stands for whatever ends a training early."""
+    """Any interruption of a training."""
 
 
 @pytest.fixture
 def interrupted(monkeypatch):
-    """A function that trains, or goes on, until so many steps were taken."""
+    """A function that interrupts a training at a timestep."""
 
     def run(train, timesteps):
         def step(callback):
@@ -53,7 +53,7 @@ def interrupted(monkeypatch):
     return run
 
 
-def test_run_folder_holds_everything(trained, small_config):
+def test_contents_of_a_run_folder(trained, small_config):
     config, folder = small_config(), trained()
     assert folder.read_config() == config
     said = yaml.safe_load(folder.config_file.read_text())
@@ -74,7 +74,7 @@ def test_run_folder_holds_everything(trained, small_config):
         assert games.evaluate(policy)["mean_return"] == recorded["mean_return"]
 
 
-def test_a_run_is_compared_in_its_own_games(tmp_path, trained):
+def test_a_run_is_compared_with_its_own_options(tmp_path, trained):
     folder, options = trained(), RunOptions(workers=1, quiet=True)
     for episodes in (2, 3):  # the second replaces the first
         found, _ = compare_runs([folder.path], folder.path, episodes=episodes, run=options)
@@ -88,7 +88,7 @@ def test_a_run_is_compared_in_its_own_games(tmp_path, trained):
 
 
 @pytest.mark.parametrize("algo", [*ALGORITHMS, "queue"])
-def test_interrupted_training_goes_on_game_for_game(
+def test_an_interrupted_training_continues_bit_for_bit(
     tmp_path, trained, small_config, interrupted, algo
 ):
     path = tmp_path / "run"
@@ -105,7 +105,7 @@ def test_interrupted_training_goes_on_game_for_game(
         assert results(early) == results(trained().path)
 
 
-def test_run_can_be_extended_and_a_finished_run_is_left_alone(tmp_path, trained):
+def test_a_finished_run_is_kept_and_can_be_extended(tmp_path, trained):
     path = tmp_path / "run"
     shutil.copytree(trained().path, path)
     agents.continue_training(path, quiet=True)
@@ -115,13 +115,13 @@ def test_run_can_be_extended_and_a_finished_run_is_left_alone(tmp_path, trained)
     assert folder.read_evaluations()[-1]["timesteps"] == 640
 
 
-def test_damaged_checkpoint_is_passed_over(tmp_path, trained, small_config, interrupted):
+def test_a_damaged_checkpoint_is_skipped(tmp_path, trained, small_config, interrupted):
     path, config = tmp_path / "run", small_config()
     interrupted(lambda: agents.start_training(path, config, quiet=True), 300)
     _, newest = sorted((path / "checkpoints").iterdir())
     newest.write_bytes(newest.read_bytes()[:1000])
     # Stopped again once the damaged one has been replaced.
-    with pytest.warns(UserWarning, match="damaged and left out"):
+    with pytest.warns(UserWarning, match="skipping the damaged checkpoint"):
         interrupted(lambda: agents.continue_training(path, quiet=True), 300)
     assert checkpoints.read_checkpoint(newest, config)["counters"]["num_timesteps"] >= 250
     with pytest.raises(ValueError, match="does not fit the file and the run"):
@@ -138,7 +138,7 @@ def test_damaged_checkpoint_is_passed_over(tmp_path, trained, small_config, inte
         agents.continue_training(path, quiet=True)
 
 
-def test_the_same_training_goes_on_in_its_folder_and_another_is_refused(
+def test_only_the_same_training_continues_in_a_folder(
     tmp_path, trained, small_config, monkeypatch, interrupted
 ):
     monkeypatch.chdir(tmp_path)
@@ -146,12 +146,12 @@ def test_the_same_training_goes_on_in_its_folder_and_another_is_refused(
     folder = agents.start_training(None, small_config(), quiet=True)
     assert folder.path == Path("runs/ppo-seed1")
     assert results(folder.path) == results(trained().path)
-    with pytest.raises(ValueError, match="configured otherwise: go on with it by --resume"):
+    with pytest.raises(ValueError, match="configured otherwise: continue it with --resume"):
         agents.start_training(None, small_config(timesteps=1024), quiet=True)
 
 
-@pytest.mark.filterwarnings("ignore:a configuration has no checksum")
-def test_bad_run_folders_are_named(tmp_path, small_config):
+@pytest.mark.filterwarnings("ignore:a configuration without a checksum")
+def test_bad_run_folders_are_refused(tmp_path, small_config):
     for path in (tmp_path / "none", tmp_path):
         with pytest.raises(ValueError, match="holds no run"):
             agents.continue_training(path)
@@ -164,7 +164,7 @@ def test_bad_run_folders_are_named(tmp_path, small_config):
             agents.continue_training(tmp_path / "run")
 
 
-def test_what_does_not_fit_together_leaves_no_folder(tmp_path, small_config):
+def test_inconsistent_arguments_leave_no_folder(tmp_path, small_config):
     with pytest.raises(ValueError, match="hyperparameters must fit ppo"):
         agents.start_training(
             tmp_path / "run", small_config(num_envs=1, hyperparameters={"n_steps": 1})
@@ -174,7 +174,7 @@ def test_what_does_not_fit_together_leaves_no_folder(tmp_path, small_config):
     assert not (tmp_path / "run").exists()
 
 
-def test_a_run_of_others_imports_their_classes_with_permission_only(
+def test_a_run_imports_foreign_classes_only_with_permission(
     tmp_path, small_config, monkeypatch, capsys
 ):
     (tmp_path / "leagues.py").write_text(
@@ -184,7 +184,7 @@ def test_a_run_of_others_imports_their_classes_with_permission_only(
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
     env_kwargs = {"num_opponents": 3, "horizon": 20, "prior": "leagues:Leagues"}
     config = small_config(timesteps=100, env_kwargs=env_kwargs)
-    with pytest.warns(UserWarning, match="every 128 games, and so plays 128 .* falls is 0"):
+    with pytest.warns(UserWarning, match="every 128 games, and so plays 128 .* falling"):
         agents.start_training(tmp_path / "run", config, quiet=True)
     (tmp_path / "leagues.py").write_text("raise RuntimeError('imported')")
     sys.modules.pop("leagues")
@@ -198,7 +198,7 @@ def test_a_run_of_others_imports_their_classes_with_permission_only(
 
 
 def totals(policy, episodes, seed, **env_kwargs):
-    """Sums of true draw densities, by the vector environment."""
+    """Return sums of true draw densities from the vector environment."""
     env = MatchmakingVectorEnv(episodes, **env_kwargs)
     observation, _ = env.reset(seed=seed)
     found = np.zeros(episodes)
@@ -220,7 +220,7 @@ def test_evaluation_equals_evaluate_policy(small_config):
 
 
 @pytest.mark.parametrize("belief", ["factorised", "full"])
-def test_the_difference_to_kg_is_of_the_same_games(belief):
+def test_the_difference_to_kg_is_paired(belief):
     env_kwargs = {"num_opponents": 4, "horizon": 15, "beta": 1.0, "draw_margin": 0.3}
     theirs = totals(KnowledgeGradient(beta=1.0, draw_margin=0.3), 6, 9, **env_kwargs)
     env_kwargs["belief"] = belief
@@ -248,14 +248,12 @@ def test_tensorboard_has_every_evaluation(trained):
 
 @pytest.fixture(scope="module")
 def seeds(tmp_path_factory, small_config):
-    """The folders of two runs, in one folder."""
+    """Folders of two runs in one folder."""
     path = tmp_path_factory.mktemp("seeds")
     return agents.train_seeds(path, small_config(), [2, 1], workers=1, quiet=True)
 
 
-def test_each_seed_is_the_run_that_it_is_alone_and_a_second_call_changes_nothing(
-    seeds, trained, small_config
-):
+def test_each_seed_equals_a_single_run_and_finished_runs_are_kept(seeds, trained, small_config):
     assert [folder.path.name for folder in seeds] == ["seed2", "seed1"]
     before = [results(folder.path) for folder in seeds]
     assert before[1] == results(trained().path)
@@ -271,7 +269,7 @@ def test_each_seed_is_the_run_that_it_is_alone_and_a_second_call_changes_nothing
         agents.start_training(out, small_config())
 
 
-def test_the_summary_is_of_the_same_games(seeds):
+def test_the_summary_over_seeds_is_paired(seeds):
     paths, out = [folder.path for folder in seeds], seeds[0].path.parent
     found, summary = compare_runs(paths, out, episodes=6, run=RunOptions(workers=1, quiet=True))
     ours, kg, drawchance = (

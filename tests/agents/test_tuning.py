@@ -1,4 +1,4 @@
-"""Tuning of hyperparameters: it finds, ends early, goes on, and refuses what is bad."""
+"""Hyperparameter search: results, pruning and continuation."""
 
 import csv
 from pathlib import Path
@@ -29,7 +29,7 @@ def search(out, trials, space=SPACE, **changes):
 
 @pytest.fixture
 def scored(monkeypatch):
-    """Trainings that only report: better with a larger gamma, the same at every step."""
+    """Replace trainings by a score that grows with gamma and is equal at every step."""
     played = []
 
     def start(path: Path, config, *, writers, **_):
@@ -51,7 +51,7 @@ def rows(out):
         return list(csv.DictReader(file))
 
 
-def test_it_finds_the_best_and_a_training_takes_it(tmp_path, scored):
+def test_the_search_writes_its_best_hyperparameters(tmp_path, scored):
     found = search(tmp_path, 12)
     assert len(scored) == 12
     assert found.best_params["gamma"] == 0.9
@@ -69,7 +69,7 @@ def test_it_finds_the_best_and_a_training_takes_it(tmp_path, scored):
     assert 1e-4 <= found.best_params["learning_rate"] <= 1e-2
 
 
-def test_a_search_that_was_stopped_ends_as_one_in_one_go(tmp_path, scored, monkeypatch):
+def test_an_interrupted_search_continues_with_equal_results(tmp_path, scored, monkeypatch):
     search(tmp_path / "whole", 8)
     start, count = tuning_module.start_training, len(scored)
 
@@ -96,7 +96,7 @@ def test_a_search_that_was_stopped_ends_as_one_in_one_go(tmp_path, scored, monke
         search(tmp_path / "stopped", 8)
 
 
-def test_the_command_trains_for_real(tmp_path, capsys):
+def test_the_command_searches(tmp_path, capsys):
     space = ["gamma=[0.5, 0.9]", "learning_rate={low: 1e-4, high: 1e-2, log: true}"]
     words = ["train", "--tune", "2", "--out", str(tmp_path), "--timesteps", "64",
              "--num-envs", "4", "--space", *space, "--evaluation-episodes", "2",
@@ -113,6 +113,12 @@ def test_the_command_trains_for_real(tmp_path, capsys):
     assert section["env_kwargs"]["horizon"] == 10
 
 
+def test_an_interval_is_of_integers_if_both_ends_are_written_so():
+    space = {"gamma": {"low": 0.0, "high": 1.0}, "n_epochs": {"low": 1, "high": 8}}
+    kinds = [type(each).__name__ for each in checked_space("ppo", space).values()]
+    assert kinds == ["FloatDistribution", "IntDistribution"]
+
+
 def test_every_algorithm_has_a_space():
-    for algorithm in ALGORITHMS.values():
-        assert checked_space(algorithm, read_yaml(SPACES, None, algorithm.name))
+    for algo in ALGORITHMS:
+        assert checked_space(algo, read_yaml(SPACES, None, algo))

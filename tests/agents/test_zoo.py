@@ -1,4 +1,4 @@
-"""The hyperparameters as rl-baselines3-zoo imports them."""
+"""The packaged hyperparameters in rl-baselines3-zoo."""
 
 from importlib import import_module
 
@@ -8,7 +8,7 @@ from stable_baselines3.common.utils import LinearSchedule
 
 import matchenv  # noqa: F401  (registers the environment)
 from matchenv.agents.network import Reader
-from matchenv.agents.run_config import algorithm_by_name
+from matchenv.agents.run_config import algorithm_class
 from matchenv.agents.training import SCHEDULED
 from matchenv.agents.zoo import ZOO
 
@@ -19,7 +19,7 @@ SMALL = {
 
 
 @pytest.mark.parametrize(("algo", "env"), [(algo, env) for algo in ZOO for env in ZOO[algo]])
-def test_the_zoo_can_train_with_the_packages_hyperparameters(algo, env):
+def test_the_zoo_trains_with_the_packaged_hyperparameters(algo, env):
     # What its ExperimentManager does with --conf-file matchenv.agents.zoo.ALGO
     values = dict(import_module(f"matchenv.agents.zoo.{algo}").hyperparams[env])
     assert int(values.pop("n_timesteps")) >= 100_000
@@ -34,6 +34,6 @@ def test_the_zoo_can_train_with_the_packages_hyperparameters(algo, env):
     env = make_vec_env(env, n_envs=2, env_kwargs=SMALL[env])
     small = {"n_steps": 8, "batch_size": 16, "buffer_size": 100}
     values.update({name: value for name, value in small.items() if name in values})
-    model = algorithm_by_name(algo).load_class()(env=env, device="cpu", **values)
+    model = algorithm_class(algo)(env=env, device="cpu", **values)
     model.learn(32)
     assert any(isinstance(each, Reader) for each in model.policy.modules())

@@ -1,7 +1,7 @@
-"""Both environments in libraries that tests of every change do not install: ``make test-clients``.
+"""Environments in other libraries, which ``make test-clients`` installs.
 
-Their complete examples are the blocks of docs/other_libraries.md, which the same command runs. Here
-each library steps each environment, with masks that change, by clients that know of none.
+The same command runs the complete examples in docs/other_libraries.md. Here each library steps each
+environment with changing masks, which it ignores.
 """
 
 from pathlib import Path
@@ -24,7 +24,7 @@ every_environment = pytest.mark.parametrize("env_id", MASKED)
 
 
 @every_environment
-def test_skrl_steps_it(env_id: str) -> None:
+def test_skrl_steps(env_id: str) -> None:
     wrappers = pytest.importorskip("skrl.envs.wrappers.torch")
     made = gym.make_vec(env_id, 3, autoreset_mode="SameStep", **MASKED[env_id])
     envs = wrappers.wrap_env(made)
@@ -48,7 +48,7 @@ def test_torchrl_plays_random_rollouts(env_id: str) -> None:
 
 
 @every_environment
-def test_tianshous_vector_environment_steps_it(env_id: str) -> None:
+def test_tianshou_steps(env_id: str) -> None:
     env = pytest.importorskip("tianshou.env")
     envs = env.DummyVectorEnv([lambda: gym.make(env_id, **MASKED[env_id])] * 2)
     envs.reset(seed=1)
@@ -62,7 +62,7 @@ def test_tianshous_vector_environment_steps_it(env_id: str) -> None:
 
 @pytest.mark.parametrize("masked", [False, True])
 @every_environment
-def test_minari_records_games_and_reads_them_back(
+def test_minari_round_trip(
     env_id: str, masked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     minari = pytest.importorskip("minari")

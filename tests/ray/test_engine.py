@@ -1,4 +1,4 @@
-"""Work on a real Ray cluster: the same bytes as on one machine, whatever happens to the cluster."""
+"""Jobs on a Ray cluster: the bytes of a local run, also when nodes fail."""
 
 import os
 import signal
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.ray
 
 SIZES = ["--num-opponents", "10", "--horizon", "60", "--rank", "top", "--prior", "equal"]
 COMPARE = ["compare", *SIZES, "--policy", "pe", "random", "--against", "pe", "--episodes", "250"]
-# Some seconds of blocks of a few tenths of a second.
+# Several seconds, in blocks of tenths of a second.
 LONG = ["compare", "--policy", "kg", "kg:belief=full", "--rank", "top", "--prior", "equal",
         "--num-opponents", "20", "--horizon", "200", "--episodes", "1500", "--quiet"]  # fmt: skip
 
@@ -43,7 +43,7 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     made.shutdown()
 
 
-def test_a_node_that_is_killed_in_the_middle(
+def test_a_node_is_killed(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
@@ -64,16 +64,14 @@ def test_a_node_that_is_killed_in_the_middle(
     assert capsys.readouterr().err == ""
 
 
-def test_a_machine_with_other_code_is_refused(
-    cluster: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_node_with_other_code_is_refused(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = {**parallel.provenance(), "numpy": "0.1"}
     monkeypatch.setattr(parallel, "provenance", lambda: wanted)
     with pytest.raises(ValueError, match=r"same versions and code, and .* not '0\.1'"):
         list(parallel.results_of(abs, [1, 2], None, f"ray:{cluster.address}"))
 
 
-def test_what_fails_there_fails_here(cluster: Any) -> None:
+def test_remote_errors_are_raised(cluster: Any) -> None:
     where = (1, f"ray:{cluster.address}")
     with pytest.raises(ValueError, match="invalid literal for int") as failed:
         list(parallel.results_of(int, ["1", "x", "2", "3"], *where))
@@ -84,7 +82,7 @@ def test_what_fails_there_fails_here(cluster: Any) -> None:
     assert not ray.is_initialized()
 
 
-def test_a_cluster_that_is_not_there(tmp_path: Path, capsys: Any) -> None:
+def test_a_missing_cluster_is_named(tmp_path: Path, capsys: Any) -> None:
     out = ["--quiet", "--out", str(tmp_path)]
     assert run_command([*COMPARE, *out, "--engine", "ray:127.0.0.1:1"]) == 1
     said = capsys.readouterr().err
@@ -93,7 +91,7 @@ def test_a_cluster_that_is_not_there(tmp_path: Path, capsys: Any) -> None:
 
 
 def descendants(process: int) -> set[int]:
-    """Children of a process, theirs, and so on."""
+    """Return all descendants of a process."""
     found: set[int] = set()
     for file in Path(f"/proc/{process}/task").glob("*/children"):
         for child in map(int, file.read_text().split()):
@@ -102,8 +100,8 @@ def descendants(process: int) -> set[int]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_nothing_stays_behind(number: signal.Signals, tmp_path: Path) -> None:
-    """Ctrl-C says one line; who is killed says nothing; both leave no process."""
+def test_no_process_remains(number: signal.Signals, tmp_path: Path) -> None:
+    """Ctrl-C and SIGTERM print one line, SIGKILL none; no process remains."""
     process = subprocess.Popen(
         [sys.executable, "-m", "matchenv", *LONG, "--engine", "ray:local", "--out", "out"],
         cwd=tmp_path, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
@@ -119,7 +117,7 @@ def test_nothing_stays_behind(number: signal.Signals, tmp_path: Path) -> None:
     if number == signal.SIGKILL:
         process.kill()
     else:
-        # As a terminal does it: to all processes.
+        # A terminal signals all processes.
         os.killpg(process.pid, number)
     _, said = process.communicate(timeout=60.0)
     # Ray's own agents look for the cluster's head for a minute before they end.

@@ -1,4 +1,4 @@
-"""RLlib trains with our network, and its checkpoints play in our comparison."""
+"""Training with RLlib, and its checkpoints as policies."""
 
 import os
 import subprocess
@@ -50,12 +50,12 @@ def algorithm() -> Iterator[Any]:
     ray.shutdown()
 
 
-def test_a_checkpoint_is_a_policy(algorithm: Any, tmp_path: Path) -> None:
+def test_a_checkpoint_loads_as_a_policy(algorithm: Any, tmp_path: Path) -> None:
     import torch
 
     algorithm.train()
     folder = Path(algorithm.save_to_path(str(tmp_path / "checkpoint")))
-    # Nothing but our own file may be needed, or even read.
+    # Only our own file may be read.
     for file in folder.rglob("*.pkl"):
         file.write_bytes(b"cos\nsystem\n(S'false'\ntR.")
     policy = policy_named(str(folder), Settings.checked(**SIZES))
