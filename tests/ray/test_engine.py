@@ -77,7 +77,7 @@ def test_what_fails_there_fails_here(cluster: Any) -> None:
     where = (1, f"ray:{cluster.address}")
     with pytest.raises(ValueError, match="invalid literal for int") as failed:
         list(parallel.results_of(int, ["1", "x", "2", "3"], *where))
-    assert "in _done" in str(failed.value.__cause__)
+    assert "in _run" in str(failed.value.__cause__)
     with pytest.raises(OSError, match=r"ended 6 times at job 1 of 1"):
         list(parallel.results_of(os._exit, [3], *where))
     assert sorted(parallel.results_of(abs, [-7, 8], *where)) == [(0, 7), (1, 8)]

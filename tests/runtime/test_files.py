@@ -22,7 +22,6 @@ from matchenv.runtime.files import (
     folder_lock,
     json_bytes,
     npz_bytes,
-    parsed_json,
     read_json,
     read_npz,
     records_csv,
@@ -182,16 +181,14 @@ def test_a_digit_that_was_changed_in_checked_json_is_seen(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("[" * 100_000, "at most 50 levels"), ("[" * 60 + "]" * 60, "at most 50 levels"),
-     ("{", "must be JSON"), (b"\xff", "must be JSON"), ("[NaN]", "finite"),
-     ("9" * 5000, "must be JSON")],
+    [("[" * 100_000, "nested too deeply"), ("{", "must be JSON"), (b"\xff", "must be JSON"),
+     ("[NaN]", "finite"), ("9" * 5000, "must be JSON")],
 )  # fmt: skip
 def test_bad_json_names_its_file(tmp_path: Path, text: str | bytes, message: str) -> None:
     path = tmp_path / "bad.json"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(ValueError, match=f"bad.json .*{message}"):
         read_json(path)
-    assert parsed_json("[" * 50 + "]" * 50)
 
 
 HOLDING = """
