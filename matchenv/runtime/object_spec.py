@@ -57,19 +57,14 @@ def object_named(kind: str, given: Any, named: Mapping[str, Any], base: type) ->
     """
     if isinstance(given, base):
         return given
-    if is_object_spec(given):
-        return object_from_spec(kind, given, {}, named, base)
-    if not isinstance(given, str) or given not in named:
-        raise ValueError(
-            f"{kind} must be one of {', '.join(map(repr, named))} or a matchenv.{base.__name__}, "
-            f"also as module:Class:key=value, got {given!r}"
-        )
-    return named[given]
+    if isinstance(given, str) and given in named:
+        return named[given]
+    return object_from_spec(kind, given, {}, named, base)
 
 
 def object_from_spec(
     kind: str,
-    text: str,
+    text: Any,
     defaults: Mapping[str, Any],
     known: Iterable[str],
     base: type | None = None,
@@ -88,9 +83,13 @@ def object_from_spec(
         ValueError: if there is no such class, it refuses its options, or its module may not be
             imported (see ``only_installed_code``).
     """
-    form = FORM.fullmatch(text)
+    form = FORM.fullmatch(text) if isinstance(text, str) else None
     if form is None:
-        raise ValueError(f"{kind} must be module:Class or module:Class:key=value, got {text!r}")
+        instance = "" if base is None else f" or a matchenv.{base.__name__}"
+        raise ValueError(
+            f"{kind} must be one of {', '.join(map(repr, known))}{instance}, or "
+            f"module:Class:key=value, got {text!r}"
+        )
     # Last, so that nothing in the working folder hides an installed package.
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
