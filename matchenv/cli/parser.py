@@ -52,8 +52,8 @@ FOLDER_TEXT = "folder for the result files; the same command resumes there"
 # By name: the description, the default, and the type of a value unless the default shows it.
 OPTIONS: dict[str, tuple[Any, ...]] = {
     "policy": (
-        "policies: names with options, as kg:multiplier=20 or 'kg:multiplier={3,5}', learned "
-        "policies, folders of runs, or module:Class; an unknown name lists all", (),
+        "names with options, as kg:multiplier=20 or 'kg:multiplier={3,5}', learned policies, "
+        "folders of runs, or module:Class; an unknown name lists all", (),
     ),
     "rank": (RANK_TEXT, tuple(PROTOCOL.swept["rank"])),
     "prior": (
@@ -327,6 +327,9 @@ class Parser(argparse.ArgumentParser):
             ValueError: for unknown words and bad values.
             SystemExit: after the help was shown.
         """
+        for word in words:
+            if "\0" in word or word != word.encode(errors="replace").decode():
+                self.error(f"arguments must be UTF-8 without null characters, got {word!a}")
         given, unknown = self.parse_known_args(list(words), Given())
         for word in unknown[:1]:
             name = word.partition("=")[0]
@@ -373,24 +376,12 @@ def option_of(name: str) -> str:
 
 
 def _integer_or_text(text: str) -> int | str:
-    return int(text) if re.fullmatch(r"-?\d{1,18}", text) else _text(text)
-
-
-def _text(text: str) -> str:
-    if text != text.encode(errors="replace").decode():
-        raise argparse.ArgumentTypeError(f"must be UTF-8, got {text!a}")
-    return text
-
-
-def _path(text: str) -> Path:
-    if "\0" in text:
-        raise argparse.ArgumentTypeError(f"must be a path, got {text!a}")
-    return Path(_text(text))
+    return int(text) if re.fullmatch(r"-?\d{1,18}", text) else text
 
 
 # The parser of a value of each type, and its name in the help.
 KINDS: dict[Any, tuple[Callable[[str], Any], str]] = {
-    int: (int, "N"), float: (float, "X"), str: (_text, "TEXT"), Path: (_path, "PATH"),
+    int: (int, "N"), float: (float, "X"), str: (str, "TEXT"), Path: (Path, "PATH"),
     int | str: (_integer_or_text, "TEXT"),
 }  # fmt: skip
 

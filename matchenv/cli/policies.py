@@ -30,8 +30,7 @@ def declare_compare(add: Parser) -> Command:
     from matchenv.evaluation.protocols import ONE_PLAYER
 
     add.group("policies", "policy")
-    add.option("--against", "policy to compare with (default: kg, or the first policy where there "
-               "is no kg)")  # fmt: skip
+    add.option("--against", "policy to compare with (default: kg; in Ranking-v0 the first one)")
     add.group("games", *GAMES, episodes=comparison.DEFAULT_EPISODES)
     add.environments()
     add.option("--noise", "what a game's random numbers depend on: the opponent and the number of "
