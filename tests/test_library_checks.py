@@ -1,4 +1,4 @@
-"""The environments as stable-baselines3, sb3-contrib and Gymnasium's wrappers meet them."""
+"""The environments in stable-baselines3, sb3-contrib and Gymnasium's wrappers."""
 
 import warnings
 from typing import Any
@@ -15,7 +15,7 @@ checker = pytest.importorskip("stable_baselines3.common.env_checker")
 env_util = pytest.importorskip("stable_baselines3.common.env_util")
 vec_env = pytest.importorskip("stable_baselines3.common.vec_env")
 
-# Each environment where actions can be forbidden.
+# Settings with forbidden actions.
 MASKED: dict[str, dict[str, Any]] = {
     "Matchmaking-v0": {"num_opponents": 6, "horizon": 30, "availability": 0.5, "mean_stay": 5.0},
     "MatchmakingQueue-v0": {"capacity": 6, "horizon": 20},
@@ -34,7 +34,7 @@ ALGORITHMS: dict[str, tuple[Any, str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("env_id", ["Matchmaking-v0", "MatchmakingQueue-v0"])
 @pytest.mark.parametrize("masked", [False, True])
-def test_stable_baselines3s_checker_finds_nothing(env_id: str, masked: bool) -> None:
+def test_the_checker_of_stable_baselines3_passes(env_id: str, masked: bool) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         checker.check_env(gym.make(env_id, **(MASKED[env_id] if masked else {})), warn=True)
@@ -61,7 +61,7 @@ def test_algorithms_learn_with_and_without_masks(env_id: str, algorithm: str) ->
 
 
 @every_environment
-def test_gymnasiums_wrappers_and_vector_environments_step_any_sample(env_id: str) -> None:
+def test_wrappers_and_vector_environments_step_any_sample(env_id: str) -> None:
     sticky = gym.wrappers.StickyAction(gym.make(env_id, **MASKED[env_id]), 0.5)
     sticky.reset(seed=1)
     for mode in ("sync", "async", "vector_entry_point"):
@@ -82,7 +82,7 @@ def test_gymnasiums_wrappers_and_vector_environments_step_any_sample(env_id: str
 
 
 @pytest.mark.slow
-def test_it_works_in_spawned_processes() -> None:
+def test_spawned_processes_step_environments() -> None:
     env = env_util.make_vec_env(
         "matchenv:Matchmaking-v0",
         n_envs=2,

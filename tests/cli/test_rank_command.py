@@ -1,4 +1,4 @@
-"""``matchenv rank``: what it prints and writes."""
+"""``matchenv rank``: output and files."""
 
 import csv
 from pathlib import Path
@@ -15,13 +15,13 @@ OUT = Path("out")
 
 @pytest.fixture
 def rank(typed: Any) -> Any:
-    """Types the command in a folder with a log of these games."""
+    """Run the command in a folder with a log of these games."""
     rows = "".join(f"{g},{a},{x}\n{g},{b},{y}\n" for g, (a, b, x, y) in enumerate(GAMES))
     Path("games.csv").write_text(f"game,player,score\n{rows}")
     return lambda options: typed(f"rank games.csv {options}")
 
 
-def test_the_table_the_figure_and_the_state(rank: Any) -> None:
+def test_table_figure_and_state(rank: Any) -> None:
     ended = rank("--goal best --next 2 --out out")
     lines = ended.out.splitlines()
     assert ended.status == 0
@@ -33,7 +33,7 @@ def test_the_table_the_figure_and_the_state(rank: Any) -> None:
     assert {path.suffix for path in OUT.iterdir()} >= {".csv", ".json", ".png", ".svg"}
     ranker = Ranker.load(OUT / "ranking.json")
     assert ranker.num_games == 24
-    # A quarter of the games were drawn.
+    # A quarter of the games were draws.
     assert ranker.settings.draw_margin == pytest.approx(0.4506, abs=1e-3)
     expected = Ranker(["ada", "bo", "cy"], goal="best", draw_margin=ranker.settings.draw_margin)
     for a, b, x, y in GAMES:
@@ -50,7 +50,7 @@ def test_the_table_the_figure_and_the_state(rank: Any) -> None:
         ("--goal top --k 2", "expected wrong among the top 2: 0."),
     ],
 )
-def test_it_says_what_is_settled(options: str, said: str, rank: Any) -> None:
+def test_settled_parts_are_reported(options: str, said: str, rank: Any) -> None:
     assert said in rank(options).out
 
 
