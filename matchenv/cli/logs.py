@@ -106,11 +106,9 @@ def declare_rank(add: Parser) -> Command:
     add.group("goal and model")
     add.fields_of(RankingSettings, ("goal", "beta", "sigma"))
     add.option("--k", "number of top items; required by --goal top", None, int)
-    add.option("--draw-margin", "largest difference of performances in a draw (default: from the "
-               "share of draws in the log)", None, float)  # fmt: skip
-    add.option("--confidence", "probability that what is called settled is right", 0.95)
-    add.option("--indifference", "difference of skills that does not matter; with 0, the order of "
-               "two equal items is never settled", 0.0)  # fmt: skip
+    add.option("--draw-margin", "draw margin (default: from the share of draws)", None, float)
+    add.option("--confidence", "probability that the parts reported as settled are right", 0.95)
+    add.option("--indifference", "skill difference to ignore; 0 never settles equal items", 0.0)
     add.option("--next", "number of pairs to play next, a batch for parallel workers", 0)
     add.group("results")
     add.option("--out", "folder for table, figure and state (default: none)", None, Path)
@@ -144,8 +142,7 @@ def declare_judge(add: Parser) -> Command:
 
     add.log()
     add.group("policies", "policy")
-    add.option("--fitted", "folder of matchenv fit, to use instead of a fit: of this log, or of "
-               "games of the same players without matching by skill", None, Path)  # fmt: skip
+    add.option("--fitted", "folder of matchenv fit for these players (default: fit)", None, Path)
     add.group("matcher, load and runs")
     add.fields_of(JudgeSettings)
     add.group("results and work", *RESULTS)

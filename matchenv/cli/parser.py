@@ -334,7 +334,7 @@ class Parser(argparse.ArgumentParser):
         for word in unknown[:1]:
             name = word.partition("=")[0]
             near = difflib.get_close_matches(name, self._option_string_actions, 1, 0.75)
-            if "policy" in self.defaults and not word.startswith("--"):
+            if "policy" in self.defaults and not word.startswith("-"):
                 near = [f"--policy {word}"]
             hint = f"; perhaps you meant {near[0]}" if near else ""
             self.error(f"unrecognized argument {name!r}{hint}")

@@ -33,9 +33,8 @@ def declare_compare(add: Parser) -> Command:
     add.option("--against", "policy to compare with (default: kg; in Ranking-v0 the first one)")
     add.group("games", *GAMES, episodes=comparison.DEFAULT_EPISODES)
     add.environments()
-    add.option("--noise", "what a game's random numbers depend on: the opponent and the number of "
-               "games with them, or the number of the game", ONE_PLAYER.defaults["noise"],
-               ("opponent", "game"))  # fmt: skip
+    add.option("--noise", "index of random numbers: games with the opponent, or all games",
+               ONE_PLAYER.defaults["noise"], ("opponent", "game"))  # fmt: skip
     add.group("results and work", *RESULTS)
 
     given = yield
@@ -158,8 +157,7 @@ def declare_limits(add: Parser) -> Command:
     add.group("environment", "num_opponents", "horizon", "beta")
     add.group("bound")
     add.option("--prior", PRIORS_TEXT, bound.DEFAULT_PRIORS)
-    add.option("--depth", "games with an opponent until the bound counts the skill as known",
-               bound.DEFAULT_DEPTH)  # fmt: skip
+    add.option("--depth", "games after which a skill counts as known", bound.DEFAULT_DEPTH)
     add.group("optimum", "draw_margin", "belief")
     add.option("--truths", "sets of true skills drawn from the prior of each episode", 64)
     add.group("results and work", *RESULTS)
@@ -208,8 +206,7 @@ def declare_watch(add: Parser) -> Command:
     add.option("--episode", "index of the episode, as in compare with the same seed", 0)
     add.option("--hide-true-skill", "hide true skills, and show q under the belief", False)
     add.group("film")
-    add.option("--out", "film, .gif or .mp4, or its last frame, .png (default: a window)",
-               None, Path)  # fmt: skip
+    add.option("--out", ".gif or .mp4, or .png for the last frame (default: window)", None, Path)
     add.option("--games", "last game (or tick) of the film (default: all)", None, int)
     add.option("--every", "games from one frame to the next (default: about 100 frames)", None, int)
     add.option("--width", "width in pixels (default: depends on the number of policies)", None, int)
@@ -256,8 +253,7 @@ def declare_report(add: Parser) -> Command:
     """
     add.group("input")
     add.option("folders", "folders of results, or folders of such folders", (), Path)
-    add.option("--allow-code", "import classes outside matchenv that folders of trainings name",
-               False)  # fmt: skip
+    add.option("--allow-code", "import classes outside matchenv that the folders name", False)
     add.group("results")
     add.option("--out", "file of the page", Path("report.html"), Path)
     add.option("--latex", "file of a summary for an appendix (default: none)", None, Path)

@@ -37,8 +37,7 @@ def declare_serve(add: Parser) -> Command:
     add.shared("quiet")
     add.group("new file (an old one keeps its settings)")
     add.option("--ratings", "ratings.csv of matchenv replay, with players to add", None, Path)
-    add.option("--fitted", "folder of matchenv fit, for beta, tau, draw probability and drift per "
-               "day", None, Path)  # fmt: skip
+    add.option("--fitted", "folder of matchenv fit, for the settings that it fits", None, Path)
     add.fields_of(PoolSettings, SETTINGS)
 
     given = yield

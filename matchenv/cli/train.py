@@ -41,43 +41,37 @@ def declare_train(add: Parser) -> Command:
     """
     add.group("training")
     add.option("--algo", "algorithm, for example ppo, a2c or dqn; an unknown one lists all", "ppo")
-    add.option("--timesteps", "total games to train for, rounded up to whole rollouts (default: as "
-               f"in the file; with --tune {TUNING_TIMESTEPS:,})", None, int)  # fmt: skip
+    add.option("--timesteps", "games in all, rounded up to whole rollouts (default: as in the "
+               f"file; with --tune {TUNING_TIMESTEPS:,})", None, int)  # fmt: skip
     add.option("--out", "folder of the run (default: runs/ALGO-seedSEED)", None, Path)
     add.shared("seed")
-    add.option("--seeds", "train once with each seed, in parallel, and report the spread; instead "
-               "of --seed", (), int)  # fmt: skip
+    add.option("--seeds", "train with each seed in parallel, instead of --seed", (), int)
     add.option("--resume", "folder of a run to resume with its configuration", None, Path)
     add.option("--imitate", "policy to imitate, as in matchenv compare; instead of --algo")
     add.option("--start-from", "learned policy to start from: a name, a run or a file")
-    add.option("--config", "YAML file of hyperparameters, or the name of one in the package, for "
-               "example ppo_flat (default: the algorithm's)", None, Path)  # fmt: skip
+    add.option("--config", "YAML file of hyperparameters, or the name of one in the package such "
+               "as ppo_flat (default: the algorithm's)", None, Path)  # fmt: skip
     add.option("--hyperparams", "override single values of the file, as KEY=VALUE", ())
     add.option("--num-envs", "number of parallel environments (default: as in the file)", None, int)
-    add.option("--allow-code", "with --resume, import classes outside matchenv that the folder "
-               "names", False)  # fmt: skip
+    add.option("--allow-code", "with --resume, import classes outside matchenv", False)
     add.group("environment (defaults: as in the file)")
     add.shared("env")
-    add.option("--env-kwargs", "options of the environment as KEY=VALUE, instead of options such "
-               "as --rank; with a list, as prior=[informative,equal], each value gets an equal "
-               "number of environments", ())  # fmt: skip
+    add.option("--env-kwargs", "options of the environment as KEY=VALUE; a list of values, as "
+               "prior=[informative,equal], is split over the environments", ())  # fmt: skip
     add.option("--rank", f"{RANK_TEXT} (default)", None, int | str)
     add.shared("prior", prior=None)
-    add.option("--reward", "reward of a game: draw_density, match_quality, true_draw_density, or "
-               "module:Class:key=value")  # fmt: skip
+    add.option("--reward", "draw_density, match_quality, true_draw_density, or module:Class")
     add.option("--belief", "what policies know: factorised, full")
     add.shared(*ENVIRONMENT)
     add.group("evaluation")
     add.option("--comparison-episodes", "episodes of the final comparison; 0: none", 1000)
     add.option("--evaluate-every", "timesteps between evaluations (default: 10 in all)", None, int)
     add.option("--evaluation-episodes", "episodes of each evaluation", 64)
-    add.option("--checkpoint-every", "timesteps between checkpoints (default: 20 in all)",
-               None, int)  # fmt: skip
+    add.option("--checkpoint-every", "timesteps between them (default: 20 in all)", None, int)
     add.group("search for hyperparameters")
     add.option("--tune", "number of trials of a search, instead of one training", None, int)
     add.option("--space", "values to try, as KEY=LIST or KEY={low: .., high: .., log: true}", ())
-    add.option("--space-file", "YAML file with the same under the algorithm's name (default: the "
-               "package's own)", None, Path)  # fmt: skip
+    add.option("--space-file", "YAML file of such values (default: the package's)", None, Path)
     add.group("work")
     add.shared("workers", "engine")
     add.option("--device", "device of torch; auto: a GPU if there is one", "cpu")
