@@ -128,8 +128,6 @@ def build_object(
     except (TypeError, ValueError) as error:
         raise ValueError(f"{kind} {text!r} cannot be made: {error}") from None
     arguments = {name: value for name, value in defaults.items() if name in parameters}
-    if arguments.get("true_skill", parameters) is None:
-        raise ValueError(f"{kind} {text!r} must know the true skills, which are not known here")
     parameters.pop("true_skill", None)  # never from a text
     any_name = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
     allowed = {name: p.default for name, p in parameters.items()
@@ -143,6 +141,8 @@ def build_object(
         if isinstance(allowed.get(key), bool) and not isinstance(value, bool):
             raise ValueError(f"{key} of {kind} {text!r} must be true or false, got {value!r}")
         arguments[key] = value
+    if arguments.get("true_skill", parameters) is None:
+        raise ValueError(f"{kind} {text!r} must know the true skills, which are not known here")
     try:
         return factory(**arguments)
     except TypeError as error:

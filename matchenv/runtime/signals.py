@@ -71,10 +71,7 @@ class Stopping:
 
     def __init__(self) -> None:
         self.note: Callable[[], str] = str
-        self._number = 0
-        self._lock, self._main, self._screen = threading.RLock(), threading.get_ident(), 2
-        with suppress(OSError):  # without a standard error
-            self._screen = os.dup(2)
+        self._number, self._main = 0, threading.get_ident()
 
     def run(self, work: Callable[[], int]) -> int:
         """Return the exit status of ``work``, unless a signal ends the process first."""
@@ -92,7 +89,6 @@ class Stopping:
         number = 0
         while number not in STOPS:  # a library may handle other signals
             number = os.read(reading, 1)[0]
-        self._announce(number)
         time.sleep(UNSEEN)
         # The first one may have come just before the main thread began to wait.
         signal.pthread_kill(self._main, number)
@@ -100,8 +96,10 @@ class Stopping:
         self._end(number)
 
     def _end(self, number: int, _: FrameType | None = None) -> NoReturn:
-        self._announce(number)
         try:
+            if not self._number:
+                self._number = number
+                self._print_line()
             # Workers end with their parent, but not while they import.
             for worker in multiprocessing.active_children():
                 worker.kill()
@@ -115,15 +113,12 @@ class Stopping:
         finally:
             os._exit(128 + self._number)
 
-    def _announce(self, number: int) -> None:
-        with self._lock:
-            first, self._number = self._number == 0, self._number or number
+    def _print_line(self) -> None:
+        line = "; ".join(filter(None, (WORDS[signal.Signals(self._number)], self.note())))
+        # A progress bar leaves the cursor in its line.
+        bars = getattr(getattr(sys.modules.get("tqdm"), "tqdm", None), "_instances", ())
+        start = "" if all(getattr(bar, "disable", True) for bar in bars) else "\n"
+        with suppress(OSError):  # the terminal may be gone
+            os.write(2, f"{start}{line}\n".encode())
             # Hide what libraries print about errors during the exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-            if first:
-                line = "; ".join(filter(None, (WORDS[signal.Signals(number)], self.note())))
-                # A progress bar leaves the cursor in its line.
-                bars = getattr(getattr(sys.modules.get("tqdm"), "tqdm", None), "_instances", ())
-                start = "" if all(getattr(bar, "disable", True) for bar in bars) else "\n"
-                with suppress(OSError):  # the terminal may be gone
-                    os.write(self._screen, f"{start}{line}\n".encode())
