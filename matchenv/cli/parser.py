@@ -43,7 +43,7 @@ EXTRAS = {
     "render": ("pygame",),
     "serve": ("fastapi", "uvicorn"),
 }  # fmt: skip
-RESUMES = "what is finished is kept: the same command goes on from here"
+RESUMES = "finished work is kept: run the same command to resume"
 
 RANK_TEXT = "rank of player 0: top, middle, bottom, a number from 0 (the best), or any"
 PRIORS_TEXT = "initial beliefs: informative, equal"
@@ -165,7 +165,7 @@ class Given(argparse.Namespace):
         known = [field.name for field in fields(part_of(self.env, "settings"))]
         known += part_of(self.env, "protocol").swept
         for env, names in ((ONE_PLAYER, ALL_OPTIONS), (QUEUE, ("load",))):
-            self.refuse(set(names).difference(known), f"with --env {env} alone may be given")
+            self.refuse(set(names).difference(known), f"these options need --env {env}")
         return self.explicit_values(*known)
 
     def run_options(self, report: Callable[[Any], object] | None = None) -> RunOptions:

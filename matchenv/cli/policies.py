@@ -165,21 +165,21 @@ def declare_limits(add: Parser) -> Command:
     given = yield
     if given.what not in idle:
         raise ValueError(f"what must be one of {', '.join(idle)}, got {given.what!r}")
-    given.refuse(idle[given.what], f"with {given.what} must be left out")
+    given.refuse(idle[given.what], f"matchenv limits {given.what} does not have these options")
     # The functions have defaults of their own.
-    asked = given.explicit_values("episodes", "seed", "truths", "depth")
-    asked["run"] = given.run_options()
+    arguments = given.explicit_values("episodes", "seed", "truths", "depth")
+    arguments["run"] = given.run_options()
     if "policy" in given.explicit:
-        asked["policies"] = expanded(given.policy)
+        arguments["policies"] = expanded(given.policy)
     options = given.explicit_values("num_opponents", "horizon", "beta", "belief", "draw_margin")
     if given.what == "optimum":
         if given.rank:
             options["rank"] = _single("rank", given.rank)
-        found = optimum.run_optimum(env_kwargs=options, **asked)
+        found = optimum.run_optimum(env_kwargs=options, **arguments)
         given.print_result(partial(optimum.table_text, found))
     else:
-        asked |= {"ranks": given.rank} if given.rank else {}
-        found = bound.run_bound(priors=given.prior, env_kwargs=options, **asked)
+        arguments |= {"ranks": given.rank} if given.rank else {}
+        found = bound.run_bound(priors=given.prior, env_kwargs=options, **arguments)
         given.print_result(partial(bound.table_text, found))
     given.print_folder()
 
@@ -220,13 +220,13 @@ def declare_watch(add: Parser) -> Command:
     from matchenv.benchmarks.watch import Stage, watch_live, write_film
 
     if given.out is None:
-        given.refuse(("games", "every"), "with --out FILE.gif alone may be given")
-    asked = given.problem()
+        given.refuse(("games", "every"), "these options need --out FILE.gif")
+    arguments = given.problem()
     if given.env == ONE_PLAYER:
-        asked["env_kwargs"]["noise"] = Settings.noise
-    for name, values in asked["cells"].items():
+        arguments["env_kwargs"]["noise"] = Settings.noise
+    for name, values in arguments["cells"].items():
         _single(name, values)
-    _, settings, (cell,) = problem_of(**asked)
+    _, settings, (cell,) = problem_of(**arguments)
     stage = Stage(
         expanded(given.policy),
         replace(settings, **cell.options),
@@ -263,8 +263,8 @@ def declare_report(add: Parser) -> Command:
     given.needs("agents", "benchmarks")
     from matchenv.benchmarks.report import write_report
 
-    asked = given.values("latex", "allow_code")
-    files, count = write_report(given.folders, given.out, **asked)
+    options = given.values("latex", "allow_code")
+    files, count = write_report(given.folders, given.out, **options)
     for file in files:
         results = "1 result" if count == 1 else f"{count} results"
         given.print_result(f"{file}: {results}, {file.stat().st_size / 1e6:.1f} MB")

@@ -83,9 +83,9 @@ def declare_train(add: Parser) -> Command:
         given.refuse(given.explicit - WITH_RESUME, "a resumed run keeps its configuration; leave "
                      "out its other options")  # fmt: skip
     if given.tune is not None:
-        given.refuse(NOT_WITH_TUNE, "with --tune these options must be left out")
+        given.refuse(NOT_WITH_TUNE, "--tune does not have these options")
     else:
-        given.refuse({"space", "space_file"}, "these options must come with --tune")
+        given.refuse({"space", "space_file"}, "these options need --tune")
     for one, other in NOT_TOGETHER:
         if {one, other} <= given.explicit:
             raise ValueError(f"{one} must be left out where {other} is given")

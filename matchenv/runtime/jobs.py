@@ -160,7 +160,7 @@ class Store(NamedTuple):
                 if path.exists():
                     done[name] = read_npz(path, [self.key, name])
             except ValueError as error:
-                warnings.warn(f"{error}; it is done again", stacklevel=2)
+                warnings.warn(f"{error}; it is computed again", stacklevel=2)
         missing = [job for job in jobs if job.name not in done]
         total, left = (sum(job.count for job in group) for group in (jobs, missing))
         running = results_of(methodcaller("call"), missing, self.run.workers, self.run.engine)

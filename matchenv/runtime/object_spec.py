@@ -29,7 +29,7 @@ def is_object_spec(text: Any) -> bool:
 def only_installed_code(*, allow_code: bool = False) -> Iterator[None]:
     """Refuse to import modules that are not installed, within a block.
 
-    For commands that read files from other people, such as the folder of a run.
+    For commands that read files of other people, for example the folder of a run.
 
     Args:
         allow_code: the user's permission (``--allow-code``) to import any module.
@@ -166,7 +166,7 @@ def parsed_options(kind: str, text: str, options: str) -> dict[str, Any]:
 
 
 def parsed_value(text: str) -> Any:
-    """Return the number, boolean or text that a text stands for."""
+    """Convert a text to a number or boolean, if it is one."""
     for kind in (int, float):
         with suppress(ValueError):
             return kind(text)

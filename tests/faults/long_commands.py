@@ -169,7 +169,7 @@ def store(folder: Path) -> None:
     with options.store({"seed": 1}) as opened:
         jobs = [Job(f"square{number}", 1, partial(squared, number)) for number in range(2)]
         found = opened.results(jobs)
-        content = b"".join(each["value"].tobytes() for each in found)
+        content = b"".join(arrays["value"].tobytes() for arrays in found)
         opened.finish(None, [("curves/top.csv", content)])
 
 

@@ -24,8 +24,8 @@ STUDY = (
 @pytest.mark.parametrize(
     ("number", "way"),
     [(signal.SIGINT, "group"),
-     *(pytest.param(*each, marks=pytest.mark.faults)
-       for each in ((signal.SIGTERM, "group"), (signal.SIGINT, "twice"), (signal.SIGTERM, "one")))],
+     *(pytest.param(*case, marks=pytest.mark.faults)
+       for case in ((signal.SIGTERM, "group"), (signal.SIGINT, "twice"), (signal.SIGTERM, "one")))],
 )  # fmt: skip
 def test_a_signal_stops_a_study_of_100_blocks(
     number: signal.Signals, way: str, tmp_path: Path
@@ -55,7 +55,7 @@ def test_a_signal_stops_a_study_of_100_blocks(
         pytest.fail("a process is left")
     lines = [line for line in error.splitlines() if not line.startswith("matchenv: compiling")]
     assert (process.returncode, len(lines)) == (128 + number, 1), lines
-    assert lines[0].endswith("; what is finished is kept: the same command goes on from here")
+    assert lines[0].endswith("; finished work is kept: run the same command to resume")
     assert 2 <= before <= len([*blocks.glob("*.npz")]) <= before + WORKERS < 100
     # torch always keeps a folder of compiled code.
     assert [name for name in os.listdir(temporary) if not name.startswith("torchinductor")] == []

@@ -132,4 +132,4 @@ def test_nothing_stays_behind(number: signal.Signals, tmp_path: Path) -> None:
     assert process.returncode == 128 + number
     lines = [line for line in said.splitlines() if not line.startswith("matchenv: compiling")]
     assert len(lines) == 1, said
-    assert lines[0].endswith("; what is finished is kept: the same command goes on from here")
+    assert lines[0].endswith("; finished work is kept: run the same command to resume")

@@ -99,7 +99,7 @@ def test_a_damaged_or_foreign_block_is_named_and_computed_again(tmp_path: Path) 
         bad.append(changed.getvalue())
     for content in bad:
         block.write_bytes(content)
-        with pytest.warns(UserWarning, match=r"square3.npz is damaged.*; it is done again"):
+        with pytest.warns(UserWarning, match=r"square3.npz is damaged.*; it is computed again"):
             assert run(tmp_path / "3") == VALUES
         assert block.read_bytes() == whole
 
