@@ -1,8 +1,7 @@
 """Match-making under uncertain skill: belief mathematics and Gymnasium environments.
 
-Importing this package registers all environments with Gymnasium. What
-needs compiled code is imported when it is first asked for, and so is every module:
-``matchenv.ratings`` works.
+Importing this package registers all environments with Gymnasium. Modules, and names that need
+compiled code, are imported when they are first used: ``matchenv.ratings`` works.
 """
 
 from __future__ import annotations
@@ -12,11 +11,11 @@ import os
 import sys
 
 _CALLED = os.path.basename(sys.argv[0]) if sys.argv else ""
-# As long as Python looks for the module of ``-m``, that is its name.
+# The name is "-m" while Python looks for the module.
 if _CALLED in ("matchenv", "matchenv.exe") or (_CALLED == "-m" and "matchenv" in sys.orig_argv):
     from matchenv.runtime.signals import exit_at_signals_during_import
 
-    exit_at_signals_during_import()  # before what takes time to load
+    exit_at_signals_during_import()  # before slow imports
 
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 
 try:
     __version__ = version("matchenv")
-except PackageNotFoundError:  # run from a source tree that was never installed
+except PackageNotFoundError:  # a source tree that is not installed
     __version__ = "0.0.0"
 
 __all__ = [
@@ -62,7 +61,7 @@ _NAMES = {
     "envs.one_player.settings": ("Reward", "Settings"),
     "envs.queue.env": ("MatchmakingQueueEnv", "MatchmakingQueueVectorEnv"),
 }
-_MODULES = {"agents", "baselines", "benchmarks", *(each.name for each in iter_modules(__path__))}
+_MODULES = {"agents", "baselines", "benchmarks", *(info.name for info in iter_modules(__path__))}
 _MODULES.discard("__main__")
 
 for _id, _parts in ENVIRONMENTS.items():

@@ -11,16 +11,16 @@ from matchenv.runtime.signals import Stopping
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command as a process of its own.
+    """Run the command in this process, and handle its signals.
 
     Args:
-        arguments: of the command line, without the program's name; None takes the process's.
+        arguments: command line without the program's name; None for that of the process.
 
     Returns:
-        The exit status: 0, 1 if the work failed, 2 for bad input, 141 if nobody reads the output
-        any more; 130 and 143 are given for Ctrl-C and SIGTERM, after which this does not return.
+        The exit status; see ``run_command``. After Ctrl-C and SIGTERM the process ends with 130 and
+        143, and this does not return.
     """
-    # One line for users, who know nothing of the place in the code.
+    # In one line, without the place in the code.
     warnings.formatwarning = lambda message, *_, **__: f"warning: {one_line(str(message))}\n"
     stopping = Stopping()
     words = sys.argv[1:] if arguments is None else arguments

@@ -1,4 +1,4 @@
-"""Settings of the whole test suite."""
+"""Settings and fixtures of the whole test suite."""
 
 import os
 from collections.abc import Callable
@@ -11,24 +11,23 @@ from hypothesis import settings
 from matchenv.cli import run_command
 from matchenv.runtime.compile import _Notice
 
-# Windows are opened without a screen.
+# Windows without a screen.
 os.environ.setdefault("SDL_VIDEODRIVER", "dummy")
 
-# Tables of the tests are kept beside the build, not in the home of whoever runs them.
+# Tables are cached in the build folder, not in the user's home.
 os.environ.setdefault("MATCHENV_CACHE", str(Path(__file__).parents[1] / "build" / "cache"))
 
-# A change must not fail for an example that another change would have met just as well; the
-# search for new examples goes on wherever people run the tests.
+# In continuous integration, a change must not fail by a new example of Hypothesis.
 settings.register_profile("ci", derandomize=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
 
-# What a test reads from a command must not depend on who was the first to compile a function.
+# The output of a command must not depend on which test compiles first.
 _Notice.due = False
 
 
 class Ended(NamedTuple):
-    """Exit status, and what was printed on both streams."""
+    """Exit status and output of a command."""
 
     status: int
     out: str
@@ -39,7 +38,7 @@ class Ended(NamedTuple):
 def typed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[[str], Ended]:
-    """Runs a command in an empty folder."""
+    """Run commands in an empty folder."""
     monkeypatch.chdir(tmp_path)
 
     def run(words: str) -> Ended:

@@ -1,4 +1,4 @@
-"""Who may import whom, and what an import may load."""
+"""Which rooms and packages a module may import."""
 
 import ast
 import subprocess
@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 ROOMS = ("matchenv", "baselines", "agents", "benchmarks")
 FILES = [path for room in ROOMS for path in sorted((ROOT / room).rglob("*.py"))]
 STEP = "import gymnasium; env = gymnasium.make('matchenv:Matchmaking-v0'); env.reset(); env.step(0)"
-# A room imports rooms of its own level or below. The package's root imports lazily.
+# A room imports rooms of its own level or below. The root of the package imports lazily.
 LEVELS = {
     "runtime": 0,
     "trueskill": 1,
@@ -32,7 +32,7 @@ LEVELS = {
 
 @cache
 def imported_modules(path: Path) -> set[str]:
-    """Dotted names of all modules that a file imports."""
+    """Return the dotted names of all modules that a file imports."""
     names: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -43,7 +43,7 @@ def imported_modules(path: Path) -> set[str]:
 
 
 def room_of(module: str) -> str | None:
-    """The room of one of our modules, None for the root and for another package's."""
+    """Return the room of a module; None for the root and for other packages."""
     parts = module.split(".")
     return parts[1] if parts[0] == "matchenv" and len(parts) > 1 and parts[1] in LEVELS else None
 
@@ -53,7 +53,7 @@ def test_every_folder_is_a_room() -> None:
     assert folders | set(ROOMS[1:]) == set(LEVELS)
 
 
-def test_arrows_go_one_way() -> None:
+def test_imports_go_one_way() -> None:
     for path in FILES:
         top = ROOT / "matchenv" if ROOT / "matchenv" in path.parents else ROOT
         own = room_of(".".join(("matchenv", *path.relative_to(top).parts)))
@@ -64,9 +64,9 @@ def test_arrows_go_one_way() -> None:
 
 
 @pytest.mark.parametrize("call", ["os.replace(", "os.rename(", "signal.signal("])
-def test_files_and_signals_are_the_runtimes(call: str) -> None:
-    found = [path for path in FILES if call in path.read_text(encoding="utf-8")]
-    assert [path for path in found if ROOT / "matchenv" / "runtime" not in path.parents] == []
+def test_only_the_runtime_replaces_files_and_handles_signals(call: str) -> None:
+    found = {path.parent for path in FILES if call in path.read_text(encoding="utf-8")}
+    assert found <= {ROOT / "matchenv" / "runtime"}
 
 
 def test_rooms_are_imported_under_one_name() -> None:
@@ -94,7 +94,7 @@ def test_heavy_packages_stay_in_their_rooms(module: str, only: set[str]) -> None
 
 
 @pytest.mark.parametrize("code", ["import matchenv.baselines", STEP])
-def test_an_import_is_light_and_who_follows_a_step_reads_25_modules(code: str) -> None:
+def test_an_import_is_light_and_a_step_runs_at_most_25_modules(code: str) -> None:
     code += "; import sys; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = done.stdout.split()
@@ -104,12 +104,11 @@ def test_an_import_is_light_and_who_follows_a_step_reads_25_modules(code: str) -
     )
 
 
-def test_no_room_keeps_odds_and_ends() -> None:
+def test_no_file_is_a_collection_of_helpers() -> None:
     forbidden = {"utils.py", "util.py", "helpers.py", "helper.py", "manager.py", "misc.py"}
     assert forbidden.isdisjoint(path.name for path in FILES)
 
 
-def test_one_place_compiles() -> None:
-    """So that there is one cache, one lock and one message."""
+def test_only_one_module_compiles() -> None:
     compiling = [path for path in FILES if "numba" in imported_modules(path)]
     assert {path.name for path in compiling} <= {"compile.py", "single_precision.py"}

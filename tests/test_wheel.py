@@ -1,4 +1,4 @@
-"""What pip installs: one package, one command, and nothing in the way of others."""
+"""The installed package: its files, its command, its dependencies."""
 
 import importlib.metadata
 import os
@@ -22,24 +22,19 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
 def run(*command: str | Path, cwd: Path, status: int = 0) -> str:
-    """What a command prints, both streams; the test fails if it ends with another status."""
+    """Run a command that must end with this status, and return the output of both streams."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     clean["NUMBA_DISABLE_JIT"] = "1"  # compiling everything again would take a minute
     done = subprocess.run(
-        [str(part) for part in command],
-        cwd=cwd,
-        env=clean,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
+        [str(part) for part in command], cwd=cwd, env=clean,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+    )  # fmt: skip
     assert done.returncode == status, done.stdout
     return done.stdout
 
 
 def build(kind: str, source: Path, out: Path) -> Path:
-    """Build the ``sdist`` or the ``wheel`` of a source tree as pip does, but with no network."""
+    """Build the ``sdist`` or the ``wheel`` of a source tree as pip does, without network."""
     code = f"import sys; from setuptools import build_meta; build_meta.build_{kind}(sys.argv[1])"
     out.mkdir()
     run(sys.executable, "-c", code, out, cwd=source)
@@ -49,7 +44,7 @@ def build(kind: str, source: Path, out: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built in a copy, so that the source tree stays clean."""
+    """Build the sdist in a copy, so that the source tree stays clean."""
     copy = tmp_path_factory.mktemp("source") / "matchenv"
     copy.mkdir()
     skipped = shutil.ignore_patterns("__pycache__")
@@ -62,7 +57,7 @@ def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built from the sdist, as for PyPI: so the sdist holds all that is needed."""
+    """Build the wheel from the sdist, as for PyPI."""
     folder = tmp_path_factory.mktemp("unpacked")
     with tarfile.open(sdist) as archive:
         archive.extractall(folder, filter="data")
@@ -72,7 +67,7 @@ def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Programs of an environment without extras: it links to the core's dependencies alone."""
+    """Install the wheel without extras, with links to the required dependencies alone."""
     links = tmp_path_factory.mktemp("core")
     wanted, seen = list(PROJECT["dependencies"]), set()
     while wanted:
@@ -84,7 +79,7 @@ def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         try:
             found = importlib.metadata.distribution(name)
         except importlib.metadata.PackageNotFoundError:
-            assert ";" in requirement  # of another system or version of Python
+            assert ";" in requirement  # for another system or version of Python
             continue
         for top in {file.parts[0] for file in found.files or [] if ".." not in file.parts}:
             if not (links / top).exists():
@@ -101,7 +96,7 @@ def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def workplace(tmp_path: Path) -> Path:
-    """A user's folder, with folders that are named as ours are in the repository."""
+    """A user's folder with packages that have the names of our folders."""
     for name in ("agents", "baselines", "benchmarks"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text("MINE = True\n")
@@ -109,7 +104,6 @@ def workplace(tmp_path: Path) -> Path:
 
 
 def test_the_wheel_holds_every_file_of_the_source(wheel: Path) -> None:
-    """Modules, weights, hyperparameters, fonts: all that lies in the four folders."""
     held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     present = {
         str(Path(*(() if room == "matchenv" else ("matchenv",)), path.relative_to(ROOT)))
@@ -120,7 +114,7 @@ def test_the_wheel_holds_every_file_of_the_source(wheel: Path) -> None:
     assert held == present
 
 
-def test_the_wheel_says_what_it_is(wheel: Path) -> None:
+def test_the_wheel_has_its_command_and_extras(wheel: Path) -> None:
     archive = zipfile.ZipFile(wheel)
     info = f"matchenv-{PROJECT['version']}.dist-info"
     scripts = archive.read(f"{info}/entry_points.txt").decode()
@@ -131,7 +125,7 @@ def test_the_wheel_says_what_it_is(wheel: Path) -> None:
 
 
 def test_the_lock_covers_every_dependency() -> None:
-    """All but torch, whose file differs from machine to machine."""
+    """Except torch, whose file differs between machines."""
     locked = {
         re.sub(r"[-_.]+", "-", name).lower()
         for name in re.findall(
@@ -148,8 +142,10 @@ def test_the_lock_covers_every_dependency() -> None:
     assert (ROOT / "requirements-torch.txt").read_text().startswith("torch==")
 
 
-def test_a_bare_install_works_and_says_which_extra_is_missing(bare: Path, workplace: Path) -> None:
-    """And plays and compares baselines without any; in one process, as imports take longest."""
+def test_a_bare_install_compares_baselines_and_names_missing_extras(
+    bare: Path, workplace: Path
+) -> None:
+    """In one process, since imports take longest."""
     missing = {
         "train --timesteps 64 --out made": "agents",
         "train --imitate gittins --out made": "agents",

@@ -1,4 +1,4 @@
-"""The commands that read a match log."""
+"""Commands that read a match log."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ def declare_replay(add: Parser) -> Command:
     add.group("results and work", "out", "quiet")
 
     given = yield
-    _refuse_both(given)
-    given.needs("logs", *(() if given.out is None else ("benchmarks",)))
-    settings = given.made(ReplaySettings)
-    content = run_replay(given.reading(), settings, out=given.out, quiet=given.quiet)
-    given.say(partial(report_text, content))
-    given.say_where()
+    _check_model_options(given)
+    settings = given.build(ReplaySettings)
+    content = run_replay(given.reading(), settings, **given.values("out", "quiet"))
+    given.print_result(partial(report_text, content))
+    given.print_folder()
 
 
-def _refuse_both(given: Given) -> None:
-    """Refuse parameters of TrueSkill beside those of a fit."""
+def _check_model_options(given: Given) -> None:
+    """Check extras, and refuse parameters of TrueSkill together with ``--fitted``."""
     from matchenv.logs.games import Model
 
     if given.fitted is not None:
-        given.refuse([each.name for each in fields(Model)], "parameters are those of --fitted")
+        given.refuse([field.name for field in fields(Model)], "parameters are those of --fitted")
+    given.needs("logs", *(() if given.out is None else ("benchmarks",)))
 
 
 def declare_fit(add: Parser) -> Command:
@@ -56,20 +56,19 @@ def declare_fit(add: Parser) -> Command:
 
     add.log()
     add.group("fit")
-    add.option("--train-share", "share of the games, from the first on, that the fit uses",
-               TRAIN_SHARE)  # fmt: skip
+    add.option("--train-share", "share of the games to fit, from the first on", TRAIN_SHARE)
     add.group("results and work", "out", "quiet")
 
     given = yield
     given.needs("logs")
     as_open_share("train_share", given.train_share)
-    asked = given.chosen(("train_share", "out", "quiet"))
-    given.say(partial(fit_text, run_fit(given.reading(), **asked)))
-    given.say_where(f"{given.out}/fit.json has the parameters")
+    fit = run_fit(given.reading(), **given.values("train_share", "out", "quiet"))
+    given.print_result(partial(fit_text, fit))
+    given.print_folder(f"{given.out}/fit.json has the parameters")
 
 
 def declare_smooth(add: Parser) -> Command:
-    """Compute every player's skill through time from a whole log.
+    """Estimate every player's skill through time from a whole log.
 
     This is TrueSkill Through Time. See docs/ratings.md.
 
@@ -84,18 +83,17 @@ def declare_smooth(add: Parser) -> Command:
     add.group("results and work", "out", "quiet")
 
     given = yield
-    _refuse_both(given)
-    given.needs("logs", *(() if given.out is None else ("benchmarks",)))
-    settings, read = given.made(SmoothSettings), given.reading()
-    found = run_smooth(read, settings, out=given.out, quiet=given.quiet)
-    given.say(partial(smooth_text, read.log, *found))
-    given.say_where(f"{given.out} has curves.csv, smooth.json and report.html")
+    _check_model_options(given)
+    settings, reading = given.build(SmoothSettings), given.reading()
+    found = run_smooth(reading, settings, **given.values("out", "quiet"))
+    given.print_result(partial(smooth_text, reading.log, *found))
+    given.print_folder(f"{given.out} has curves.csv, smooth.json and report.html")
 
 
 def declare_rank(add: Parser) -> Command:
-    """Rank the players of a log, and say which pairs should play next.
+    """Rank the players of a log, and choose the pairs to play next.
 
-    Items are whatever plays games of two: models, bots, prompts, people.
+    An item is anything that plays games of two: a model, bot, prompt or person.
     See docs/ranking.md.
 
     Example:
@@ -107,16 +105,13 @@ def declare_rank(add: Parser) -> Command:
     add.log()
     add.group("goal and model")
     add.fields_of(RankingSettings, ("goal", "beta", "sigma"))
-    add.option("--k", "items at the top; needed with --goal top", None, int)
-    add.option("--draw-margin", "performances no further apart are a draw (default: from the share "
-               "of draws in the log)", None, float)  # fmt: skip
-    add.option("--confidence", "probability that what is called settled is right", 0.95)
-    add.option("--indifference", "difference of skills that does not matter; without one, the "
-               "order of two equal items is never settled", 0.0)  # fmt: skip
-    add.option("--next", "pairs to name that should play next, a batch for parallel workers", 0)
+    add.option("--k", "number of top items; required by --goal top", None, int)
+    add.option("--draw-margin", "draw margin (default: from the share of draws)", None, float)
+    add.option("--confidence", "probability that the parts reported as settled are right", 0.95)
+    add.option("--indifference", "skill difference to ignore; 0 never settles equal items", 0.0)
+    add.option("--next", "number of pairs to play next, a batch for parallel workers", 0)
     add.group("results")
-    add.option("--out", "folder for the table, the figure and the state (default: none)", None,
-               Path)  # fmt: skip
+    add.option("--out", "folder for table, figure and state (default: none)", None, Path)
     add.shared("quiet")
 
     given = yield
@@ -124,21 +119,21 @@ def declare_rank(add: Parser) -> Command:
     as_integer("next", given.next, 0, 10_000)
     as_share("confidence", given.confidence)
     as_non_negative_number("indifference", given.indifference)
-    options = given.chosen(("goal", "k", "beta", "sigma", "draw_margin"))
+    options = given.values("goal", "k", "beta", "sigma", "draw_margin")
     ranker = ranker_of(given.reading().log, **options)
     rows = ranker.ranking()
     if given.out is not None:
         write_ranking(ranker, rows, given.out)
-    sure = given.confidence, given.indifference
-    given.say(partial(rank_text, ranker, rows, *sure, given.next))
-    given.say_where(f"{given.out} has ranking.csv, ranking.json, ranking.png and ranking.svg")
+    limits = given.confidence, given.indifference
+    given.print_result(partial(rank_text, ranker, rows, *limits, given.next))
+    given.print_folder(f"{given.out} has ranking.csv, ranking.json, ranking.png and ranking.svg")
 
 
 def declare_judge(add: Parser) -> Command:
     """Judge the matcher that made the games of a log.
 
-    How even the games were, for whom not, and what other matchers would have done
-    with these players at this load. See docs/judge.md.
+    Reports how even the games were and for which players they were not, and what
+    other matchers would achieve with these players at this load. See docs/judge.md.
 
     Example:
         matchenv judge games.csv --rule window.yml --out results/judge
@@ -147,8 +142,7 @@ def declare_judge(add: Parser) -> Command:
 
     add.log()
     add.group("policies", "policy")
-    add.option("--fitted", "folder of matchenv fit, in place of a fit: of this log, or of games of "
-               "the same players that were not matched on skill", None, Path)  # fmt: skip
+    add.option("--fitted", "folder of matchenv fit for these players (default: fit)", None, Path)
     add.group("matcher, load and runs")
     add.fields_of(JudgeSettings)
     add.group("results and work", *RESULTS)
@@ -159,10 +153,10 @@ def declare_judge(add: Parser) -> Command:
     from matchenv.benchmarks.replay.fits import fitted_parameters
 
     parameters = None if given.fitted is None else fitted_parameters(given.fitted)
-    settings, policies = given.made(JudgeSettings), expanded(given.policy)
+    settings, policies = given.build(JudgeSettings), expanded(given.policy)
     checked(settings, policies, parameters)
-    run, read = given.run_options(), given.reading()
-    found = judge(read.log, settings, policies=policies, parameters=parameters,
-                  name=read.file_name, run=run)  # fmt: skip
-    given.say(found.text)
-    given.say_where(f"{given.out}/judge.html is the page")
+    run, reading = given.run_options(), given.reading()
+    found = judge(reading.log, settings, policies=policies, parameters=parameters,
+                  name=reading.file_name, run=run)  # fmt: skip
+    given.print_result(found.text)
+    given.print_folder(f"{given.out}/judge.html is the page")

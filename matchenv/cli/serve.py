@@ -1,4 +1,4 @@
-"""The command that serves a pool."""
+"""The command that serves a pool of players."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from matchenv.cli.parser import Command, Parser
 from matchenv.service.players import PoolSettings
 
-# Settings of a pool by the names of fitted parameters.
+# The settings of a pool for fitted parameters.
 FITTED = {"beta": "beta", "tau": "tau", "draw_probability": "draw_probability",
           "time_drift": "drift_per_day"}  # fmt: skip
 SETTINGS = ("mu", "sigma", "beta", "tau", "draw_probability", "drift_per_day", "recent")
@@ -17,32 +17,27 @@ SETTINGS = ("mu", "sigma", "beta", "tau", "draw_probability", "drift_per_day", "
 def declare_serve(add: Parser) -> Command:
     """Keep ratings, propose opponents, match and split players over HTTP.
 
-    A game is confirmed only after it has been written to the file. Paths and
-    bodies are described at /docs and /openapi.json; GET /backup is a copy of
-    the file.
+    A game is acknowledged after it is written to the file. The API is described
+    at /docs and /openapi.json; GET /backup returns a copy of the file.
 
-    There is no authentication, so it listens at this machine alone; for others,
+    There is no authentication, so it listens on this machine only; for others,
     put it behind a gateway that has one. Limits: bodies of 1 MB; splits of 100
     players, matches of 10,000, 25 proposals and 10,000 standings a request;
-    100 connections; 10 seconds for a request to arrive and 60 for its answer.
+    100 connections; 10 seconds to receive a request and 60 to answer it.
     See docs/service.md.
 
     Example:
         matchenv serve --pool pool.db --port 8000
     """
     add.group("service")
-    add.option("--pool", "the pool's file; it is made if it does not exist", None, Path,
-               required=True)  # fmt: skip
-    add.option("--port", "port to listen at", 8000)
-    add.option("--host", "address to listen at; any other than the default lets others in",
-               "127.0.0.1")  # fmt: skip
-    add.option("--policy", "policy that proposes opponents, of one player, as in compare (default: "
-               "drawchance)")  # fmt: skip
+    add.option("--pool", "file of the pool, created if missing", None, Path, required=True)
+    add.option("--port", "port to listen on", 8000)
+    add.option("--host", "address to listen on; any but the default lets others in", "127.0.0.1")
+    add.option("--policy", "policy of Matchmaking-v0 that proposes opponents (default: drawchance)")
     add.shared("quiet")
-    add.group("a new file (an old one has its own)")
-    add.option("--ratings", "ratings.csv of matchenv replay, whose players are added", None, Path)
-    add.option("--fitted", "folder of matchenv fit, for beta, tau, draw probability and drift per "
-               "day", None, Path)  # fmt: skip
+    add.group("new file (an old one keeps its settings)")
+    add.option("--ratings", "ratings.csv of matchenv replay, with players to add", None, Path)
+    add.option("--fitted", "folder of matchenv fit, for the settings that it fits", None, Path)
     add.fields_of(PoolSettings, SETTINGS)
 
     given = yield
@@ -52,22 +47,22 @@ def declare_serve(add: Parser) -> Command:
     from matchenv.service import NewPlayer, Pool
     from matchenv.service.http import listen, serve
 
-    given.note = lambda: f"{given.pool} has all that was answered"
+    given.note = lambda: f"{given.pool} has all acknowledged games"
     port = as_integer("port", given.port, 0, 65535)
-    settings = given.told(*SETTINGS)
+    settings = given.explicit_values(*SETTINGS)
     if given.fitted is not None:
         given.refuse(FITTED.values(), "--fitted has its own")
         given.needs("logs", "benchmarks")
         from matchenv.benchmarks.replay.fits import fitted_parameters
 
-        found = fitted_parameters(given.fitted)
-        settings |= {name: found[each] for each, name in FITTED.items() if each in found}
+        fitted = fitted_parameters(given.fitted)
+        settings |= {name: fitted[key] for key, name in FITTED.items() if key in fitted}
     players = []
     if given.ratings is not None:
         columns = read_ratings(given.ratings, "ratings", texts=["player"])
         players = [NewPlayer(*row) for row in zip(*columns.values(), strict=True)]
-    Pool(rule=given.policy, **settings).add_many(players)  # bad ones leave no new file
-    # Listen first: a port that is taken leaves no new file.
+    # Bad players and a port in use must not leave a new file.
+    Pool(rule=given.policy, **settings).add_many(players)
     with (
         listen(given.host, port) as listener,
         Pool.open(given.pool, rule=given.policy, **settings) as pool,
@@ -77,6 +72,6 @@ def declare_serve(add: Parser) -> Command:
         if players:
             pool.add_many(players)
         host = f"[{given.host}]" if ":" in given.host else given.host
-        given.say(f"{len(pool)} players at http://{host}:{listener.getsockname()[1]}/docs")
-        atexit.register(pool.close)  # a signal ends the process without leaving this block
+        given.print_result(f"{len(pool)} players at http://{host}:{listener.getsockname()[1]}/docs")
+        atexit.register(pool.close)  # a signal does not leave the block
         serve(pool, listener)

@@ -6,18 +6,18 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matchenv.cli.parser import ENVIRONMENT, GOES_ON, RANK_TEXT, Command, Given, Parser, with_pairs
+from matchenv.cli.parser import ENVIRONMENT, RANK_TEXT, RESUMES, Command, Given, Parser, with_pairs
 from matchenv.runtime.checks import as_integer
 
 if TYPE_CHECKING:
     from matchenv.agents.run_config import RunConfig
 
-# Options that --resume does not fix.
+# Options that can be given with --resume.
 WITH_RESUME = {
     "resume", "timesteps", "device", "threads", "comparison_episodes", "workers", "quiet", "debug",
     "allow_code",
 }  # fmt: skip
-# Options that --tune sets itself, or has no use for.
+# Options that --tune sets itself or does not use.
 NOT_WITH_TUNE = {
     "seeds", "resume", "start_from", "evaluate_every", "checkpoint_every", "comparison_episodes",
     "workers", "engine", "threads",
@@ -40,64 +40,58 @@ def declare_train(add: Parser) -> Command:
         matchenv train --env Ranking-v0 --imitate kg
     """
     add.group("training")
-    add.option("--algo", "the algorithm: ppo, a2c, dqn and more; an unknown one lists them", "ppo")
-    add.option("--timesteps", "games to train for in all, up to a whole rollout (default: as "
-               f"in the file; with --tune {TUNING_TIMESTEPS:,})", None, int)  # fmt: skip
+    add.option("--algo", "algorithm, for example ppo, a2c or dqn; an unknown one lists all", "ppo")
+    add.option("--timesteps", "games in all, rounded up to whole rollouts (default: as in the "
+               f"file; with --tune {TUNING_TIMESTEPS:,})", None, int)  # fmt: skip
     add.option("--out", "folder of the run (default: runs/ALGO-seedSEED)", None, Path)
     add.shared("seed")
-    add.option("--seeds", "one training for each, side by side, with the spread at the end; "
-               "instead of --seed", (), int)  # fmt: skip
-    add.option("--resume", "folder of a run to go on with, as it was configured", None, Path)
+    add.option("--seeds", "train with each seed in parallel, instead of --seed", (), int)
+    add.option("--resume", "folder of a run to resume with its configuration", None, Path)
     add.option("--imitate", "policy to imitate, as in matchenv compare; instead of --algo")
     add.option("--start-from", "learned policy to start from: a name, a run or a file")
-    add.option("--config", "YAML file of hyperparameters, or the name of one of the package's, for "
-               "example ppo_flat (default: the algorithm's)", None, Path)  # fmt: skip
+    add.option("--config", "YAML file of hyperparameters, or the name of one in the package such "
+               "as ppo_flat (default: the algorithm's)", None, Path)  # fmt: skip
     add.option("--hyperparams", "override single values of the file, as KEY=VALUE", ())
-    add.option("--num-envs", "environments side by side (default: as in the file)", None, int)
-    add.option("--allow-code", "with --resume, import classes outside matchenv that the folder "
-               "names", False)  # fmt: skip
+    add.option("--num-envs", "number of parallel environments (default: as in the file)", None, int)
+    add.option("--allow-code", "with --resume, import classes outside matchenv", False)
     add.group("environment (defaults: as in the file)")
     add.shared("env")
-    add.option("--env-kwargs", "options of the environment as KEY=VALUE, instead of options such "
-               "as --rank; of a list, as prior=[informative,equal], equally many environments have "
-               "each value", ())  # fmt: skip
+    add.option("--env-kwargs", "options of the environment as KEY=VALUE; a list of values, as "
+               "prior=[informative,equal], is split over the environments", ())  # fmt: skip
     add.option("--rank", f"{RANK_TEXT} (default)", None, int | str)
     add.shared("prior", prior=None)
-    add.option("--reward", "what is summed: draw_density, match_quality, true_draw_density, or "
-               "module:Class:key=value")  # fmt: skip
+    add.option("--reward", "draw_density, match_quality, true_draw_density, or module:Class")
     add.option("--belief", "what policies know: factorised, full")
     add.shared(*ENVIRONMENT)
     add.group("evaluation")
     add.option("--comparison-episodes", "episodes of the final comparison; 0: none", 1000)
-    add.option("--evaluate-every", "timesteps from one evaluation to the next (default: 10 in all)",
-               None, int)  # fmt: skip
+    add.option("--evaluate-every", "timesteps between evaluations (default: 10 in all)", None, int)
     add.option("--evaluation-episodes", "episodes of each evaluation", 64)
-    add.option("--checkpoint-every", "timesteps from one checkpoint to the next (default: 20 in "
-               "all)", None, int)  # fmt: skip
+    add.option("--checkpoint-every", "timesteps between them (default: 20 in all)", None, int)
     add.group("search for hyperparameters")
-    add.option("--tune", "search with so many trials, instead of one training", None, int)
-    add.option("--space", "what is varied, as KEY=LIST or KEY={low: .., high: .., log: true}", ())
-    add.option("--space-file", "YAML file with the same under the algorithm's name (default: the "
-               "package's own)", None, Path)  # fmt: skip
+    add.option("--tune", "number of trials of a search, instead of one training", None, int)
+    add.option("--space", "values to try, as KEY=LIST or KEY={low: .., high: .., log: true}", ())
+    add.option("--space-file", "YAML file of such values (default: the package's)", None, Path)
     add.group("work")
     add.shared("workers", "engine")
-    add.option("--device", "where torch computes; auto: a GPU where there is one", "cpu")
-    add.option("--threads", "of torch; the last digits of the weights depend on their number", 1)
+    add.option("--device", "device of torch; auto: a GPU if there is one", "cpu")
+    add.option("--threads", "threads of torch; they change the last digits of weights", 1)
     add.shared("quiet")
+
     given = yield
     if given.resume is not None:
-        given.refuse(given.said - WITH_RESUME, "a resumed run keeps its configuration; leave out "
-                     "its other options")  # fmt: skip
+        given.refuse(given.explicit - WITH_RESUME, "a resumed run keeps its configuration; leave "
+                     "out its other options")  # fmt: skip
     if given.tune is not None:
-        given.refuse(NOT_WITH_TUNE, "with --tune these options must be left out")
+        given.refuse(NOT_WITH_TUNE, "--tune does not have these options")
     else:
-        given.refuse({"space", "space_file"}, "these options must come with --tune")
+        given.refuse({"space", "space_file"}, "these options need --tune")
     for one, other in NOT_TOGETHER:
-        if {one, other} <= given.said:
+        if {one, other} <= given.explicit:
             raise ValueError(f"{one} must be left out where {other} is given")
     given.needs("agents")
-    given.note = lambda: GOES_ON
-    # What is wrong with the options shows before anything is made.
+    given.note = lambda: RESUMES
+    # Check the configuration before anything is written.
     config = None if given.resume is not None else configured(given)
     if config is not None and given.tune is not None:
         tune(given, config)
@@ -106,12 +100,11 @@ def declare_train(add: Parser) -> Command:
 
 
 def train(given: Given, config: RunConfig | None) -> None:
-    """Train once, or once for each seed, and compare; go on where there is no configuration."""
+    """Train once or with each seed, or resume without a configuration; then compare."""
     from matchenv.agents.learned_names import RUNS
     from matchenv.agents.training import continue_training, start_training, train_seeds
 
-    out, work = given.out, given.chosen(("device", "threads", "quiet"))
-    # Refuse bad ones before the work.
+    out, work = given.out, given.values("device", "threads", "quiet")
     run, episodes = given.run_options(), given.comparison_episodes
     if episodes:
         from matchenv.benchmarks.compare.training import compare_runs
@@ -122,7 +115,7 @@ def train(given: Given, config: RunConfig | None) -> None:
         if lists:
             raise ValueError(f"comparison_episodes must be 0 where {', '.join(lists)} is a list")
     if config is None:
-        more = given.chosen(("timesteps", "allow_code"))
+        more = given.values("timesteps", "allow_code")
         folders = [continue_training(given.resume, **more, **work)]
     elif given.seeds:
         out = out or RUNS / f"{config.algorithm}-seeds"
@@ -133,8 +126,8 @@ def train(given: Given, config: RunConfig | None) -> None:
     if episodes:
         paths = [folder.path for folder in folders]
         found, summary = compare_runs(paths, out, episodes=episodes, run=run)
-        given.say(lambda: f"{found.table()}\n\n{summary}".rstrip())
-    given.say_where(folder=out)
+        given.print_result(lambda: f"{found.table()}\n\n{summary}".rstrip())
+    given.print_folder(folder=out)
 
 
 def tune(given: Given, config: RunConfig) -> None:
@@ -147,16 +140,15 @@ def tune(given: Given, config: RunConfig) -> None:
     algo, goal = config.algorithm, PROBLEMS[config.environment].goal
     space = parse_pairs("space", list(given.space)) or read_yaml(SPACES, given.space_file, algo)
     out = given.out or RUNS / f"{algo}-tuned"
-    study = tune_agent(out, config, space, given.tune, **given.chosen(("device", "quiet")))
+    study = tune_agent(out, config, space, given.tune, **given.values("device", "quiet"))
     states = [trial.state.name for trial in study.trials]
-    given.say(
-        f"{states.count('COMPLETE')} trials completed, {states.count('PRUNED')} stopped early"
-    )
-    given.say(f"best: {goal} {study.best_value:+.2f}")
-    for name, value in study.best_params.items():
-        given.say(f"  {name} = {value}")
     words = ["--env", config.environment, "--algo", algo, "--config", str(out / BEST)]
-    given.say(f"train with it: matchenv train {shlex.join(words)}")
+    given.print_result("\n".join([
+        f"{states.count('COMPLETE')} trials completed, {states.count('PRUNED')} stopped early",
+        f"best: {goal} {study.best_value:+.2f}",
+        *(f"  {name} = {value}" for name, value in study.best_params.items()),
+        f"train with it: matchenv train {shlex.join(words)}",
+    ]))  # fmt: skip
 
 
 def configured(given: Given) -> RunConfig:
@@ -177,6 +169,6 @@ def configured(given: Given) -> RunConfig:
         hyperparameters=hyperparameters,
         env_kwargs=with_pairs(given.env_kwargs, given.environment()),
         environment=given.env,
-        **given.chosen(("num_envs", "seed", "evaluate_every", "evaluation_episodes",
-                        "checkpoint_every", "start_from")),
+        **given.values("num_envs", "seed", "evaluate_every", "evaluation_episodes",
+                       "checkpoint_every", "start_from"),
     )  # fmt: skip

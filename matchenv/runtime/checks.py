@@ -1,7 +1,7 @@
-"""Checks of arguments: one clear ``ValueError`` for each kind of bad input.
+"""Argument checks: each kind of bad input raises one clear ``ValueError``.
 
-Each function takes the argument's name for its message, which says what is allowed and the value
-that was given, so that callers can raise before they change anything.
+Each function takes the argument's name for its message, which states the rule and the given value.
+Callers check all arguments before they change anything.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-# Squares and sums of squares of skills must stay inside float64.
+# Squares of skills and their sums must fit into float64.
 LARGEST_SKILL = 1e150
 SMALLEST = 1.0 / LARGEST_SKILL
 
@@ -28,32 +28,29 @@ def as_float_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
         array = array.astype(np.float64, copy=False)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must hold real numbers, got {value!r}") from None
-    # The comparison is False for NaN, so one pass finds every kind of bad number.
+    # The comparison is False for NaN too.
     good = np.abs(array) <= LARGEST_SKILL
-    return _all(array, good, f"{name} must be finite and at most {LARGEST_SKILL:g} in size")
+    return _checked(array, good, f"{name} must be finite and at most {LARGEST_SKILL:g} in size")
 
 
 def as_positive_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
-    """Return ``value`` as ``as_float_array``, every number at least ``SMALLEST``."""
+    """Return ``value`` as a float64 array of numbers of at least ``SMALLEST``."""
     array = as_float_array(name, value)
-    return _all(array, array >= SMALLEST, f"{name} must be positive (at least {SMALLEST:g})")
+    return _checked(array, array >= SMALLEST, f"{name} must be positive (at least {SMALLEST:g})")
 
 
 def as_non_negative_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
-    """Return ``value`` as ``as_float_array``, no number below 0."""
+    """Return ``value`` as a float64 array of numbers of at least 0."""
     array = as_float_array(name, value)
-    return _all(array, array >= 0.0, f"{name} must not be negative")
+    return _checked(array, array >= 0.0, f"{name} must not be negative")
 
 
-def _all(array: NDArray[np.float64], good: NDArray[np.bool_], rule: str) -> NDArray[np.float64]:
-    """Return the array if all of it is good, else refuse its first bad number."""
+def _checked(array: NDArray[np.float64], good: NDArray[np.bool_], rule: str) -> NDArray[np.float64]:
     if good.all():
         return array
-    if array.ndim == 0:
-        raise ValueError(f"{rule}, got {float(array)!r}")
     index = tuple(int(k) for k in np.argwhere(~good)[0])
-    where = index[0] if len(index) == 1 else index
-    raise ValueError(f"{rule}, got {float(array[index])!r} at index {where}")
+    where = f" at index {index[0] if len(index) == 1 else index}" if index else ""
+    raise ValueError(f"{rule}, got {float(array[index])!r}{where}")
 
 
 def as_number(
@@ -70,7 +67,7 @@ def as_number(
 
 
 def _number(rule: str, good: Callable[[float], bool]) -> Callable[[str, Any], float]:
-    """Return a check like ``as_number`` of one more rule."""
+    """Return a check like ``as_number`` with one more rule."""
 
     def check(name: str, value: Any) -> float:
         number = as_number(name, value)
@@ -90,7 +87,7 @@ as_positive_share = _number("be in (0, 1]", lambda x: 0.0 < x <= 1.0)
 
 
 def as_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
-    """Return ``value`` as an int in ``[low, high]``; floats and booleans are refused."""
+    """Return ``value`` as an int in ``[low, high]``; refuse floats and booleans."""
     try:
         number = None if isinstance(value, bool | np.bool_) else operator.index(value)
     except TypeError:
@@ -102,45 +99,22 @@ def as_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
 
 
 def as_flag(name: str, value: Any) -> bool:
-    """Return ``value`` if it is True or False; texts and numbers are refused."""
+    """Return ``value`` if it is True or False; refuse strings and numbers."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be True or False, got {value!r}")
     return bool(value)
 
 
-def as_action_masks(value: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Return masks of the actions that are allowed, as bool; at least one is, of each state.
-
-    Args:
-        value: bool, or numbers that are 0 or 1.
-        shape: (..., M), of the states that the masks belong to.
-    """
-    array = np.asarray(value)
-    if array.shape != shape:
-        raise ValueError(f"action_masks must have shape {shape}, got {array.shape}")
-    if array.dtype != np.bool_:
-        good = (array == 0) | (array == 1) if array.dtype.kind in "iuf" else np.zeros(1, np.bool_)
-        if not np.all(good):
-            raise ValueError(f"action_masks must hold True and False, or 1 and 0, got {value!r}")
-        array = array == 1
-    nobody = ~array.any(axis=-1)
-    if nobody.any():
-        where = f" at index {int(np.argmax(nobody.ravel()))}" if array.ndim > 1 else ""
-        raise ValueError(f"action_masks must allow at least one opponent, they allow none{where}")
-    return np.ascontiguousarray(array)
-
-
 def as_choice(name: str, value: Any, known: Iterable[str]) -> str:
-    """Return ``value`` if it is one of ``known`` names."""
+    """Return ``value`` if it is one of the ``known`` names."""
     names = list(known)
     if not isinstance(value, str) or value not in names:
-        listed = ", ".join(repr(name) for name in names)
-        raise ValueError(f"{name} must be one of {listed}, got {value!r}")
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, names))}, got {value!r}")
     return value
 
 
 def as_actions(actions: Any, count: int, num_opponents: int) -> NDArray[np.int64]:
-    """Return actions of ``count`` episodes: integers of shape (count,) in [0, num_opponents)."""
+    """Return actions as int64, shape (count,), each in [0, num_opponents)."""
     array = np.asarray(actions)
     if array.shape != (count,) or array.dtype.kind not in "iu":
         raise ValueError(
@@ -148,7 +122,7 @@ def as_actions(actions: Any, count: int, num_opponents: int) -> NDArray[np.int64
             f"got dtype {array.dtype} and shape {array.shape}"
         )
     chosen = np.ascontiguousarray(array, dtype=np.int64)
-    # Read without a sign, negative numbers are large: one pass finds both kinds.
+    # Read as unsigned, negative numbers are large: one pass finds both kinds.
     if chosen.view(np.uint64).max() >= num_opponents:
         index = int(np.flatnonzero((array < 0) | (array >= num_opponents))[0])
         raise ValueError(
@@ -157,25 +131,46 @@ def as_actions(actions: Any, count: int, num_opponents: int) -> NDArray[np.int64
     return chosen
 
 
-# Categories of Unicode: control characters, halves of characters, separators of lines and
-# paragraphs.
-UNSHOWN = ("Cc", "Cs", "Zl", "Zp")
+def as_action_masks(value: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Return masks of the allowed actions as bool, with at least one allowed in each row.
+
+    Args:
+        value: booleans, or numbers that are 0 or 1.
+        shape: required shape (..., M).
+    """
+    array = np.asarray(value)
+    if array.shape != shape:
+        raise ValueError(f"action_masks must have shape {shape}, got {array.shape}")
+    numeric = array.dtype.kind in "iuf" and np.isin(array, (0, 1)).all()
+    if array.dtype != np.bool_ and not numeric:
+        raise ValueError(f"action_masks must hold True and False, or 1 and 0, got {value!r}")
+    masks = np.ascontiguousarray(array, dtype=np.bool_)
+    empty = ~masks.any(axis=-1)
+    if empty.any():
+        where = f" at index {int(np.argmax(empty.ravel()))}" if masks.ndim > 1 else ""
+        raise ValueError(f"action_masks must allow at least one opponent, they allow none{where}")
+    return masks
+
+
+# Unicode categories: control characters, surrogates, line and paragraph separators.
+UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")
 # Characters that change the direction of writing.
-TURNS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+DIRECTION_MARKS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 
 def printable(text: str, kept: str = "") -> str:
-    """Return text with characters escaped that a terminal would obey, or not show.
+    """Return untrusted text with control characters and direction marks escaped.
 
     Args:
-        text: from anywhere: a name out of a file, an error message.
-        kept: characters to leave as they are, such as line breaks.
+        text: for example a name from a file, or an error message.
+        kept: characters to leave as they are, for example line breaks.
     """
     if text.isascii() and text.isprintable():
         return text
     return "".join(
-        each.encode("unicode_escape").decode("ascii")
-        if each not in kept and (unicodedata.category(each) in UNSHOWN or each in TURNS)
-        else each
-        for each in text
+        char.encode("unicode_escape").decode("ascii")
+        if char not in kept
+        and (unicodedata.category(char) in UNPRINTABLE or char in DIRECTION_MARKS)
+        else char
+        for char in text
     )

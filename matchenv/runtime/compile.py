@@ -1,7 +1,7 @@
 """Compiled functions: Numba's ``njit`` with this package's options.
 
-Numba compiles a function when it is first called. It keeps the result for later processes: in
-``NUMBA_CACHE_DIR`` if that is set, else beside the source, else in the user's cache folder.
+Numba compiles a function at its first call and caches the result: in ``NUMBA_CACHE_DIR`` if that is
+set, else beside the source, else in the user's cache folder.
 """
 
 from __future__ import annotations
@@ -32,38 +32,36 @@ def compiled(
     refcounted: bool = True,
     inline: bool = False,
 ) -> Any:
-    """Compile a function when it is first called, and keep the result for later processes.
+    """Compile a function at its first call, and cache the result for later processes.
 
     Args:
-        function: of numbers, arrays and NamedTuples of them; None for ``@compiled(nogil=True)``.
-        nogil: let other threads run meanwhile, for loops of seconds.
-        refcounted: False for a function that makes no arrays: references to its arrays are not
-            counted then, which costs a small function with many arrays more than its work.
-        inline: make the function a part of all functions that call it. With arrays among its
-            arguments say ``refcounted=False`` too, or they are counted all the same.
+        function: a function of numbers, arrays and NamedTuples of them; None for
+            ``@compiled(nogil=True)``.
+        nogil: release the GIL during the call, for loops of seconds.
+        refcounted: False for a function that creates no arrays. Counting references to its array
+            arguments can cost a small function more than its work.
+        inline: inline the function into its callers. With array arguments also pass
+            ``refcounted=False``, or their references are counted all the same.
     """
     if function is None:
         return partial(compiled, nogil=nogil, refcounted=refcounted, inline=inline)
     options: dict[str, Any] = {
-        "error_model": "numpy",
-        "nogil": nogil,
-        "_nrt": refcounted,
-        "forceinline": inline,
-    }
+        "error_model": "numpy", "nogil": nogil, "_nrt": refcounted, "forceinline": inline
+    }  # fmt: skip
     try:
         return njit(cache=True, **options)(function)
     except RuntimeError as error:
         if "cache" not in str(error):
             raise
-        warnings.warn(NO_CACHE, stacklevel=1)  # Python shows it once, since it is one line
+        warnings.warn(NO_CACHE, stacklevel=1)  # on this line, so that Python shows it once
         return njit(**options)(function)
 
 
 def code_for(function: Any, *arguments: Any) -> Callable[..., Any]:
-    """Return the code of a compiled function for arguments of the types of these.
+    """Return the machine code of a compiled function for the types of these arguments.
 
-    A call takes a third of the time, since nobody looks at the types of many arrays any more: they
-    must be the same at all times, layouts included.
+    A call takes a third of the time, since no argument types are looked up. All later arguments
+    must have the same types, array layouts included.
     """
     if not hasattr(function, "compile"):  # under NUMBA_DISABLE_JIT
         return cast(Callable[..., Any], function)
@@ -74,22 +72,22 @@ def code_for(function: Any, *arguments: Any) -> Callable[..., Any]:
 class _Notice(event.Listener):
     """Print one line when the first function of this package is compiled."""
 
-    due = parent_process() is None  # one process of a command prints it
+    due = parent_process() is None  # workers print nothing
 
-    def on_start(self, happened: event.Event) -> None:
+    def on_start(self, event: event.Event) -> None:
         """Print the line."""
-        module = getattr(happened.data["dispatcher"].py_func, "__module__", None) or ""
+        module = getattr(event.data["dispatcher"].py_func, "__module__", None) or ""
         if self.due and module.partition(".")[0] == "matchenv":
             self.due = False
             print(NOTICE, file=sys.stderr, flush=True)
 
-    def on_end(self, happened: event.Event) -> None:
+    def on_end(self, event: event.Event) -> None:
         """Do nothing."""
 
 
 event.register("numba:compile", _Notice())
 
-# A process that is forked while another thread compiles would wait for that thread for ever.
+# A child forked while another thread compiles would wait forever for the lock of that thread.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=global_compiler_lock.acquire,

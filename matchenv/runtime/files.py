@@ -1,8 +1,8 @@
-"""Files that are whole or not there, checked when they are read; one format for each kind of data.
+"""Files that are complete or absent, and checked when they are read; one format for each use.
 
-A file is written beside its place, synced, and moved into its place: a kill, a full disk or
-Ctrl-C leaves the older file as it was. Arrays are .npz without pickle and with a checksum, plain
-data is JSON, tables are CSV. A folder of results belongs to one process at a time.
+A file is written under a temporary name, synced and moved into place, so a kill, a full disk or
+Ctrl-C leaves the previous version. Arrays are .npz with a checksum and without pickle, plain data
+is JSON, tables are CSV. One process at a time works in a folder of results.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import is_dataclass
-from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import Any, NoReturn
@@ -37,124 +36,108 @@ Arrays = dict[str, NDArray[Any]]
 
 LOCK = ".lock"
 
-# Name of a temporary file: its number, process and host.
-UNFINISHED = re.compile(r"\.\d+\.(\d+)@(.*)\.unfinished")
+# A temporary name: number, process id and host.
+UNFINISHED = re.compile(r"\.\d+\.(\d{1,9})@(.*)\.unfinished")
+_numbers = count()
 
-# In a file of arrays and in checked JSON: the checksum of all other entries.
+# Key of the checksum in an .npz and in checked JSON.
 CHECKSUM = "checksum"
 
-# Bytes of an unpacked .npz that is read: a small file can claim to unpack to terabytes.
+# Most bytes of an unpacked .npz: a small file can claim to unpack to terabytes.
 LARGEST_NPZ = 1 << 30
 
-# Nesting of a JSON text that is read.
-DEEPEST_JSON = 50
-
-# First characters of a cell that a spreadsheet takes for a formula.
+# A spreadsheet evaluates cells that start with one of these.
 FORMULA = tuple("=+-@")
-
-# Of the temporary files of this process.
-_numbers = count()
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file in one step, as ``write_together``."""
+    """Write a file atomically; see ``write_together``."""
     write_together([(path, content)])
 
 
 def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
-    """Write several files: all of them or, where one cannot be written, none.
+    """Write several files, or none of them if one cannot be written.
 
-    Everything that can fail, a full disk above all, comes before the first file is replaced. The
-    mode of an older file is kept, and a link stays a link: the file that it points to is replaced.
-    A special file, such as ``/dev/null``, is written to.
+    All content is on disk before the first file is replaced. A file keeps its mode. A symbolic link
+    stays, and its target is replaced. A special file such as ``/dev/null`` is written to.
 
     Args:
-        files: paths, in folders that exist, and all bytes of each.
+        files: paths in existing folders, each with its content.
 
     Raises:
-        OSError: if one cannot be written; names it. Nothing has changed then.
-        ValueError: for one path twice.
+        OSError: if a file cannot be written; names it. Nothing has changed then.
+        ValueError: for a path that is given twice.
     """
     begun: dict[Path, Path] = {}
     try:
         for path, content in files:
-            place = Path(os.path.realpath(path))
-            if place in begun:
+            target = Path(os.path.realpath(path))
+            if target in begun:
                 raise ValueError(f"files that are written together must differ, got {path} twice")
-            with errors_name(path):
-                mode = place.stat().st_mode if place.exists() else stat.S_IFREG
+            with _errors_name(path):
+                mode = target.stat().st_mode if target.exists() else stat.S_IFREG
                 if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-                    place.write_bytes(content)
+                    target.write_bytes(content)
                     continue
-                _remove_left_behind(place.parent, os.getpid())
+                remove_unfinished(target.parent.glob(".*.unfinished"))
                 name = f".{next(_numbers)}.{os.getpid()}@{platform.node()}.unfinished"
-                begun[place] = place.with_name(name)
-                # Before the file is there, so that no moment is left to leave it behind.
-                temporary_files.add(begun[place])
-                with open(begun[place], "wb") as file:
+                begun[target] = target.with_name(name)
+                temporary_files.add(begun[target])  # first, so that a signal always removes it
+                with open(begun[target], "wb") as file:
                     if stat.S_IMODE(mode):
-                        begun[place].chmod(stat.S_IMODE(mode))
+                        begun[target].chmod(stat.S_IMODE(mode))
                     file.write(content)
                     file.flush()
                     os.fsync(file.fileno())
-        for place, beside in begun.items():
-            with errors_name(place):
-                os.replace(beside, place)
+        for target, temporary in begun.items():
+            with _errors_name(target):
+                os.replace(temporary, target)
     finally:
-        for beside in begun.values():
+        for temporary in begun.values():
             with suppress(OSError):
-                beside.unlink(missing_ok=True)
-            temporary_files.discard(beside)
+                temporary.unlink(missing_ok=True)
+            temporary_files.discard(temporary)
 
 
 @contextmanager
-def errors_name(path: Path) -> Iterator[None]:
-    """Name a file in errors, in place of its temporary file or of none."""
+def _errors_name(path: Path) -> Iterator[None]:
+    """Name this file in an ``OSError``, instead of its temporary file or none."""
     try:
         yield
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None
 
 
-@cache
-def _remove_left_behind(folder: Path, process: int) -> None:
-    """Remove what processes that were killed left in a folder, once in each process."""
-    del process
-    with suppress(OSError):
-        for name in filter(_is_left_behind, os.listdir(folder)):
-            (folder / name).unlink()
-
-
-def _is_left_behind(name: str) -> bool:
-    """Return whether it is a temporary file of a process of this machine that has ended."""
-    found = UNFINISHED.fullmatch(name)
-    if found is None or found[2] != platform.node():
-        return False
-    try:
-        if os.name != "nt":  # where this would be Ctrl-C
-            os.kill(int(found[1]), 0)
-    except (OSError, OverflowError) as error:
-        return not isinstance(error, PermissionError)  # another user's
-    return False
+def remove_unfinished(paths: Iterable[Path]) -> None:
+    """Remove those temporary files whose process ran on this machine and has ended."""
+    if os.name == "nt":  # where signal 0 is Ctrl-C
+        return
+    for path in paths:
+        name = UNFINISHED.fullmatch(path.name)
+        if name is not None and name[2] == platform.node():
+            with suppress(OSError):
+                try:
+                    os.kill(int(name[1]), 0)
+                except ProcessLookupError:
+                    path.unlink()
 
 
 @contextmanager
 def folder_lock(folder: Path) -> Iterator[None]:
-    """Keep other processes out of a folder for the time of a block.
+    """Keep other processes out of a folder, and remove temporary files that a kill left below it.
 
-    The operating system frees the lock when its process ends, however it ends: a killed process
-    keeps nobody out, and the temporary files that it left below the folder are removed.
+    The operating system releases the lock when the process ends, even if it is killed.
 
     Args:
-        folder: it is made if it does not exist, and removed again if it stays empty.
+        folder: created if it does not exist, and removed again if it stays empty.
 
     Raises:
-        ValueError: if another process works in the folder; names that process. If a file is there.
-        OSError: if the folder cannot be made or written.
+        ValueError: if another process works in the folder (names that process), or for a file.
+        OSError: if the folder cannot be created or written.
     """
-    from filelock import FileLock, Timeout  # it takes a while to load
+    from filelock import FileLock, Timeout  # slow to import
 
-    missing = [each for each in (folder, *folder.parents) if not each.exists()]
+    missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
@@ -165,11 +148,9 @@ def folder_lock(folder: Path) -> Iterator[None]:
         lock.acquire()
         temporary_files.add(file)
         holder = f"process {os.getpid()} on {platform.node()} ({' '.join(sys.argv)})"
-        with errors_name(file):
+        with _errors_name(file):
             file.write_text(holder, encoding="utf-8", errors="backslashreplace")
-        for path in folder.rglob(".*.unfinished"):
-            if _is_left_behind(path.name):
-                path.unlink(missing_ok=True)
+        remove_unfinished(folder.rglob(".*.unfinished"))
         yield
     except Timeout:
         holder = ""
@@ -181,22 +162,19 @@ def folder_lock(folder: Path) -> Iterator[None]:
         ) from None
     finally:
         if lock.is_locked:
-            # Removed while it is held: a process that opened it meanwhile sees that it has gone,
-            # and tries again.
+            # Removed before the release: a process that has opened it notices, and tries again.
             file.unlink(missing_ok=True)
             temporary_files.discard(file)
             lock.release()
-        for each in missing:
+        for path in missing:
             with suppress(OSError):
-                each.rmdir()
+                path.rmdir()
 
 
 def checksum(data: Any, arrays: Mapping[str, NDArray[Any]] | None = None) -> str:
-    """Return the sha256 of plain data and arrays, in hexadecimal.
+    """Return the SHA-256 of JSON data and of named arrays, in hexadecimal.
 
-    Args:
-        data: anything that JSON can hold. The order of a mapping does not count.
-        arrays: by name; types, shapes and numbers count.
+    The order of a mapping does not matter; the types and shapes of arrays do.
     """
     digest = hashlib.sha256(json.dumps(data, sort_keys=True).encode())
     for name, array in sorted((arrays or {}).items()):
@@ -211,14 +189,14 @@ def npz_bytes(
     """Pack arrays as NumPy's .npz, with a checksum and without pickle.
 
     Args:
-        arrays: by name, none of them ``"checksum"``.
-        belongs_to: plain data that ``read_npz`` must be given again, such as settings.
-        compressed: small rather than quick.
+        arrays: arrays by name; ``"checksum"`` is reserved.
+        belongs_to: plain data, for example settings, that ``read_npz`` must be given again.
+        compressed: whether a small file matters more than speed.
 
     Raises:
-        ValueError: for an array of objects, which only pickle could write.
+        ValueError: for an array of objects, which needs pickle.
     """
-    # NumPy 2.1 would take ``allow_pickle`` for the name of one more array.
+    # NumPy 2.1 would take ``allow_pickle`` for the name of an array.
     for name, array in arrays.items():
         if array.dtype.hasobject:
             raise ValueError(f"{name} must hold numbers or texts, got {array.dtype}")
@@ -229,28 +207,23 @@ def npz_bytes(
 
 
 def read_npz(path: Path, belongs_to: Any = None) -> Arrays:
-    """Read arrays that ``npz_bytes`` packed.
-
-    Args:
-        path: the file.
-        belongs_to: as it was packed.
+    """Read the arrays that ``npz_bytes`` packed with the same ``belongs_to``.
 
     Raises:
-        FileNotFoundError: if there is no such file.
+        FileNotFoundError: if the file does not exist.
         ValueError: for a file that is damaged, belongs to something else or unpacks to more than
             ``LARGEST_NPZ`` bytes; names it.
     """
     try:
-        with zipfile.ZipFile(path) as packed:
-            size = sum(each.file_size for each in packed.infolist())
+        with zipfile.ZipFile(path) as archive:
+            size = sum(member.file_size for member in archive.infolist())
         if size > LARGEST_NPZ:
             raise ValueError(f"it unpacks to {size:,} bytes, at most {LARGEST_NPZ:,} are read")
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except FileNotFoundError:
         raise
-    # A damaged archive raises almost anything.
-    except Exception as error:
+    except Exception as error:  # a damaged archive raises almost any exception
         raise ValueError(f"{path} is damaged: {error}") from None
     if str(arrays.pop(CHECKSUM, "")) != checksum(belongs_to, arrays):
         raise ValueError(f"{path} is damaged, or of other settings or another job")
@@ -258,11 +231,11 @@ def read_npz(path: Path, belongs_to: Any = None) -> Arrays:
 
 
 def json_bytes(data: Any, *, checked: bool = False) -> bytes:
-    """Pack data as indented JSON: lists for arrays, null for NaN and infinity.
+    """Pack data as indented JSON: arrays become lists, NaN and infinity become null.
 
     Args:
         data: mappings, dataclasses, sequences, arrays, numbers and texts.
-        checked: add the entry ``"checksum"`` to a mapping, which ``read_json`` verifies.
+        checked: whether to add the entry ``"checksum"`` to a mapping, which ``read_json`` verifies.
     """
     plain = _plain(data)
     if checked:
@@ -271,47 +244,31 @@ def json_bytes(data: Any, *, checked: bool = False) -> bytes:
 
 
 def read_json(path: Path) -> Any:
-    """Read a file of JSON; a checksum in it is verified and left out.
+    """Read a JSON file; verify and drop its checksum, if it has one.
 
     Raises:
-        OSError: if it cannot be read.
-        ValueError: as ``parsed_json``, and for a checksum that does not fit; names the file.
+        OSError: if the file cannot be read.
+        ValueError: for bad JSON (see ``parsed_json``) or a wrong checksum; names the file.
     """
-    found = parsed_json(path.read_bytes(), str(path))
-    expected = found.pop(CHECKSUM, None) if isinstance(found, dict) else None
-    if expected is not None and expected != checksum(found):
+    data = parsed_json(path.read_bytes(), str(path))
+    expected = data.pop(CHECKSUM, None) if isinstance(data, dict) else None
+    if expected is not None and expected != checksum(data):
         raise ValueError(f"{path} is damaged: its checksum does not fit")
-    return found
+    return data
 
 
 def parsed_json(text: str | bytes, name: str = "it") -> Any:
-    """Parse a JSON text.
-
-    Args:
-        text: the JSON, in UTF-8 if it is bytes.
-        name: its name in messages.
+    """Parse JSON, in UTF-8 if it is bytes.
 
     Raises:
-        ValueError: if it is no JSON, nested deeper than ``DEEPEST_JSON`` levels, or has NaN or
-            infinity.
+        ValueError: for invalid or too deeply nested JSON, NaN and infinity; begins with ``name``.
     """
     try:
-        found = json.loads(text, parse_constant=_refuse)
-        _check_depth(found, DEEPEST_JSON)
+        return json.loads(text, parse_constant=_refuse)
     except RecursionError:
-        levels = f"at most {DEEPEST_JSON} levels deep"
-        raise ValueError(f"{name} must be JSON that is nested {levels}") from None
+        raise ValueError(f"{name} must be JSON, and is nested too deeply") from None
     except ValueError as error:  # a broken encoding too
         raise ValueError(f"{name} must be JSON: {error}") from None
-    return found
-
-
-def _check_depth(value: Any, left: int) -> None:
-    if isinstance(value, dict | list):
-        if left == 0:
-            raise RecursionError
-        for part in value.values() if isinstance(value, dict) else value:
-            _check_depth(part, left - 1)
 
 
 def _refuse(constant: str) -> NoReturn:
@@ -335,30 +292,28 @@ def _plain(value: Any) -> Any:
 def csv_bytes(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> bytes:
     """Pack a table as CSV.
 
-    Floats have as few digits as are read back exactly; None, NaN and infinity are empty cells.
-    In texts control characters are escaped, and what a spreadsheet would take for a formula gets
-    an apostrophe.
+    Floats have the fewest digits that are read back exactly; None, NaN and infinity are empty
+    cells. Texts have control characters escaped, and an apostrophe before what a spreadsheet would
+    evaluate as a formula.
     """
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow(map(_cell, header))
-    for row in rows:
-        writer.writerow(map(_cell, row))
+    writer.writerows([_cell(value) for value in row] for row in (header, *rows))
     return buffer.getvalue().encode()
 
 
 def records_csv(records: Sequence[Mapping[str, Any]]) -> bytes:
-    """Pack rows with the same keys, at least one, as ``csv_bytes`` does."""
+    """Pack one or more records with the same keys; see ``csv_bytes``."""
     return csv_bytes(list(records[0]), (record.values() for record in records))
 
 
 def columns_csv(columns: Mapping[str, NDArray[Any]]) -> bytes:
-    """Pack columns of equal length as ``csv_bytes`` does."""
+    """Pack columns of equal length; see ``csv_bytes``."""
     return csv_bytes(list(columns), zip(*columns.values(), strict=True))
 
 
 def number(cell: float | str | None) -> float:
-    """Return a number of a result file, where NaN is an empty cell or null."""
+    """Return a number of a result file, where an empty cell or null is NaN."""
     return math.nan if cell is None or cell == "" else float(cell)
 
 
@@ -366,6 +321,6 @@ def _cell(value: Any) -> Any:
     if isinstance(value, str):
         text = printable(value, kept="\n")
         return f"'{text}" if text.startswith(FORMULA) else text
-    if value is None or (isinstance(value, float | np.floating) and not math.isfinite(value)):
-        return ""
-    return repr(float(value)) if isinstance(value, float | np.floating) else value
+    if isinstance(value, float | np.floating):
+        return repr(float(value)) if math.isfinite(value) else ""
+    return value

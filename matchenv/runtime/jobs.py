@@ -1,7 +1,7 @@
-"""Folders of results that are resumed where they were stopped: settings, finished jobs, results.
+"""Folders of results that can be resumed: settings, finished jobs, result files.
 
-A job's result is a function of the job and the settings alone. It is kept under the settings, the
-versions and the code that made it, with a checksum: a damaged one is done again.
+The result of a job depends on the job and the settings alone. It is kept with a checksum under the
+settings, versions and code that made it; a damaged result is computed again.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ from matchenv.runtime.provenance import provenance
 
 SETTINGS, BLOCKS = "settings.json", "blocks"
 
-# Array of times in seconds; never written, since no two runs have the same.
+# Name of an array of times in seconds, which is never written: no two runs have the same.
 CLOCK = "clock"
 
 
 @dataclass(frozen=True)
 class Job:
-    """A block of work, seeded by itself.
+    """A block of work with a seed of its own.
 
     Attributes:
-        name: name of its file, the job's own.
-        count: episodes in it.
-        call: does the work, and returns its result; can be pickled.
-        lasting: whether the result may be kept for later runs.
+        name: unique name, also of its file.
+        count: number of episodes, for the progress bar.
+        call: does the work and returns the result; can be pickled.
+        lasting: whether later runs may reuse the result.
     """
 
     name: str
@@ -59,22 +59,22 @@ class Job:
 
 @dataclass(frozen=True)
 class RunOptions:
-    """Options of a command's run: workers, output folder, printing; no number depends on them.
+    """How a command works: workers, output folder, printing. Results do not depend on it.
 
-    With more than one worker the call must stand under ``if __name__ == "__main__":`` in a
-    script, since the workers import it.
+    In a script, a call with more than one worker must stand under
+    ``if __name__ == "__main__":``, since the workers import the script.
 
     Attributes:
-        out: folder for finished work and the result files; None keeps nothing. Work that was
-            stopped goes on when it is asked for again with the same folder.
-        replace_out: a folder with other results loses them; otherwise it is refused.
-        workers: jobs that are done at the same time; None for one on each core.
-        engine: where, as ``matchenv.runtime.parallel.results_of`` takes it.
-        quiet: no progress bar.
-        report: told what was found, even where the files cannot be written.
+        out: folder for finished jobs and result files; None keeps nothing. A call with the same
+            folder resumes work that was stopped.
+        replace_out: whether to delete results of other settings in the folder, not refuse them.
+        workers: number of jobs at the same time; None for one on each core.
+        engine: where jobs run; see ``matchenv.runtime.parallel.results_of``.
+        quiet: whether to hide the progress bar.
+        report: called with the results, even if the files cannot be written.
 
     Raises:
-        ValueError: for a bad number of workers, engine or flag.
+        ValueError: for a bad number of workers, engine or ``replace_out``.
     """
 
     out: str | Path | None = None
@@ -86,21 +86,20 @@ class RunOptions:
 
     def __post_init__(self) -> None:
         check_engine(self.engine, self.workers)
-        for name in ("replace_out", "quiet"):
-            as_flag(name, getattr(self, name))
+        as_flag("replace_out", self.replace_out)
 
     @contextmanager
     def store(self, settings: Mapping[str, Any]) -> Iterator[Store]:
-        """Open the folder for the time of a block, in which no other process works.
+        """Open the folder and lock it during a block.
 
         Args:
-            settings: everything that decides the results, as plain data; versions and code are
+            settings: everything that determines the results, as plain data; versions and code are
                 added.
 
         Raises:
-            ValueError: for a folder with other settings (names those that differ) or with files of
-                something else, and one in which another process works.
-            OSError: for a folder that cannot be written.
+            ValueError: for a folder with other settings (names them) or other files, and one in
+                which another process works.
+            OSError: if the folder cannot be written.
         """
         if self.out is None:
             yield Store(self, None, "")
@@ -119,9 +118,8 @@ class RunOptions:
                 )
             blocks = folder / BLOCKS
             if differing:
-                # First, so that at no time these settings have the others' blocks.
+                # Before the settings change, so that no block is ever under the wrong ones.
                 shutil.rmtree(blocks, ignore_errors=True)
-            # Before there is anything else, so that the folder is known as ours at any time.
             if known != wanted:
                 write_bytes(folder / SETTINGS, content)
             blocks.mkdir(exist_ok=True)
@@ -129,10 +127,10 @@ class RunOptions:
 
 
 class Store(NamedTuple):
-    """A folder of finished jobs and results; made by ``RunOptions.store``.
+    """An open folder of finished jobs and results; made by ``RunOptions.store``.
 
     Attributes:
-        run: how to work.
+        run: the options.
         folder: the folder; None keeps nothing.
         key: a checksum of the settings.
     """
@@ -142,72 +140,69 @@ class Store(NamedTuple):
     key: str
 
     def results(self, jobs: Sequence[Job]) -> list[Arrays]:
-        """Do the jobs that are not finished, and keep each result as it comes.
+        """Return the results of jobs, in order; run those not finished and keep their results.
 
         Args:
-            jobs: independent of each other, each with a name of its own.
+            jobs: independent jobs with unique names.
 
         Returns:
-            The arrays of each job, in the order of the jobs; ``CLOCK`` only of those done now.
+            The arrays of each job; ``CLOCK`` only of jobs that ran now.
 
         Raises:
-            OSError: if a result cannot be written, a full disk included; the finished ones stay.
+            OSError: if a result cannot be written; earlier results stay.
         """
-        kept: dict[str, Path] = {}
-        known: dict[str, Arrays] = {}
-        if self.folder is not None:
-            names = [job.name for job in jobs if job.lasting]
-            kept = {name: self.folder / BLOCKS / f"{name}.npz" for name in names}
+        done: dict[str, Arrays] = {}
+        kept = {} if self.folder is None else {
+            job.name: self.folder / BLOCKS / f"{job.name}.npz" for job in jobs if job.lasting
+        }  # fmt: skip
         for name, path in kept.items():
             try:
                 if path.exists():
-                    known[name] = read_npz(path, [self.key, name])
+                    done[name] = read_npz(path, [self.key, name])
             except ValueError as error:
-                warnings.warn(f"{error}; it is done again", stacklevel=2)
-        missing = [job for job in jobs if job.name not in known]
-        total, left = (sum(job.count for job in each) for each in (jobs, missing))
-        work, where = methodcaller("call"), (self.run.workers, self.run.engine)
+                warnings.warn(f"{error}; it is computed again", stacklevel=2)
+        missing = [job for job in jobs if job.name not in done]
+        total, left = (sum(job.count for job in group) for group in (jobs, missing))
+        running = results_of(methodcaller("call"), missing, self.run.workers, self.run.engine)
         with (
-            closing(results_of(work, missing, *where)) as found,
+            closing(running),
             tqdm(total=total, initial=total - left, unit="episode", disable=self.run.quiet) as bar,
         ):
-            for number, arrays in found:
-                job = missing[number]
-                known[job.name] = arrays
+            for index, arrays in running:
+                job = missing[index]
+                done[job.name] = arrays
                 if job.name in kept:
                     lasting = {key: array for key, array in arrays.items() if key != CLOCK}
                     write_bytes(kept[job.name], npz_bytes(lasting, [self.key, job.name]))
                 bar.update(job.count)
-        return [known[job.name] for job in jobs]
+        return [done[job.name] for job in jobs]
 
     def finish(self, found: Any, files: Iterable[tuple[str, bytes]]) -> None:
-        """Write result files, by name, and report what was found.
-
-        A file with equal content is left alone.
+        """Report the results and write their files, by name; skip files with equal content.
 
         Raises:
-            OSError: if one cannot be written; all are as they were then, and what was found is
-                reported all the same.
+            OSError: if a file cannot be written. No file has changed then, and the results have
+                still been reported.
         """
         try:
             if self.folder is not None:
-                new = []
+                changed = []
                 for name, content in files:
-                    place = self.folder / name
-                    if not place.is_file() or place.read_bytes() != content:
-                        place.parent.mkdir(parents=True, exist_ok=True)
-                        new.append((place, content))
-                write_together(new)
+                    path = self.folder / name
+                    if not path.is_file() or path.read_bytes() != content:
+                        path.parent.mkdir(parents=True, exist_ok=True)
+                        changed.append((path, content))
+                write_together(changed)
         finally:
             if self.run.report is not None:
                 self.run.report(found)
 
 
 def _known_settings(folder: Path) -> dict[str, Any] | None:
-    """Return what the results of a folder were made with; None for a new folder."""
+    """Return the settings of the results in a folder; None for a new folder."""
     file = folder / SETTINGS
     try:
-        found = read_json(file)
+        known = read_json(file)
     except FileNotFoundError:
         if any(path.name != LOCK for path in folder.iterdir()):
             raise ValueError(
@@ -217,7 +212,7 @@ def _known_settings(folder: Path) -> dict[str, Any] | None:
         return None
     except ValueError:
         raise ValueError(f"{file} is damaged; choose another folder") from None
-    return found if isinstance(found, dict) else {}
+    return known if isinstance(known, dict) else {}
 
 
 def _differences(known: dict[str, Any], wanted: dict[str, Any], inside: str = "") -> Iterator[str]:

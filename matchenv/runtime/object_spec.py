@@ -1,4 +1,4 @@
-"""Objects written as text: ``module:Class:key=value,key=value``, for third-party classes."""
+"""Object specifications: ``module:Class:key=value,key=value``, for third-party classes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any
 
 FORM = re.compile(r"(?P<module>\w+(\.\w+)*):(?P<name>[A-Za-z_]\w*)(:(?P<options>.*))?")
 
-# Whether modules outside this package and the installed ones may be imported.
+# Whether modules that are not installed may be imported.
 _any_code = True
 
 
@@ -27,12 +27,12 @@ def is_object_spec(text: Any) -> bool:
 
 @contextmanager
 def only_installed_code(*, allow_code: bool = False) -> Iterator[None]:
-    """Refuse to import modules that are not installed, for the time of a block.
+    """Refuse to import modules that are not installed, within a block.
 
-    For commands that read files which may come from others, such as the folder of a run.
+    For commands that read files of other people, for example the folder of a run.
 
     Args:
-        allow_code: the user's permission (``--allow-code``): nothing is refused.
+        allow_code: the user's permission (``--allow-code``) to import any module.
     """
     global _any_code
     before, _any_code = _any_code, allow_code
@@ -43,33 +43,28 @@ def only_installed_code(*, allow_code: bool = False) -> Iterator[None]:
 
 
 def object_named(kind: str, given: Any, named: Mapping[str, Any], base: type) -> Any:
-    """Return the object that a text names or describes, or the object itself.
+    """Return an object from its name, from a specification, or as it is.
 
     Args:
-        kind: the kind of object, for example ``"prior"``, for messages.
-        given: a name, ``module:Class:key=value`` for a subclass of ``base``, or an object.
-        named: the objects that have a name.
-        base: class of the objects, a public name of this package.
+        kind: kind of object for messages, for example ``"prior"``.
+        given: a key of ``named``, ``module:Class:key=value`` for a subclass of ``base``, or an
+            instance of ``base``.
+        named: objects by name.
+        base: a public class of this package.
 
     Raises:
         ValueError: for anything else.
     """
     if isinstance(given, base):
         return given
-    if is_object_spec(given):
-        return object_from_spec(kind, given, {}, named, base)
-    if not isinstance(given, str) or given not in named:
-        names = ", ".join(repr(name) for name in named)
-        raise ValueError(
-            f"{kind} must be one of {names} or a matchenv.{base.__name__}, also as "
-            f"module:Class:key=value, got {given!r}"
-        )
-    return named[given]
+    if isinstance(given, str) and given in named:
+        return named[given]
+    return object_from_spec(kind, given, {}, named, base)
 
 
 def object_from_spec(
     kind: str,
-    text: str,
+    text: Any,
     defaults: Mapping[str, Any],
     known: Iterable[str],
     base: type | None = None,
@@ -77,30 +72,31 @@ def object_from_spec(
     """Build an object of a third-party class.
 
     Args:
-        kind: the kind of object, for example ``"policy"``, for messages.
-        text: ``module:Class:key=value``. The module is looked for where Python looks, and in the
-            working folder.
-        defaults: arguments for those parameters of the class that have these names; options of
-            the text override them.
-        known: names that may stand in place of a spec, for messages.
-        base: class that it must be a subclass of; nothing else is called. None: any callable.
+        kind: kind of object for messages, for example ``"policy"``.
+        text: ``module:Class:key=value``. The working folder is searched last for the module.
+        defaults: arguments for the parameters of the class that have these names; options of the
+            text override them.
+        known: names that can be given instead, for messages.
+        base: required base class; None allows any callable.
 
     Raises:
         ValueError: if there is no such class, it refuses its options, or its module may not be
             imported (see ``only_installed_code``).
     """
-    form = FORM.fullmatch(text)
+    form = FORM.fullmatch(text) if isinstance(text, str) else None
     if form is None:
-        raise ValueError(f"{kind} must be module:Class or module:Class:key=value, got {text!r}")
-    # The command `matchenv` does not look in the working folder, `python -m matchenv` does. It
-    # comes last, so that nothing there hides an installed package.
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.append(here)
+        instance = "" if base is None else f" or a matchenv.{base.__name__}"
+        raise ValueError(
+            f"{kind} must be one of {', '.join(map(repr, known))}{instance}, or "
+            f"module:Class:key=value, got {text!r}"
+        )
+    # Last, so that nothing in the working folder hides an installed package.
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
     top = form["module"].partition(".")[0]
     if not (_any_code or top == "matchenv" or top in sys.stdlib_module_names):
-        found = find_spec(top)  # imports nothing
-        places = list(found.submodule_search_locations or [found.origin or ""]) if found else []
+        spec = find_spec(top)  # imports nothing
+        places = list(spec.submodule_search_locations or [spec.origin or ""]) if spec else []
         installed = tuple(sysconfig.get_path(name) for name in ("purelib", "platlib"))
         if not all(place.startswith(installed) for place in places):
             raise ValueError(
@@ -122,30 +118,27 @@ def object_from_spec(
 def build_object(
     kind: str, text: str, factory: Callable[..., Any], options: str, defaults: Mapping[str, Any]
 ) -> Any:
-    """Build an object from ``key=value`` options and defaults, as ``object_from_spec``.
+    """Build an object from ``key=value`` options and defaults; see ``object_from_spec``.
 
     Raises:
-        ValueError: for an unknown option, and values that the factory refuses.
+        ValueError: for an unknown option, and for values that the factory refuses.
     """
     try:
-        parameters = inspect.signature(factory).parameters
+        parameters = dict(inspect.signature(factory).parameters)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{kind} {text!r} cannot be made: {error}") from None
-    any_name = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
-    allowed = {
-        name: each
-        for name, each in parameters.items()
-        if name != "true_skill" and each.kind in (each.POSITIONAL_OR_KEYWORD, each.KEYWORD_ONLY)
-    }
-    arguments = {key: value for key, value in defaults.items() if key in parameters}
+    arguments = {name: value for name, value in defaults.items() if name in parameters}
+    parameters.pop("true_skill", None)  # never from a text
+    any_name = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    allowed = {name: p.default for name, p in parameters.items()
+               if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}  # fmt: skip
     for key, value in parsed_options(kind, text, options).items():
         if key not in allowed and not any_name:
             raise ValueError(
                 f"options of {kind} {text!r} must be name=value with a name of "
                 f"{', '.join(sorted(allowed)) or 'none at all'}, got {key!r}"
             )
-        is_switch = key in allowed and isinstance(allowed[key].default, bool)
-        if is_switch and not isinstance(value, bool):
+        if isinstance(allowed.get(key), bool) and not isinstance(value, bool):
             raise ValueError(f"{key} of {kind} {text!r} must be true or false, got {value!r}")
         arguments[key] = value
     if arguments.get("true_skill", parameters) is None:
@@ -157,50 +150,49 @@ def build_object(
 
 
 def parsed_options(kind: str, text: str, options: str) -> dict[str, Any]:
-    """Parse the options ``key=value,key=value`` of a text into numbers, truth values and texts.
+    """Parse the options ``key=value,key=value`` of a text into numbers, booleans and texts.
 
     Raises:
-        ValueError: for an option that is not name=value.
+        ValueError: for an option that is not name=value, or given twice.
     """
     arguments: dict[str, Any] = {}
     for option in filter(None, options.split(",")):
         key, separator, value = option.partition("=")
         if not separator or not key or key in arguments:
-            raise ValueError(f"options of {kind} {text!r} must be name=value, got {option!r}"
-                             f"{' again' if key in arguments else ''}")  # fmt: skip
+            got = f"{option!r} again" if key in arguments else repr(option)
+            raise ValueError(f"options of {kind} {text!r} must be name=value, got {got}")
         arguments[key] = parsed_value(value)
     return arguments
 
 
 def parsed_value(text: str) -> Any:
-    """Return the number, truth value or text that a text stands for."""
+    """Convert a text to a number or boolean, if it is one."""
     for kind in (int, float):
         with suppress(ValueError):
             return kind(text)
-    return text in ("true", "True") if text in ("true", "True", "false", "False") else text
+    return {"true": True, "True": True, "false": False, "False": False}.get(text, text)
 
 
 def spec_of(kind: str, given: Any) -> str:
-    """Return the text from which ``object_named`` makes an equal object; a text is its own.
+    """Return the text from which ``object_named`` makes an equal object; a text stays itself.
 
     Raises:
-        ValueError: unless it is a dataclass of a module's top level, whose arguments are numbers,
-            truth values and texts.
+        ValueError: unless it is a dataclass of a module's top level whose arguments are numbers,
+            booleans and texts.
     """
     if isinstance(given, str):
         return given
     with suppress(AttributeError, TypeError, ValueError):
-        values = [(each, getattr(given, each.name)) for each in fields(given) if each.init]
-        changed = (
-            f"{each.name}={str(value).lower() if isinstance(value, bool) else value}"
-            for each, value in values
-            if value is not each.default
+        words = {True: "true", False: "false"}
+        options = ",".join(
+            f"{f.name}={words[value] if isinstance(value, bool) else value}"
+            for f in fields(given)
+            if f.init and (value := getattr(given, f.name)) is not f.default
         )
-        text = f"{type(given).__module__}:{type(given).__qualname__}:{','.join(changed)}"
+        text = f"{type(given).__module__}:{type(given).__qualname__}:{options}"
         if object_from_spec(kind, text, {}, ()) == given:
             return text.rstrip(":")
     raise ValueError(
         f"{kind} must be a name, module:Class:key=value, or a dataclass of a module's top level "
-        "whose fields can be written as key=value, since it stands in the files of results; "
-        f"got {given!r}"
+        f"whose fields can be written as key=value, for the result files; got {given!r}"
     )

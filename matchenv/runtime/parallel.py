@@ -1,7 +1,7 @@
-"""Independent work on several processes of this machine, or on a Ray cluster.
+"""Independent jobs in several processes of this machine, or on a Ray cluster.
 
-Processes of this machine are spawned, never get signals that ask to stop, and never outlive the
-process that asks. No number depends on where work is done.
+Local workers are spawned, ignore Ctrl-C and SIGTERM, and never outlive the process that started
+them. Results do not depend on where jobs run.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ import socket
 import threading
 import traceback
 import warnings
-from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
 from multiprocessing import resource_tracker
-from typing import Any, TypeVar
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from typing import Any, TypeVar, cast
 
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.provenance import provenance
@@ -34,24 +34,22 @@ Job = TypeVar("Job")
 
 LOCAL, RAY = "local", "ray"
 
-# Seconds between two looks at whether all processes live.
-LOOK = 5.0
-# Times that Ray does work again whose process or machine was killed, before it is an error.
+# Times that Ray repeats a job whose process or machine was killed, before it is an error.
 RETRIES = 5
-# Seconds until a cluster that does not answer is an error; Ray would try for minutes.
+# Seconds to wait for a cluster; Ray itself would try for minutes.
 CONNECT = 10.0
 
 
 class WorkerEnded(OSError):
-    """A worker process was killed, or ended itself, before its work was done."""
+    """A worker process was killed, or exited, before its job was done."""
 
 
 def check_engine(engine: str, workers: int | None) -> None:
-    """Refuse an engine that does not exist, or a bad number of workers; as ``results_of``.
+    """Check the arguments ``engine`` and ``workers`` of ``results_of``.
 
     Raises:
-        ValueError: for another name or number.
-        ImportError: if Ray is asked for and not installed; says how to install it.
+        ValueError: for an unknown engine, or a number of workers below 1.
+        ImportError: if the engine needs Ray and it is not installed; says how to install it.
     """
     if workers is not None:
         as_integer("workers", workers, 1)
@@ -65,139 +63,158 @@ def check_engine(engine: str, workers: int | None) -> None:
 def results_of(
     work: Callable[[Job], Result], jobs: Sequence[Job], workers: int | None, engine: str = LOCAL
 ) -> Generator[tuple[int, Result]]:
-    """Yield the number of each job with its result, as results come.
+    """Yield the index and the result of each job as it completes.
 
-    Closing the generator ends all work, whatever is going on: use ``contextlib.closing``.
+    Closing the generator ends all work at once: use ``contextlib.closing``.
 
     Args:
-        work: a function at the top of a module.
-        jobs: its argument in each call, which can be pickled; independent of each other.
-        workers: jobs that are done at the same time, >= 1; None for as many as there are cores.
-        engine: ``"local"`` for processes of this machine; ``"ray"`` for the Ray cluster that
-            ``ray.init()`` finds (it starts one on this machine if there is none);
-            ``"ray:ADDRESS"`` for one at an address: ``"ray:auto"``, ``"ray:10.0.0.1:6379"``,
-            ``"ray:ray://head:10001"``.
+        work: function at the top level of a module.
+        jobs: its argument for each call; independent of each other, and can be pickled.
+        workers: number of jobs at the same time, >= 1; None for one on each core.
+        engine: ``"local"`` for processes of this machine; ``"ray"`` for the cluster that
+            ``ray.init()`` finds, or starts on this machine; ``"ray:ADDRESS"`` for one at an
+            address: ``"ray:auto"``, ``"ray:10.0.0.1:6379"``, ``"ray:ray://head:10001"``.
 
     Raises:
-        WorkerEnded: if a process ended before its work did; names the job.
+        WorkerEnded: if a process ended before its job was done; names the job.
     """
     check_engine(engine, workers)
     if engine != LOCAL:
         return _on_a_cluster(work, jobs, engine.partition(":")[2] or None, workers)
-    usable = getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count() or 1))(0)
-    return _on_this_machine(work, jobs, workers or len(usable))
+    cores = getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count() or 1))(0)
+    return _on_this_machine(work, jobs, workers or len(cores))
 
 
 def _on_this_machine(
     work: Callable[[Job], Result], jobs: Sequence[Job], workers: int
 ) -> Generator[tuple[int, Result]]:
-    """Yield results as ``results_of``; one worker, or one job, is done in this process."""
+    """Yield results as ``results_of``; a single worker or job runs in this process."""
     workers = min(workers, len(jobs))
     if workers < 2:
-        for number, job in enumerate(jobs):
-            yield number, work(job)
+        for index, job in enumerate(jobs):
+            yield index, work(job)
         return
-    # Spawned rather than forked: forks inherit the locks of libraries with threads.
-    context = multiprocessing.get_context("spawn")
-    others = set(multiprocessing.active_children())
     if hasattr(signal, "pthread_sigmask"):
-        # Started by the library, this helper would let signals through again.
+        # Starting this helper process resets the signal mask.
         resource_tracker.ensure_running()
-    pool = ProcessPoolExecutor(workers, context, _begin_worker)
-    asked: dict[Future[Result], int] = {}
+    # Spawned, since a fork inherits locks that threads of libraries hold.
+    context = multiprocessing.get_context("spawn")
+    waiting = iter(range(len(jobs)))
+    processes: dict[Connection, SpawnProcess] = {}
+    busy: dict[Connection, int] = {}
+
+    def hand_out(free: Iterable[Connection]) -> None:
+        for connection, index in zip(free, waiting, strict=False):
+            busy[connection] = index
+            with suppress(OSError):  # of a worker that has ended, which ``recv`` reports
+                connection.send(jobs[index])
+
     try:
         with signals_wait():
-            for number, job in enumerate(jobs):
-                asked[pool.submit(_done, work, job)] = number
-        # This process's own end, so that half a result of a worker that was killed has an end.
-        pool._result_queue._writer.close()  # type: ignore[attr-defined]
-        processes = set(multiprocessing.active_children()) - others
-        while asked:
-            first = list(islice(asked, 2 * workers))  # jobs are begun in order
-            for future in wait(first, LOOK, FIRST_COMPLETED).done:
-                found = future.result()
-                yield asked.pop(future), found
-            # Who was killed in the middle of a result holds the lock of all others.
-            if any(process.exitcode is not None for process in processes):
-                raise BrokenProcessPool
-    except BrokenProcessPool as error:
-        names = " or ".join(_name_of(jobs, each) for each in list(asked.values())[:workers])
-        raise WorkerEnded(
-            f"a worker process was killed, or ended, at {names} (is there memory enough?)"
-        ) from error
+            for _ in range(workers):
+                ours, theirs = context.Pipe()  # one each, so that no worker can block another
+                processes[ours] = context.Process(target=_serve, args=(theirs, work))
+                processes[ours].start()
+                theirs.close()
+        hand_out(processes)
+        while busy:
+            connection = cast(Connection, wait(list(busy))[0])
+            index = busy.pop(connection)
+            try:
+                error, result = connection.recv()
+            except (EOFError, OSError):
+                raise WorkerEnded(
+                    f"a worker process was killed, or ended, at {_name_of(jobs, index)} "
+                    "(is there memory enough?)"
+                ) from None
+            if error is not None:
+                raise error
+            hand_out([connection])
+            yield index, result
     finally:
         with signals_wait():
-            # Who has nothing to do ends by itself, and tidies up.
-            for process in set(multiprocessing.active_children()) - others if asked else ():
-                process.kill()
-            pool.shutdown()
+            for connection, process in processes.items():
+                connection.close()  # ends an idle worker
+                if busy:
+                    process.kill()
+            for process in processes.values():
+                process.join()
 
 
-def _begin_worker() -> None:
-    """Warn in one line, and end when the parent was killed: who waits for work waits forever."""
+def _serve(connection: Connection, work: Callable[[Job], Result]) -> None:
+    """Run the jobs that arrive on a connection until the parent process closes it or ends."""
     warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
+    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    with suppress(EOFError):
+        while True:
+            job, error, result = connection.recv(), None, None
+            try:
+                result = _run(work, job)
+            except Exception as caught:
+                error = caught
+            connection.send((error, result))
 
-    def end() -> None:
-        if (parent := multiprocessing.parent_process()) is not None:
-            parent.join()
-            os._exit(1)
 
-    threading.Thread(target=end, daemon=True).start()
+def _exit_with_parent() -> None:
+    if (parent := multiprocessing.parent_process()) is not None:
+        parent.join()
+        os._exit(1)
 
 
-def _done(work: Callable[[Job], Result], job: Job) -> Result:
-    """Do a job in another process; an error that cannot come back becomes one that can."""
+def _run(work: Callable[[Job], Result], job: Job) -> Result:
+    """Run a job in another process; its errors can be pickled, and have the traceback as a note."""
     try:
         return work(job)
     except Exception as error:
+        portable = error
         try:
             pickle.loads(pickle.dumps(error))
         except Exception:
-            raise RuntimeError("".join(traceback.format_exception(error))) from None
-        raise
+            portable = RuntimeError(f"{type(error).__name__}: {error}")
+        portable.add_note(traceback.format_exc())
+        raise portable from None
 
 
-def _name_of(jobs: Sequence[Any], number: int) -> str:
-    name = getattr(jobs[number], "name", None)
-    return str(name) if name else f"job {number + 1} of {len(jobs)}"
+def _name_of(jobs: Sequence[Any], index: int) -> str:
+    return str(getattr(jobs[index], "name", None) or f"job {index + 1} of {len(jobs)}")
 
 
 def _on_a_cluster(
     work: Callable[[Job], Result], jobs: Sequence[Job], address: str | None, workers: int | None
 ) -> Generator[tuple[int, Result]]:
-    """Yield results as ``results_of``; a process that is connected already stays connected.
+    """Yield results as ``results_of``; Ray repeats the jobs of a machine that fails.
 
-    Ray finds the machines, sends the work, and does the work of a dead machine again.
+    A process that is already connected stays connected.
     """
     if not jobs:
         return
     ray = import_module("ray")
     was_connected = ray.is_initialized()
     waiting = iter(range(len(jobs)))
-    asked: dict[Any, int] = {}
+    pending: dict[Any, int] = {}
     try:
         if not was_connected:
             _connect(ray, address)
-        call = ray.remote(num_cpus=1, max_retries=RETRIES)(_work_there)
-        there = ray.put((provenance(), os.getcwd(), work))
+        call = ray.remote(num_cpus=1, max_retries=RETRIES)(_run_remotely)
+        shared = ray.put((provenance(), os.getcwd(), work))
         while True:
-            free = min(workers or len(jobs), len(jobs)) - len(asked)
-            asked |= {call.remote(there, jobs[number]): number for number in islice(waiting, free)}
-            if not asked:
+            free = (workers or len(jobs)) - len(pending)
+            pending |= {call.remote(shared, jobs[index]): index for index in islice(waiting, free)}
+            if not pending:
                 return
-            (ready,), _ = ray.wait(list(asked), num_returns=1)
-            number = asked.pop(ready)
+            (ready,), _ = ray.wait(list(pending), num_returns=1)
+            index = pending.pop(ready)
             try:
-                found = ray.get(ready)
+                result = ray.get(ready)
             except ray.exceptions.RayTaskError as error:
                 raise error.cause from error
             except ray.exceptions.RayError as error:
-                how = f"ended {RETRIES + 1} times at {_name_of(jobs, number)}: {_first_line(error)}"
-                raise WorkerEnded(f"processes of the cluster {how}") from None
-            yield number, found
+                why = f"ended {RETRIES + 1} times at {_name_of(jobs, index)}: {_first_line(error)}"
+                raise WorkerEnded(f"processes of the cluster {why}") from None
+            yield index, result
     finally:
-        with suppress(Exception):  # after a failure the rest is not wanted
-            for ready in asked:
+        with suppress(Exception):  # the first error matters
+            for ready in pending:
                 ray.cancel(ready, force=True)
         if not was_connected:
             ray.shutdown()
@@ -215,7 +232,7 @@ def _connect(ray: Any, address: str | None) -> None:
         where = f" at {address}" if address else ""
         raise OSError(f"no Ray cluster answers{where}: {_first_line(error)}") from None
     finally:
-        # Ray replaces them; in another thread nobody can.
+        # Ray replaces the handlers; only the main thread can restore them.
         with suppress(ValueError):
             for number, handler in handlers.items():
                 signal.signal(number, handler)
@@ -225,17 +242,17 @@ def _first_line(error: Exception) -> str:
     return str(error).strip().partition("\n")[0]
 
 
-def _work_there(there: tuple[dict[str, str], str, Callable[[Any], Any]], job: Any) -> Any:
-    """Do a job in a process of a cluster, if it has the same versions and code."""
-    asked, folder, work = there
+def _run_remotely(shared: tuple[dict[str, str], str, Callable[[Any], Any]], job: Any) -> Any:
+    """Run a job on a machine of the cluster that has the same versions and code."""
+    wanted, folder, work = shared
     here = provenance()
-    differing = [f"{key} {here.get(key)!r} and not {asked[key]!r}"
-                 for key in asked if here.get(key) != asked[key]]  # fmt: skip
+    differing = [f"{name} {here.get(name)!r} and not {wanted[name]!r}"
+                 for name in wanted if here.get(name) != wanted[name]]  # fmt: skip
     if differing:
         raise ValueError(
             f"all machines of a cluster must have the same versions and code, and "
             f"{platform.node()} has {', '.join(differing)}"
         )
-    with suppress(OSError):  # paths mean the same where the machines share the folder
+    with suppress(OSError):  # paths are the same where the machines share the folder
         os.chdir(folder)
-    return _done(work, job)
+    return _run(work, job)

@@ -13,12 +13,12 @@ from itertools import chain
 from pathlib import Path
 
 ROOMS = ("matchenv", "matchenv.baselines", "matchenv.agents", "matchenv.benchmarks")
-# No number of a result depends on these folders.
+# Folders that cannot change a number in a result.
 NO_NUMBERS = {"cli", "rendering", "report"}
 
 
 def provenance() -> dict[str, str]:
-    """Return versions of all that numbers depend on, and a digest of the package's own code."""
+    """Return the versions that results depend on, and a digest of this package's code."""
     return {
         "python": platform.python_version(),
         **versions("gymnasium", "scipy"),
@@ -27,45 +27,42 @@ def provenance() -> dict[str, str]:
 
 
 def versions(*packages: str) -> dict[str, str]:
-    """Return versions of this package, NumPy, Numba and further packages."""
+    """Return the versions of this package, NumPy, Numba and further packages."""
     return {name: version(name) for name in ("matchenv", "numpy", "numba", *packages)}
 
 
 @cache
 def code_digest() -> str:
-    """Return a digest of the package's code, as it was when it was first asked for."""
+    """Return a digest of the package's code, read once in a process."""
     specs = [spec for room in ROOMS if (spec := find_spec(room)) is not None]
-    places = {Path(place) for spec in specs for place in spec.submodule_search_locations or ()}
-    # An installed package has all rooms in one folder; each file counts once.
+    folders = {Path(folder) for spec in specs for folder in spec.submodule_search_locations or ()}
+    # A set, since an installed package has all rooms in one folder.
     files = {
         file
-        for place in places
-        for file in place.rglob("*.py")
-        if not NO_NUMBERS.intersection(file.relative_to(place).parts)
+        for folder in folders
+        for file in folder.rglob("*.py")
+        if not NO_NUMBERS.intersection(file.relative_to(folder).parts)
     }
-    # By content, so that the digest does not depend on where the package lies.
+    # Sorted by content, so that the digest does not depend on where the package is installed.
     return digest_of(sorted(files, key=Path.read_bytes))[:16]
 
 
 def digest_of(files: Iterable[Path]) -> str:
-    """Return a digest of the content of files, in the order given.
+    """Return a digest of the contents of files, in the given order.
 
     Raises:
-        OSError: if one cannot be read.
+        OSError: if a file cannot be read.
     """
-    found = hashlib.sha256()
-    for file in files:
-        # Digests of equal length, so that no part of one file passes for part of another.
-        found.update(hashlib.sha256(file.read_bytes()).digest())
-    return found.hexdigest()
+    # Of digests of equal length, so that moving bytes from one file to the next changes it.
+    digests = (hashlib.sha256(file.read_bytes()).digest() for file in files)
+    return hashlib.sha256(b"".join(digests)).hexdigest()
 
 
 def module_files(spec: str) -> list[Path]:
-    """Return the files that decide what a third-party class does.
+    """Return the source files that define a third-party class.
 
-    These are its module and the modules and packages that lie in the same folder. An installed
-    module stands alone, since it and what it imports have versions; a class of this package has
-    no files.
+    These are its module, and the modules and packages in the same folder. An installed module
+    stands alone, since its imports have versions. A class of this package has no files.
 
     Args:
         spec: ``module:Class:key=value``; the module has been imported.
@@ -78,5 +75,5 @@ def module_files(spec: str) -> list[Path]:
     folder = file.parents[module.count(".") + (file.name == "__init__.py")]
     if any(folder.glob("*.dist-info")):
         return [file]
-    packages = [each.parent.rglob("*.py") for each in folder.glob("*/__init__.py")]
+    packages = (init.parent.rglob("*.py") for init in folder.glob("*/__init__.py"))
     return sorted({file, *folder.glob("*.py"), *chain.from_iterable(packages)})

@@ -1,10 +1,10 @@
-"""Random numbers as functions of a key, a stream and an index. Compiled and pure.
+"""Counter-based random numbers: pure, compiled functions of a key, a stream and an index.
 
-Nothing is stored or advanced: the number at an index is the same whoever asks for it, in any
-order and on any number of threads. An episode has one key; each purpose has a stream of its own.
+There is no state, so numbers do not depend on the order of calls or the number of threads. An
+episode has one key, and each purpose a stream of its own.
 
-Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011),
-Philox4x32-10. Normal numbers: Box, Muller (1958).
+Philox4x32-10 is by Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC
+2011), the normal transform by Box and Muller (1958).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FACTOR_0, FACTOR_1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 WEYL_0, WEYL_1 = np.uint64(0x9E3779B9), np.uint64(0xBB67AE85)
 LOW_WORD, WORD = np.uint64(0xFFFFFFFF), np.uint64(32)
 
-# The 52 highest bits of two words, shifted by one half: uniform on the open interval (0, 1).
+# A uniform number has the 52 highest bits of two words, plus one half: never 0 or 1.
 DROPPED_BITS, SPACING = np.uint64(12), 2.0**-52
 
 
@@ -32,7 +32,7 @@ DROPPED_BITS, SPACING = np.uint64(12), 2.0**-52
 def philox(
     counter: tuple[np.uint64, np.uint64, np.uint64, np.uint64], key: tuple[np.uint64, np.uint64]
 ) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Return Philox4x32-10 of a counter of four words and a key of two, each below 2^32."""
+    """Return Philox4x32-10 of a counter of four words and a key of two words of 32 bits."""
     c0, c1, c2, c3 = counter
     k0, k1 = key
     for _ in range(ROUNDS):
@@ -49,7 +49,7 @@ def philox(
 
 @compiled(inline=True, refcounted=False)
 def two_uniforms(key: np.uint64, stream: int, index: int) -> tuple[float, float]:
-    """Return two independent uniform numbers on (0, 1); arguments as ``uniform``."""
+    """Return two independent uniform numbers on (0, 1); arguments as for ``uniform``."""
     place = np.uint64(index)
     w0, w1, w2, w3 = philox(
         (place & LOW_WORD, place >> WORD, np.uint64(stream) & LOW_WORD, np.uint64(stream) >> WORD),
@@ -65,35 +65,35 @@ def uniform(key: np.uint64, stream: int, index: int) -> float:
     """Return the uniform number on the open interval (0, 1) at an index.
 
     Args:
-        key: of the episode, 64 bits.
-        stream: what the number is for, >= 0.
-        index: which of them, >= 0.
+        key: key of the episode, 64 bits.
+        stream: purpose of the number, >= 0.
+        index: index in the stream, >= 0.
     """
     return two_uniforms(key, stream, index)[0]
 
 
 @compiled
 def normal(key: np.uint64, stream: int, index: int) -> float:
-    """Return the standard normal number at an index; arguments as ``uniform``."""
+    """Return the standard normal number at an index; arguments as for ``uniform``."""
     u, v = two_uniforms(key, stream, index)
     return normal_from(u, v)
 
 
 @compiled(inline=True, refcounted=False)
 def normal_from(u: float, v: float) -> float:
-    """Return the standard normal number that two uniform ones give."""
+    """Transform two uniform numbers into a standard normal one."""
     return math.sqrt(-2.0 * math.log(u)) * math.cos(2.0 * math.pi * v)
 
 
 @compiled
 def exponential(key: np.uint64, stream: int, index: int) -> float:
-    """Return the exponential number of mean 1 at an index; arguments as ``uniform``."""
+    """Return the exponential number of mean 1 at an index; arguments as for ``uniform``."""
     return -math.log(uniform(key, stream, index))
 
 
 @compiled
 def uniforms(keys: Keys, stream: int, first: int, count: int) -> Floats:
-    """Return the uniform numbers ``first`` to ``first + count - 1`` of K keys, shape (K, count)."""
+    """Return ``count`` uniform numbers from index ``first`` for K keys, shape (K, count)."""
     numbers = np.empty((keys.size, count))
     for k in range(keys.size):
         for i in range(count):
@@ -103,10 +103,10 @@ def uniforms(keys: Keys, stream: int, first: int, count: int) -> Floats:
 
 @compiled
 def normals(keys: Keys, stream: int, first: int, count: int) -> Floats:
-    """Return the normal numbers ``first`` to ``first + count - 1`` of K keys, shape (K, count)."""
+    """Return ``count`` normal numbers from index ``first`` for K keys, shape (K, count)."""
     numbers, second = np.empty((keys.size, count)), np.empty(count)
     for k in range(keys.size):
-        # A loop without calls is vectorised.
+        # Separate loops: the compiler vectorises the one without calls.
         for i in range(count):
             numbers[k, i], second[i] = two_uniforms(keys[k], stream, first + i)
         for i in range(count):
@@ -117,6 +117,6 @@ def normals(keys: Keys, stream: int, first: int, count: int) -> Floats:
 def drawn_key(generator: np.random.Generator) -> np.uint64:
     """Draw the key of an episode from a generator, such as an environment's ``np_random``."""
     bits = generator.bit_generator
-    if isinstance(bits, np.random.MT19937):  # its raw numbers have 32 bits
+    if isinstance(bits, np.random.MT19937):  # raw numbers of 32 bits
         return generator.integers(0, 2**64, dtype=np.uint64)
     return np.uint64(bits.random_raw())

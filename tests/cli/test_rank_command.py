@@ -33,7 +33,7 @@ def test_text_figure_and_state_match_a_ranker(rank: Any) -> None:
     assert {path.suffix for path in OUT.iterdir()} >= {".csv", ".json", ".png", ".svg"}
     ranker = Ranker.load(OUT / "ranking.json")
     assert ranker.num_games == 24
-    # A quarter of the games were drawn.
+    # A quarter of the games were draws.
     assert ranker.settings.draw_margin == pytest.approx(0.4506, abs=1e-3)
     expected = Ranker(["ada", "bo", "cy"], goal="best", draw_margin=ranker.settings.draw_margin)
     for a, b, x, y in GAMES:

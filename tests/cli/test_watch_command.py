@@ -1,4 +1,4 @@
-"""``matchenv watch``."""
+"""``matchenv watch``: films, windows and signals."""
 
 import os
 import signal
@@ -17,7 +17,7 @@ from PIL import Image, ImageSequence
 SMALL = "--num-opponents 4 --horizon 6 --width 700"
 
 
-def test_a_film_by_command(typed: Any) -> None:
+def test_a_film(typed: Any) -> None:
     look = "--hide-true-skill --theme dark --prior equal --out film.gif"
     ended = typed(f"watch {SMALL} --policy pe kg:multiplier=3 --rank 1 --every 2 {look}")
     assert (ended.status, ended.out[:20]) == (0, "film.gif: 4 pictures")
@@ -36,7 +36,7 @@ def test_films_of_other_environments(typed: Any) -> None:
     assert (ended.status, ended.out) == (0, "")
 
 
-def test_a_window_by_command(typed: Any) -> None:
+def test_a_window(typed: Any) -> None:
     pygame.display.init()
     pygame.event.post(pygame.event.Event(pygame.QUIT))
     assert typed(f"watch {SMALL} --policy kg:multiplier={{3,5}}").status == 0
@@ -66,23 +66,17 @@ sys.exit(main())
         pytest.param(signal.SIGINT, None, marks=pytest.mark.slow),
     ],
 )
-def test_it_ends_when_it_is_told_to(
-    number: signal.Signals, film: str | None, tmp_path: Path
-) -> None:
-    """SDL and ffmpeg handle signals too; they do not get in the way, and no half film is left."""
+def test_signals_end_it(number: signal.Signals, film: str | None, tmp_path: Path) -> None:
+    """Although SDL and ffmpeg handle signals too; no part of a film stays."""
     temporary, folder = tmp_path / "tmp", tmp_path / "here"
     temporary.mkdir()
     folder.mkdir()
     words = f"watch {SMALL} --policy pe random --quiet".split()
     words += [] if film is None else ["--out", film]
     ended = subprocess.run(
-        [sys.executable, "-c", STOPPED, *words, str(int(number))],
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        env={**os.environ, "TMPDIR": str(temporary)},
-        check=False,
-    )
+        [sys.executable, "-c", STOPPED, *words, str(int(number))], cwd=folder,
+        env={**os.environ, "TMPDIR": str(temporary)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert ended.returncode == 128 + number, ended.stderr
     assert ended.stdout == ""
     lines = ended.stderr.splitlines()

@@ -1,4 +1,4 @@
-"""Pictures cost no time, and files lie in memory."""
+"""No pictures are drawn, and files are in memory, to save time."""
 
 import shutil
 import tempfile
@@ -12,7 +12,7 @@ from long_commands import MEMORY
 
 @pytest.fixture(autouse=True)
 def draw_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a picture be what it shows: drawing takes seconds, and none of what faults meet."""
+    """Replace pictures by their data: drawing takes seconds, and no fault can meet it."""
     from matchenv.benchmarks.report import replay
     from matchenv.benchmarks.study import figures
 
@@ -25,7 +25,7 @@ def draw_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def tmp_path() -> Iterator[Path]:
-    """A folder in memory, if there is one: on a disk most of the time would go into its syncs."""
+    """A folder in memory, if possible: on a disk, syncs would take most of the time."""
     folder = Path(tempfile.mkdtemp(prefix="matchenv-faults-", dir=MEMORY))
     yield folder
     shutil.rmtree(folder, ignore_errors=True)

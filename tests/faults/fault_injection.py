@@ -1,7 +1,7 @@
-"""Faults in a process: killed, or out of disk, at its n-th operation on files below a folder.
+"""Faults in a process: killed, or out of disk space, at its n-th file operation below a folder.
 
-The process is a fork of one that has imported everything and played once, so that a thousand of
-them take minutes. What it does is what a user's process does: ``matchenv.cli.run_command``.
+The process is a fork that has imported everything and played once, so that a thousand of them take
+minutes. It runs what a user's process runs: ``matchenv.cli.run_command``.
 """
 
 import builtins
@@ -25,37 +25,36 @@ from matchenv.runtime.signals import Stopping
 SECONDS = 120
 KILL, FULL = "kill", "full disk"
 
-# Operations that need room on the disk.
-NEED_ROOM = ("open", "write", "mkdir", "replace", "rename", "fsync")
-OPERATIONS = (*NEED_ROOM, "unlink", "remove", "rmdir", "fchmod", "ftruncate")
+# Operations that need space on the disk.
+NEED_SPACE = ("open", "write", "mkdir", "replace", "rename", "fsync")
+OPERATIONS = (*NEED_SPACE, "unlink", "remove", "rmdir", "fchmod", "ftruncate")
 
 
 class Fault:
-    """What happens, and when.
+    """A fault and its time.
 
     Args:
-        kind: ``KILL``: SIGKILL, after half of the bytes if it is a write. ``FULL``: no room, then
-            and from then on.
+        kind: ``KILL``, after half of the bytes of a write, or ``FULL``, no space from then on.
         at: number of the operation, from 1; 0 for none.
 
     Attributes:
-        operations: counted so far, seen by the parent of the process too.
+        operations: number of operations so far, shared with the parent process.
     """
 
     def __init__(self, kind: str = KILL, at: int = 0) -> None:
         self.kind, self._at = kind, at
         self.operations = multiprocessing.RawValue("q", 0)
 
-    def comes(self, operation: str) -> bool:
-        """Whether it is now; counts the operation."""
-        if self.kind == FULL and operation not in NEED_ROOM:
+    def is_due(self, operation: str) -> bool:
+        """Count an operation, and return whether it fails."""
+        if self.kind == FULL and operation not in NEED_SPACE:
             return False
         self.operations.value += 1
         past = self.operations.value - self._at
         return self._at > 0 and (past == 0 or (self.kind == FULL and past > 0))
 
     def strike(self, place: Any = None) -> None:
-        """Let it happen at a path, which the error names, or at a descriptor, which has no name."""
+        """Let the operation fail at a path, which the error names, or at a descriptor."""
         if self.kind == KILL:
             os.kill(os.getpid(), signal.SIGKILL)
         name = None if isinstance(place, int) else place
@@ -64,21 +63,21 @@ class Fault:
 
 @dataclass(frozen=True)
 class Ended:
-    """How a process ended.
+    """A process that has ended.
 
     Attributes:
-        status: exit status; less than 0 for a signal.
-        said: what it wrote to the standard error.
-        seconds: how long it took.
+        status: exit status; negative for a signal.
+        error: its standard error.
+        seconds: its duration.
     """
 
     status: int
-    said: str
+    error: str
     seconds: float
 
 
 def install(folder: Path, fault: Fault) -> None:
-    """Let a fault happen in this process, for good."""
+    """Install a fault in this process for good."""
     top = str(folder)
 
     def below(place: Any, dir_fd: int | None = None) -> bool:
@@ -96,7 +95,7 @@ def install(folder: Path, fault: Fault) -> None:
         def call(place: Any, *more: Any, **options: Any) -> Any:
             if name == "open" and not more[0] & (os.O_WRONLY | os.O_RDWR | os.O_CREAT):
                 return real(place, *more, **options)
-            if below(place, options.get("dir_fd")) and fault.comes(name):
+            if below(place, options.get("dir_fd")) and fault.is_due(name):
                 if name == "write":
                     real(place, more[0][: len(more[0]) // 2])
                 fault.strike(place)
@@ -106,7 +105,7 @@ def install(folder: Path, fault: Fault) -> None:
 
     class File(io.FileIO):
         def write(self, data: Any) -> int:
-            if fault.comes("write"):
+            if fault.is_due("write"):
                 view = memoryview(data).cast("B")
                 super().write(view[: len(view) // 2])
                 fault.strike()
@@ -119,7 +118,7 @@ def install(folder: Path, fault: Fault) -> None:
     ) -> Any:
         if not set(mode) & set("wxa+") or isinstance(file, int) or not below(file):
             return real_open(file, mode, buffering, *more, **options)
-        if fault.comes("open"):
+        if fault.is_due("open"):
             fault.strike(file)
         raw = File(file, mode.replace("b", "").replace("t", ""))
         buffered: Any = io.BufferedRandom(raw) if "+" in mode else io.BufferedWriter(raw)
@@ -131,7 +130,7 @@ def install(folder: Path, fault: Fault) -> None:
 
 
 class Running:
-    """A process that was started by ``child``."""
+    """A process started by ``child``."""
 
     def __init__(self, process: Any, output: Any) -> None:
         self.process, self._output = process, output
@@ -141,13 +140,13 @@ class Running:
         """Wait for its end."""
         self.process.join()
         seconds = time.monotonic() - self._begun
-        said = os.pread(self._output.fileno(), 1 << 20, 0)
-        return Ended(self.process.exitcode, said.decode(errors="replace"), seconds)
+        error = os.pread(self._output.fileno(), 1 << 20, 0)
+        return Ended(self.process.exitcode, error.decode(errors="replace"), seconds)
 
 
 @contextmanager
 def child(work: Callable[[], int]) -> Iterator[Running]:
-    """A fork of this process that does some work, which gives the exit status."""
+    """Run work in a fork of this process; it returns the exit status."""
 
     def run() -> None:
         status = 99
@@ -156,7 +155,7 @@ def child(work: Callable[[], int]) -> Iterator[Running]:
             nowhere = os.open(os.devnull, os.O_RDWR)
             for place, target in enumerate((nowhere, nowhere, output.fileno())):
                 os.dup2(target, place)
-            sys.stdout, sys.stderr = (os.fdopen(each, "w", closefd=False) for each in (1, 2))
+            sys.stdout, sys.stderr = (os.fdopen(fd, "w", closefd=False) for fd in (1, 2))
             status = work()
         finally:
             with suppress(OSError, ValueError):
@@ -174,7 +173,7 @@ def child(work: Callable[[], int]) -> Iterator[Running]:
 
 
 def with_fault(work: Callable[[], int], folder: Path, fault: Fault | None = None) -> Ended:
-    """Do some work in a process of its own, with a fault in what it does below a folder."""
+    """Run work in a child process with a fault below a folder."""
 
     def faulty() -> int:
         install(folder, fault or Fault())
@@ -185,7 +184,7 @@ def with_fault(work: Callable[[], int], folder: Path, fault: Fault | None = None
 
 
 def killed_after(work: Callable[[], int], seconds: float, number: signal.Signals) -> Ended:
-    """Do some work in a process of its own that gets a signal after some seconds."""
+    """Run work in a child process that gets a signal after some seconds."""
     with child(work) as running:
         running.process.join(seconds)
         if running.process.is_alive():
@@ -194,7 +193,7 @@ def killed_after(work: Callable[[], int], seconds: float, number: signal.Signals
 
 
 def as_a_process(words: list[str], folder: Path) -> Callable[[], int]:
-    """A command in a folder with what handles its signals, as ``python -m matchenv`` has it."""
+    """Return the work of ``python -m matchenv`` in a folder, with its handling of signals."""
 
     def work() -> int:
         os.chdir(folder)
@@ -205,7 +204,7 @@ def as_a_process(words: list[str], folder: Path) -> Callable[[], int]:
 
 
 def content_of(folder: Path, left_out: tuple[str, ...] = ()) -> dict[str, bytes]:
-    """All files below a folder with their bytes, those of temporary names too."""
+    """Return the bytes of all files below a folder, temporary ones included."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))

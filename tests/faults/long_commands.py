@@ -1,6 +1,6 @@
-"""The commands that work long, as small as they can be, and what they are built from.
+"""The commands that run for long, with the smallest possible work, and their inputs.
 
-A command is added in a few lines here; all tests of this folder then play with it.
+All tests of this folder run every command that is added here.
 """
 
 import atexit
@@ -24,7 +24,7 @@ from matchenv.cli import run_command
 from matchenv.runtime.files import Arrays
 from matchenv.runtime.jobs import Job, RunOptions
 
-# Where there are files without a disk; None for where temporary files usually are.
+# A file system in memory; None for the usual folder of temporary files.
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 
 LOG = str(Path(__file__).parent.parent / "logs" / "data" / "league.csv")
@@ -43,18 +43,18 @@ TRAIN = (
 
 @dataclass(frozen=True)
 class LongCommand:
-    """A command and how it goes on.
+    """A command that can be resumed.
 
     Attributes:
-        words: its name and options; ``OUT`` stands for where it writes, ``RUN`` for a training
-            and ``FIT`` for a fit that are there.
-        title: what tells it from another of that name.
+        words: name and options; ``OUT`` stands for the output, ``RUN`` for the folder of a training
+            and ``FIT`` for that of a fit.
+        title: name in tests; the command's own if empty.
         out: name of the folder or file that it writes.
-        left_out: folders and files whose bytes hold clock times.
-        workers: takes ``--workers``.
-        says: what it says even when it is quiet and all is well.
-        call: done in a folder in place of a command.
-        tried: most operations on files that meet a fault, evenly spread over all.
+        left_out: folders and files that hold times.
+        workers: whether it has the option ``--workers``.
+        always_says: what it prints even with ``--quiet``.
+        call: function of a folder to run instead of a command.
+        tried: most operations on files that meet a fault, spread evenly.
     """
 
     words: str
@@ -62,32 +62,32 @@ class LongCommand:
     out: str = "out"
     left_out: tuple[str, ...] = ()
     workers: bool = True
-    says: str = ""
+    always_says: str = ""
     call: Callable[[Path], None] | None = None
     tried: int = 200
 
     @property
     def name(self) -> str:
-        """Of the command."""
+        """Name in tests."""
         return self.title or self.words.split()[0]
 
     def typed(self) -> list[str]:
-        """What a user types to begin and to go on."""
+        """Return the command line."""
         more = ["--workers", "1"] if self.workers else []
         known = {"OUT": self.out}
         known |= {word: made_by(INPUTS[word]) for word in INPUTS if word in self.words.split()}
         return [*(known.get(word, word) for word in shlex.split(self.words)), "--quiet", *more]
 
-    def said(self, ended: Ended) -> str:
-        """What it said beside what it always says."""
-        return ended.said.removeprefix(self.says)
+    def error_of(self, ended: Ended) -> str:
+        """Return the standard error without ``always_says``."""
+        return ended.error.removeprefix(self.always_says)
 
     def is_well(self, ended: Ended) -> bool:
-        """Whether it ended as an undisturbed one."""
-        return (ended.status, self.said(ended)) == (0, "")
+        """Return whether it ended like an undisturbed one."""
+        return (ended.status, self.error_of(ended)) == (0, "")
 
     def work(self, folder: Path) -> Callable[[], int]:
-        """The command, typed in a folder, as a function that gives its exit status."""
+        """Return a function that runs it in a folder and returns its exit status."""
 
         def run() -> int:
             os.chdir(folder)
@@ -105,13 +105,12 @@ class LongCommand:
 
 @cache
 def made_by(command: str) -> str:
-    """Folder of what a command makes, for this process and its forks."""
+    """Return the output folder of a command, which runs once for this process and its forks."""
     folder, process = tempfile.mkdtemp(prefix="matchenv-faults-"), os.getpid()
 
     @atexit.register
     def remove() -> None:
-        # Forks that end by themselves come here too, and others still need the folder.
-        if os.getpid() == process:
+        if os.getpid() == process:  # not at the end of a fork
             shutil.rmtree(folder, ignore_errors=True)
 
     assert run_command([*shlex.split(command), "--out", f"{folder}/made", "--quiet"]) == 0
@@ -119,7 +118,7 @@ def made_by(command: str) -> str:
 
 
 class Undisturbed(NamedTuple):
-    """A command that ran in one go: what it wrote, its seconds, and its operations by fault."""
+    """An undisturbed run: its files, its seconds, and its number of operations for each fault."""
 
     content: dict[str, bytes]
     seconds: float
@@ -128,10 +127,7 @@ class Undisturbed(NamedTuple):
 
 @cache
 def undisturbed(command: LongCommand) -> Undisturbed:
-    """Run a command once in this process, so that its forks have all it needs, and twice in forks.
-
-    All three write the same bytes.
-    """
+    """Run a command in this process, which prepares its forks, and in two forks: equal bytes."""
     import torch
 
     # A fork cannot use the threads of its parent.
@@ -139,7 +135,7 @@ def undisturbed(command: LongCommand) -> Undisturbed:
     with tempfile.TemporaryDirectory(dir=MEMORY) as warm, chdir(warm):
         assert command.work(Path(warm))() == 0
         first = content_of(Path(warm), command.left_out)
-    assert all(each.daemon for each in threading.enumerate()[1:])
+    assert all(thread.daemon for thread in threading.enumerate()[1:])
     seconds, operations = [], {}
     for fault in (Fault(KILL), Fault(FULL)):
         with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
@@ -152,11 +148,10 @@ def undisturbed(command: LongCommand) -> Undisturbed:
 
 
 def differing(command: LongCommand, folder: Path) -> list[str]:
-    """Files that are not as those of the undisturbed command."""
-    whole, found = undisturbed(command).content, content_of(folder, command.left_out)
-    return sorted(
-        name for name in whole.keys() | found.keys() if whole.get(name) != found.get(name)
-    )
+    """Return the files that differ from those of the undisturbed command."""
+    expected, found = undisturbed(command).content, content_of(folder, command.left_out)
+    names = sorted(expected.keys() | found.keys())
+    return [name for name in names if expected.get(name) != found.get(name)]
 
 
 # Folders that commands read.
@@ -164,17 +159,17 @@ INPUTS = {"RUN": f"{TRAIN} --timesteps 32 --workers 1", "FIT": f"fit {LOG}"}
 
 
 def squared(number: int) -> Arrays:
-    """Return the result of a job."""
+    """Square a number, as a job."""
     return {"value": np.array(number**2)}
 
 
 def store(folder: Path) -> None:
-    """Two jobs and a result, as every command with a store has them."""
+    """Run two jobs and write a result, as commands with a store do."""
     options = RunOptions(folder / "new" / "out", workers=1, quiet=True)
     with options.store({"seed": 1}) as opened:
         jobs = [Job(f"square{number}", 1, partial(squared, number)) for number in range(2)]
         found = opened.results(jobs)
-        content = b"".join(each["value"].tobytes() for each in found)
+        content = b"".join(arrays["value"].tobytes() for arrays in found)
         opened.finish(None, [("curves/top.csv", content)])
 
 
@@ -206,20 +201,20 @@ LONG_COMMANDS = (
         left_out=("tensorboard",),
         workers=False,
     ),
-    LongCommand(f"fit {LOG} --out OUT", workers=False, says=READ),
-    LongCommand(f"smooth {LOG} --out OUT", workers=False, says=READ),
+    LongCommand(f"fit {LOG} --out OUT", workers=False, always_says=READ),
+    LongCommand(f"smooth {LOG} --out OUT", workers=False, always_says=READ),
     LongCommand(
         f"judge {LOG} --fitted FIT --policy fcfs --rule window --arrival-rate 1 --game-minutes 5 "
         "--episodes 2 --horizon 10 --out OUT",
-        says=READ,
+        always_says=READ,
     ),
-    LongCommand(f"replay {LOG} --out OUT", workers=False, says=READ),
+    LongCommand(f"replay {LOG} --out OUT", workers=False, always_says=READ),
     LongCommand("report RUN --out OUT --latex report.tex", out="report.html", workers=False),
     LongCommand(f"watch {SIZES} --policy pe --rank top --out OUT", out="film.png", workers=False),
     LongCommand("bench --policy pe --only top_informative_9_50 --out OUT"),
 )
 
-# A sample that takes seconds.
+# A sample of seconds.
 QUICK = (
     LongCommand("store", call=store, tried=12),
     replace(LONG_COMMANDS[0], title="sample of compare", tried=4),

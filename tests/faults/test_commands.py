@@ -1,6 +1,6 @@
-"""What every long command stands: kills, full disks, signals, and itself at the same time.
+"""Every long command survives kills, full disks, signals, and itself at the same time.
 
-After each fault the same command goes on, and ends with the bytes of an undisturbed run.
+After each fault the same command is resumed, and ends with the bytes of an undisturbed run.
 """
 
 import os
@@ -33,34 +33,34 @@ pytestmark = pytest.mark.skipif(
 )
 
 KILLS, STOPS, PAIRS = 100, 10, 10
-# Nobody is killed more often in a row, so that slow machines come to an end too.
+# Most kills in a row in one folder, so that slow machines come to an end too.
 IN_A_ROW = 12
-# Pages of 4 KiB; from nothing at all to enough.
-ROOM = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+# Sizes of a disk in pages of 4 KiB.
+PAGES = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 
-LONG = [pytest.param(each, marks=pytest.mark.faults, id=each.name) for each in LONG_COMMANDS]
-# At all of their operations.
-EVERY = [pytest.param(replace(each, tried=200), marks=pytest.mark.faults, id=f"all of {each.name}")
-         for each in QUICK if each.call is not None]  # fmt: skip
+LONG = [pytest.param(long, marks=pytest.mark.faults, id=long.name) for long in LONG_COMMANDS]
+# With faults at all operations.
+EVERY = [pytest.param(replace(quick, tried=200), marks=pytest.mark.faults, id=f"all {quick.name}")
+         for quick in QUICK if quick.call is not None]  # fmt: skip
 by_command = pytest.mark.parametrize("command", LONG)
 
 
-def goes_on(command: LongCommand, folder: Path) -> None:
-    """Go on with a folder, to the bytes of the undisturbed command."""
+def assert_resumes(command: LongCommand, folder: Path) -> None:
+    """Resume a command, and compare its files with those of the undisturbed one."""
     ended = with_fault(command.work(folder), folder)
     assert command.is_well(ended), ended
     assert differing(command, folder) == []
 
 
-def ended_by(kind: str, command: LongCommand, ended: Ended) -> None:
-    """Say whether a command ended as one that was killed, or that found the disk full."""
+def assert_ended_by(kind: str, command: LongCommand, ended: Ended) -> None:
+    """Check that a command was killed, or reported a full disk."""
     if kind == KILL:
-        # In a thread of a library may be one operation more or less, so that nothing happened.
+        # The number of operations in threads of libraries varies, so the fault may not happen.
         assert ended.status in (-signal.SIGKILL, 0), ended
         return
-    said = command.said(ended)
-    assert (ended.status, said.count("\n"), said[:7]) == (1, 1, "error: "), ended
-    assert "No space left on device" in said or "disk is full" in said  # as SQLite says it
+    error = command.error_of(ended)
+    assert (ended.status, error.count("\n"), error[:7]) == (1, 1, "error: "), ended
+    assert "No space left on device" in error or "disk is full" in error  # from SQLite
 
 
 @pytest.mark.parametrize("command", [*LONG, *EVERY, *(pytest.param(x, id=x.name) for x in QUICK)])
@@ -70,8 +70,8 @@ def test_a_fault_at_every_operation(kind: str, command: LongCommand, tmp_path: P
     for at in range(1, operations + 1, -(-operations // command.tried)):
         folder = tmp_path / str(at)
         folder.mkdir()
-        ended_by(kind, command, with_fault(command.work(folder), folder, Fault(kind, at)))
-        goes_on(command, folder)
+        assert_ended_by(kind, command, with_fault(command.work(folder), folder, Fault(kind, at)))
+        assert_resumes(command, folder)
         shutil.rmtree(folder)
 
 
@@ -80,36 +80,32 @@ def test_a_fault_at_every_operation(kind: str, command: LongCommand, tmp_path: P
 def test_stopped_at_random_moments(
     command: LongCommand, number: signal.Signals, tmp_path: Path
 ) -> None:
-    """A kill, again and again in one folder until it has come to its end; or a signal.
-
-    A signal gets one line and its status, and leaves nothing half written.
-    """
+    """Kill a command until it ends; or send a signal: one line, its status, no temporary files."""
     whole, killed = undisturbed(command), number == signal.SIGKILL
     for place in range(KILLS if killed else STOPS):
         folder = tmp_path / str(place // IN_A_ROW if killed else place)
         folder.mkdir(exist_ok=True)
-        # Not in the first milliseconds, in which the process does not listen yet.
+        # A signal comes after the first milliseconds, when its handler is installed.
         least = 0.0 if killed else 0.1
         seconds = random.uniform(least, max(2.0 * least, whole.seconds))
         ended = killed_after(as_a_process(command.typed(), folder), seconds, number)
         if killed:
-            ended_by(KILL, command, ended)
+            assert_ended_by(KILL, command, ended)
             if ended.status != 0 and (place + 1) % IN_A_ROW:
                 continue
         elif ended.status != 0:
-            said = command.said(ended)
-            assert (ended.status, said.count("\n")) == (128 + number, 1), ended
-            # In its first moments a command does not know yet how it goes on.
-            assert said.rstrip("\n").partition(";")[0] == WORDS[number]
+            error = command.error_of(ended)
+            assert (ended.status, error.count("\n")) == (128 + number, 1), ended
+            assert error.rstrip("\n").partition(";")[0] == WORDS[number]
         names = " ".join(content_of(folder))
         assert killed or ("unfinished" not in names and ".lock" not in names)
-        goes_on(command, folder)
+        assert_resumes(command, folder)
         shutil.rmtree(folder)
 
 
 @by_command
 def test_two_at_the_same_time(command: LongCommand, tmp_path: Path) -> None:
-    """One works, the other is refused or comes after it."""
+    """One works; the other is refused or works afterwards."""
     whole = undisturbed(command)
     for number in range(PAIRS):
         folder = tmp_path / str(number)
@@ -118,38 +114,38 @@ def test_two_at_the_same_time(command: LongCommand, tmp_path: Path) -> None:
             first.process.join(random.uniform(0.0, whole.seconds) if number % 2 else 0.0)
             with child(command.work(folder)) as second:
                 ended = [first.ended(), second.ended()]
-        refused = [each for each in ended if not command.is_well(each)]
+        refused = [process for process in ended if not command.is_well(process)]
         assert len(refused) < 2, ended
-        for each in refused:
-            said = command.said(each)
-            assert (each.status, said.count("\n")) == (2, 1), each
-            assert " is in use by " in said
+        for process in refused:
+            error = command.error_of(process)
+            assert (process.status, error.count("\n")) == (2, 1), process
+            assert " is in use by " in error
         assert differing(command, folder) == []
         shutil.rmtree(folder)
 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of its own."""
+    """A separate file system."""
     disk = tmp_path / "disk"
     disk.mkdir()
     mount = ["mount", "-t", "tmpfs", "-o", "size=4k", "matchenv-faults", str(disk)]
     if shutil.which("mount") is None or subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("only who may mount can make a disk that is really full")
+        pytest.skip("needs permission to mount a file system")
     yield disk
     subprocess.run(["umount", str(disk)], check=True)
 
 
 @by_command
 def test_a_disk_that_is_really_full(command: LongCommand, small_disk: Path) -> None:
-    """It grows a little, again and again, until there is room for all."""
+    """The disk grows step by step until there is enough space."""
     undisturbed(command)
-    for size in (*(f"{4 * pages}k" for pages in ROOM), "64m"):
+    for size in (*(f"{4 * pages}k" for pages in PAGES), "64m"):
         subprocess.run(["mount", "-o", f"remount,size={size}", str(small_disk)], check=True)
         ended = with_fault(command.work(small_disk), small_disk)
         if command.is_well(ended):
             break
-        ended_by(FULL, command, ended)
-    # A file that is written again lies there twice for a moment.
+        assert_ended_by(FULL, command, ended)
+    # A file that is replaced needs its space twice.
     subprocess.run(["mount", "-o", "remount,size=64m", str(small_disk)], check=True)
-    goes_on(command, small_disk)
+    assert_resumes(command, small_disk)

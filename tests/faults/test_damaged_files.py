@@ -1,4 +1,4 @@
-"""Files of every kind, damaged in many ways: refused in one line or read right, nothing else."""
+"""Files of every kind, damaged in many ways, are refused in one line or read correctly."""
 
 import gzip
 import warnings
@@ -17,12 +17,11 @@ DAMAGES = 1500
 
 Read = Callable[[Path], Any]
 
-
 KINDS = ("flipped bit", "other byte", "cut off", "cut out", "zeroed", "swapped", "doubled", "added")
 
 
 def damaged(content: bytes, kind: str, rng: np.random.Generator) -> bytes:
-    """A content with one damage at a random place."""
+    """Damage a content at one random place."""
     first, second = sorted(rng.integers(len(content), size=2).tolist())
     size = min(int(rng.integers(1, 65)), second - first, len(content) - second)
     byte = rng.bytes(1) if kind == "other byte" else bytes([content[first] ^ 1 << rng.integers(8)])
@@ -85,7 +84,7 @@ def policy(folder: Path) -> tuple[Path, Read]:
 
     def read(path: Path) -> Any:
         network, description = read_policy(path)
-        weights = {name: each.tolist() for name, each in network.state_dict().items()}
+        weights = {name: array.tolist() for name, array in network.state_dict().items()}
         return weights, asdict(description)
 
     return path, read
@@ -102,7 +101,7 @@ def pool(folder: Path) -> tuple[Path, Read]:
             made.rate(Game(teams, [0, number % 2]))
 
     def read(path: Path) -> Any:
-        # Left by the one before; a pool that was closed has none.
+        # Left by the previous attempt.
         (folder / "pool.db-journal").unlink(missing_ok=True)
         with Pool.open(path) as found:
             return found.standings()
@@ -115,8 +114,8 @@ FILES = (block, packed_log, pool, run_config, policy)
 
 @pytest.mark.parametrize(
     ("make", "count"),
-    [*(pytest.param(each, DAMAGES, marks=pytest.mark.faults) for each in FILES),
-     *((each, 150) for each in FILES)],
+    [*(pytest.param(make, DAMAGES, marks=pytest.mark.faults) for make in FILES),
+     *((make, 150) for make in FILES)],
 )  # fmt: skip
 def test_damaged_files(make: Any, count: int, tmp_path: Path) -> None:
     path, read = make(tmp_path)

@@ -1,4 +1,4 @@
-"""Signals and kills with workers, trainings side by side."""
+"""Signals to a command with workers."""
 
 import os
 import signal
@@ -24,13 +24,13 @@ STUDY = (
 @pytest.mark.parametrize(
     ("number", "way"),
     [(signal.SIGINT, "group"),
-     *(pytest.param(*each, marks=pytest.mark.faults)
-       for each in ((signal.SIGTERM, "group"), (signal.SIGINT, "twice"), (signal.SIGTERM, "one")))],
+     *(pytest.param(*case, marks=pytest.mark.faults)
+       for case in ((signal.SIGTERM, "group"), (signal.SIGINT, "twice"), (signal.SIGTERM, "one")))],
 )  # fmt: skip
 def test_a_signal_stops_a_study_of_100_blocks(
     number: signal.Signals, way: str, tmp_path: Path
 ) -> None:
-    """One line; no more blocks are finished than were being played; nothing else is left."""
+    """One line, at most the running blocks are finished, and no process or file is left."""
     temporary, blocks = tmp_path / "tmp", tmp_path / "out" / "blocks"
     temporary.mkdir()
     process = subprocess.Popen(
@@ -47,16 +47,16 @@ def test_a_signal_stops_a_study_of_100_blocks(
         os.killpg(process.pid, number)
     for _ in range(("group", "one", "twice").index(way)):
         process.send_signal(number)
-    _, said = process.communicate(timeout=120.0)
+    _, error = process.communicate(timeout=120.0)
     with suppress(ProcessLookupError):
         while time.monotonic() < end:
             os.killpg(process.pid, 0)
             time.sleep(0.01)
         pytest.fail("a process is left")
-    lines = [line for line in said.splitlines() if not line.startswith("matchenv: compiling")]
+    lines = [line for line in error.splitlines() if not line.startswith("matchenv: compiling")]
     assert (process.returncode, len(lines)) == (128 + number, 1), lines
-    assert lines[0].endswith("; what is finished is kept: the same command goes on from here")
+    assert lines[0].endswith("; finished work is kept: run the same command to resume")
     assert 2 <= before <= len([*blocks.glob("*.npz")]) <= before + WORKERS < 100
-    # torch keeps a folder for what it compiles, whether it is stopped or not.
-    assert [each for each in os.listdir(temporary) if not each.startswith("torchinductor")] == []
+    # torch always keeps a folder of compiled code.
+    assert [name for name in os.listdir(temporary) if not name.startswith("torchinductor")] == []
     assert list(tmp_path.rglob(".*")) == []

@@ -75,7 +75,7 @@ def test_remote_errors_are_raised(cluster: Any) -> None:
     where = (1, f"ray:{cluster.address}")
     with pytest.raises(ValueError, match="invalid literal for int") as failed:
         list(parallel.results_of(int, ["1", "x", "2", "3"], *where))
-    assert "in _done" in str(failed.value.__cause__)
+    assert "in _run" in str(failed.value.__cause__)
     with pytest.raises(OSError, match=r"ended 6 times at job 1 of 1"):
         list(parallel.results_of(os._exit, [3], *where))
     assert sorted(parallel.results_of(abs, [-7, 8], *where)) == [(0, 7), (1, 8)]
@@ -130,4 +130,4 @@ def test_no_process_remains(number: signal.Signals, tmp_path: Path) -> None:
     assert process.returncode == 128 + number
     lines = [line for line in said.splitlines() if not line.startswith("matchenv: compiling")]
     assert len(lines) == 1, said
-    assert lines[0].endswith("; what is finished is kept: the same command goes on from here")
+    assert lines[0].endswith("; finished work is kept: run the same command to resume")

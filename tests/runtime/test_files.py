@@ -1,4 +1,4 @@
-"""Files appear whole or not at all, whoever else writes them; what is damaged is refused."""
+"""Atomic writes, locked folders, and formats that detect damage."""
 
 import csv
 import io
@@ -22,7 +22,6 @@ from matchenv.runtime.files import (
     folder_lock,
     json_bytes,
     npz_bytes,
-    parsed_json,
     read_json,
     read_npz,
     records_csv,
@@ -32,7 +31,7 @@ from matchenv.runtime.files import (
 
 
 @pytest.mark.parametrize("mode", [0o600, 0o444, 0o755, None])
-def test_the_mode_of_an_older_file_is_kept(tmp_path: Path, mode: int | None) -> None:
+def test_a_file_keeps_its_mode(tmp_path: Path, mode: int | None) -> None:
     path, usual = tmp_path / "board.json", tmp_path / "usual"
     usual.write_text("old")
     if mode is not None:
@@ -48,17 +47,17 @@ def test_links_special_files_and_long_names(tmp_path: Path) -> None:
     (tmp_path / "far").mkdir()
     real, link = tmp_path / "far" / "real", tmp_path / "link"
     link.symlink_to(real)
-    for content in ("made through the link", "written again"):
+    for content in ("new", "written again"):
         write_bytes(link, content.encode())
         assert link.is_symlink()
         assert real.read_text() == content
     for name in ("x" * 255, "é" * 127):
         write_bytes(tmp_path / name, name.encode())
         assert (tmp_path / name).read_text() == name
-    write_bytes(Path(os.devnull), b"nobody reads it")
+    write_bytes(Path(os.devnull), b"lost")
     assert not Path(os.devnull).is_file()
     with pytest.raises(IsADirectoryError):
-        write_bytes(tmp_path / "far", b"a folder is none")
+        write_bytes(tmp_path / "far", b"")
     with pytest.raises(ValueError, match=r"must differ, got .*real twice"):
         write_together([(real, b"one"), (link.parent / "far" / ".." / "far" / "real", b"two")])
     assert len(list(tmp_path.rglob("*"))) == 5
@@ -66,10 +65,9 @@ def test_links_special_files_and_long_names(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
 @pytest.mark.parametrize(("fault", "call"), [("os.fsync", 2), ("os.replace", 1), ("io.open", 2)])
-def test_a_write_that_fails_or_is_interrupted_changes_nothing(
+def test_a_failed_write_of_two_files_changes_neither(
     tmp_path: Path, fault: str, call: int, error: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of two files that are written together neither changes."""
     paths = [tmp_path / "file", tmp_path / "second"]
     for path in paths:
         path.write_text("old")
@@ -91,8 +89,8 @@ def test_a_write_that_fails_or_is_interrupted_changes_nothing(
     assert [path.read_text() for path in paths] == ["old", "old"]
 
 
-def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
-    """A living process's, another machine's and a user's own files stay."""
+def test_temporary_files_of_killed_processes_are_removed(tmp_path: Path) -> None:
+    """Those of living processes and other machines stay, and so do a user's own files."""
     dead, host = 2**22 + 1, platform.node()  # above all process ids of Linux
     left, below = f".0.{dead}@{host}.unfinished", tmp_path / "below"
     others = [".hidden", "work.unfinished", ".mine.unfinished", f".0.{dead}@not-{host}.unfinished",
@@ -100,8 +98,8 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
     below.mkdir()
     for folder in (tmp_path, below):
         for name in (left, *others):
-            (folder / name).write_text("half of a longer file")
-    write_bytes(tmp_path / "new", b"whole")
+            (folder / name).write_text("")
+    write_bytes(tmp_path / "new", b"")
     assert sorted(os.listdir(tmp_path)) == sorted(["below", "new", *others])
     with folder_lock(tmp_path):
         assert sorted(os.listdir(below)) == sorted(others)
@@ -109,7 +107,7 @@ def test_what_a_killed_process_left_is_removed(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_two_processes_write_the_same_files(tmp_path: Path) -> None:
-    """Each file is one process's whole content, and none of the temporary files stays."""
+    """Each file always holds the whole content of one process."""
 
     def write(word: str) -> None:
         for number in range(60):
@@ -120,17 +118,17 @@ def test_two_processes_write_the_same_files(tmp_path: Path) -> None:
     writers = [fork.Process(target=write, args=(word,)) for word in ("one", "two")]
     for name in "ab":
         (tmp_path / name).write_text("old" * 1000)
-    for each in writers:
-        each.start()
-    while any(each.is_alive() for each in writers):
+    for writer in writers:
+        writer.start()
+    while any(writer.is_alive() for writer in writers):
         for name in "ab":
             text = (tmp_path / name).read_text()
-            assert text == text[: len(text) // 1000] * 1000, "whole at any time"
-    assert [each.exitcode for each in writers] == [0, 0]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b"]
+            assert text == text[: len(text) // 1000] * 1000
+    assert [writer.exitcode for writer in writers] == [0, 0]
+    assert sorted(os.listdir(tmp_path)) == ["a", "b"]
 
 
-def test_arrays_come_back_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrays_are_read_back_and_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "LARGEST_NPZ", 1_000_000)
     arrays = {"numbers": np.arange(6.0).reshape(2, 3), "texts": np.array(["pe", "kg"])}
     path = tmp_path / "file.npz"
@@ -149,7 +147,7 @@ def test_arrays_come_back_and_nothing_else(tmp_path: Path, monkeypatch: pytest.M
         npz_bytes({"things": np.array([{}])})
 
 
-def test_a_table_is_what_a_csv_reader_reads() -> None:
+def test_a_csv_reader_reads_tables_back() -> None:
     draw = np.random.default_rng(3)
     numbers = draw.normal(size=1000) * 10.0 ** draw.integers(-300, 300, 1000)
     numbers[0] = np.nan
@@ -162,15 +160,14 @@ def test_a_table_is_what_a_csv_reader_reads() -> None:
     np.testing.assert_array_equal([files.number(row[2]) for row in rows], numbers)
 
 
-def test_a_table_is_safe_to_look_at() -> None:
-    """In a spreadsheet, which runs formulas, and in a terminal, which obeys escapes."""
+def test_tables_are_safe_in_spreadsheets_and_terminals() -> None:
     records = [{"player": name, "mu": -1.5} for name in ("=cmd|'/c calc'!A1", "a\x1b[31m", "-1")]
     assert records_csv(records).decode().splitlines() == [
         "player,mu", "'=cmd|'/c calc'!A1,-1.5", "a\\x1b[31m,-1.5", "'-1,-1.5"
     ]  # fmt: skip
 
 
-def test_a_digit_that_was_changed_in_checked_json_is_seen(tmp_path: Path) -> None:
+def test_a_changed_digit_in_checked_json_is_detected(tmp_path: Path) -> None:
     path = tmp_path / "comparison.json"
     content = json_bytes({"rows": [{"q": np.float64(1.25), "lost": math.nan}]}, checked=True)
     path.write_bytes(content)
@@ -181,17 +178,15 @@ def test_a_digit_that_was_changed_in_checked_json_is_seen(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
-    [("[" * 100_000, "at most 50 levels"), ("[" * 60 + "]" * 60, "at most 50 levels"),
-     ("{", "must be JSON"), (b"\xff", "must be JSON"), ("[NaN]", "finite"),
-     ("9" * 5000, "must be JSON")],
+    ("content", "message"),
+    [(b"[" * 100_000, "nested too deeply"), (b"{", "must be JSON"), (b"\xff", "must be JSON"),
+     (b"[NaN]", "finite"), (b"9" * 5000, "must be JSON")],
 )  # fmt: skip
-def test_bad_json_names_its_file(tmp_path: Path, text: str | bytes, message: str) -> None:
+def test_bad_json_names_its_file(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "bad.json"
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    path.write_bytes(content)
     with pytest.raises(ValueError, match=f"bad.json .*{message}"):
         read_json(path)
-    assert parsed_json("[" * 50 + "]" * 50)
 
 
 HOLDING = """
@@ -211,33 +206,31 @@ def test_a_second_process_is_refused_until_the_first_ends(tmp_path: Path, number
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as first:
         assert first.stdout.readline() == "held\n"
         expected = rf"in use by process {first.pid} on {platform.node()} \(-c {tmp_path}\)"
-        for _ in range(2):  # being refused changes nothing
+        for _ in range(2):  # a refusal changes nothing
             with pytest.raises(ValueError, match=expected), folder_lock(tmp_path):
                 pass
         first.send_signal(number)
     assert (tmp_path / LOCK).exists()
     with folder_lock(tmp_path):
-        assert str(os.getpid()) in (tmp_path / LOCK).read_text()
         expected = f"in use by process {os.getpid()}"
         with pytest.raises(ValueError, match=expected), folder_lock(tmp_path):
             pass
-        assert (tmp_path / LOCK).exists()
+        assert str(os.getpid()) in (tmp_path / LOCK).read_text()
 
 
 def test_a_lock_leaves_nothing_behind(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
-    for _ in range(2):  # a folder that stays empty is removed, whatever happens
-        with pytest.raises(FileNotFoundError), folder_lock(folder):
-            (folder / "missing").read_text()
-        assert list(tmp_path.iterdir()) == []
+    with pytest.raises(FileNotFoundError), folder_lock(folder):
+        (folder / "missing").read_text()
+    assert list(tmp_path.iterdir()) == []  # no empty folders either
     with folder_lock(folder):
         (folder / "results").write_text("")
-    assert [file.name for file in folder.iterdir()] == ["results"]
+    assert os.listdir(folder) == ["results"]
 
 
-def test_what_is_no_folder_is_refused(tmp_path: Path) -> None:
+def test_a_file_is_not_locked_as_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("kept")
-    for place in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(ValueError, match="folder must be no file, got"), folder_lock(place):
+    for path in (tmp_path / "file", tmp_path / "file" / "below"):
+        with pytest.raises(ValueError, match="folder must be no file, got"), folder_lock(path):
             pass
     assert [path.read_text() for path in tmp_path.iterdir()] == ["kept"]

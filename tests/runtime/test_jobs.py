@@ -1,4 +1,4 @@
-"""Jobs that are stopped at any moment, and folders that are damaged or another's."""
+"""Jobs that are stopped and resumed; folders that are damaged, or of something else."""
 
 import io
 import platform
@@ -16,7 +16,7 @@ from matchenv.runtime.jobs import CLOCK, Job, RunOptions
 SETTINGS = {"command": "test", "seed": 3, "names": ["a", "b"]}
 
 
-# Of a process that was killed: no process has such an id.
+# A temporary file of a killed process; no process has such an id.
 LEFT = f".0.{2**22 + 1}@{platform.node()}.unfinished"
 LASTING = dict.fromkeys(range(7), True)
 VALUES = [number**2 for number in LASTING]
@@ -33,7 +33,7 @@ def run(
     options: Any = (),
     **settings: Any,
 ) -> list[int]:
-    """Square the numbers of ``lasting``, which says whether a job's result lasts."""
+    """Square the numbers of ``lasting``, which holds whether their jobs are lasting."""
     jobs = [
         Job(f"square{number}", 2, partial(work, number), lasts) for number, lasts in lasting.items()
     ]
@@ -44,8 +44,7 @@ def run(
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError])
 @pytest.mark.parametrize("done", [0, 3, 6])
-def test_work_goes_on_where_it_was_stopped(tmp_path: Path, stop: Any, done: int) -> None:
-    """What a process was writing when it was killed is removed."""
+def test_stopped_work_is_resumed(tmp_path: Path, stop: Any, done: int) -> None:
     worked: list[int] = []
 
     def until_stopped(number: int) -> Arrays:
@@ -68,8 +67,8 @@ def test_work_goes_on_where_it_was_stopped(tmp_path: Path, stop: Any, done: int)
     assert not (tmp_path / ".lock").exists()
 
 
-def test_what_is_kept(tmp_path: Path) -> None:
-    """Nothing without a folder, no clocks, no job that cannot last; on any number of workers."""
+def test_which_results_are_kept(tmp_path: Path) -> None:
+    """Only with a folder, and only of lasting jobs; never times."""
     assert run(None) == VALUES
     worked: list[int] = []
 
@@ -85,7 +84,7 @@ def test_what_is_kept(tmp_path: Path) -> None:
     assert run(tmp_path, options={"workers": 2}) == VALUES
 
 
-def test_a_damaged_or_foreign_job_is_named_and_done_again(tmp_path: Path) -> None:
+def test_a_damaged_or_foreign_block_is_named_and_computed_again(tmp_path: Path) -> None:
     for seed in (3, 4):
         run(tmp_path / str(seed), seed=seed)
     block = tmp_path / "3" / "blocks" / "square3.npz"
@@ -100,12 +99,12 @@ def test_a_damaged_or_foreign_job_is_named_and_done_again(tmp_path: Path) -> Non
         bad.append(changed.getvalue())
     for content in bad:
         block.write_bytes(content)
-        with pytest.warns(UserWarning, match=r"square3.npz is damaged.*; it is done again"):
+        with pytest.warns(UserWarning, match=r"square3.npz is damaged.*; it is computed again"):
             assert run(tmp_path / "3") == VALUES
         assert block.read_bytes() == whole
 
 
-def test_what_was_found_is_reported_even_if_it_cannot_be_written(tmp_path: Path) -> None:
+def test_results_are_reported_even_if_they_cannot_be_written(tmp_path: Path) -> None:
     reported: list[str] = []
     options = RunOptions(tmp_path / "out", report=reported.append)
     with options.store(SETTINGS) as store:
@@ -117,7 +116,7 @@ def test_what_was_found_is_reported_even_if_it_cannot_be_written(tmp_path: Path)
     assert reported == ["old", "new", "lost"]
 
 
-def test_other_settings_are_refused_and_named_or_replaced(tmp_path: Path) -> None:
+def test_other_settings_are_named_and_refused_or_replaced(tmp_path: Path) -> None:
     run(tmp_path)
     with pytest.raises(ValueError, match="seed was 3 and is 4") as error:
         run(tmp_path, seed=4, names=["a"])
@@ -129,7 +128,7 @@ def test_other_settings_are_refused_and_named_or_replaced(tmp_path: Path) -> Non
     assert run(tmp_path, seed=4) == VALUES
 
 
-def test_a_folder_that_is_not_ours_is_refused(tmp_path: Path) -> None:
+def test_a_foreign_folder_is_refused(tmp_path: Path) -> None:
     for content in (b"{", b"\xff"):
         run(tmp_path / "out")
         (tmp_path / "out" / "settings.json").write_bytes(content)

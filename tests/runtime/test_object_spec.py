@@ -1,4 +1,4 @@
-"""Texts that name classes of the user's own, what such texts can make, and the files behind it."""
+"""Object specifications, the objects that they make, and the source files of their classes."""
 
 import sys
 from dataclasses import dataclass, field
@@ -45,7 +45,7 @@ def called():
 
 @pytest.fixture
 def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A module in the working folder, which Python does not know of."""
+    """Put a module into the working folder, which is not on Python's path."""
     (tmp_path / "own_leagues.py").write_text(OWN)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
@@ -53,7 +53,7 @@ def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     sys.modules.pop("own_leagues", None)
 
 
-def test_texts_make_what_they_say_and_say_what_was_made(own_module: Path) -> None:
+def test_specifications_make_objects_and_back(own_module: Path) -> None:
     made = prior_of("own_leagues:Leagues:gap=3,wide=true,label=x")
     assert (made.gap, made.wide, made.label) == (3, True, "x")
     assert spec_of("prior", made) == "own_leagues:Leagues:gap=3,wide=true,label=x"
@@ -68,7 +68,7 @@ def test_texts_make_what_they_say_and_say_what_was_made(own_module: Path) -> Non
 
 
 @given(mean=st.floats(-1e6, 1e6), deviation=st.floats(1e-6, 1e6))
-def test_an_object_and_its_text_are_one(mean: float, deviation: float) -> None:
+def test_an_object_survives_the_round_trip(mean: float, deviation: float) -> None:
     prior = NormalPrior(mean, deviation)
     assert is_object_spec(spec_of("prior", prior))
     assert prior_of(spec_of("prior", prior)) == prior
@@ -88,10 +88,10 @@ class Plain(Reward):
         return games.match_quality
 
 
-def test_what_no_text_can_say_is_refused_and_says_why() -> None:
+def test_an_object_without_specification_is_refused() -> None:
     changed = WithArray()
     object.__setattr__(changed, "hidden", 2.0)
-    # The text "7" would come back as a number.
+    # The text "7" would be read back as a number.
     for prior in (WithArray(np.zeros(3)), WithArray("a,b"), WithArray("7"), changed, Plain(),
                   DrawnPrior.of(InformativePrior(), np.random.default_rng(1), 3)):  # fmt: skip
         with pytest.raises(ValueError, match=r"must be .* can be written as key=value.*; got"):
@@ -111,15 +111,14 @@ BAD_TEXTS = {
 }
 
 
-def test_bad_texts_are_named(own_module: Path) -> None:
+def test_bad_specifications_are_named(own_module: Path) -> None:
     for text, message in BAD_TEXTS.items():
         with pytest.raises(ValueError, match=message):
             Settings(prior=text)
 
 
-def test_code_that_is_not_installed_needs_a_permission(own_module: Path) -> None:
-    """What is refused is not imported either."""
-    (own_module / "evil.py").write_text("raise AssertionError('it was run')")
+def test_code_that_is_not_installed_needs_permission(own_module: Path) -> None:
+    (own_module / "evil.py").write_text("raise AssertionError('it was imported')")
     with only_installed_code():
         with pytest.raises(ValueError, match=r"would run the code of .*evil\.py.*--allow-code"):
             prior_of("evil:Prior")
@@ -131,7 +130,7 @@ def test_code_that_is_not_installed_needs_a_permission(own_module: Path) -> None
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A module, others beside it, a package, and a folder that is none."""
+    """A folder of modules, with a package and a folder that is no package."""
     for name in ("mine", "mine_rules", "package/__init__", "package/below/part", "venv/other"):
         (tmp_path / f"{name}.py").parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / f"{name}.py").write_text("")
@@ -143,18 +142,17 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         sys.modules.pop(name)
 
 
-def test_a_module_and_what_lies_in_its_folder(folder: Path) -> None:
+def test_a_module_has_the_files_of_its_folder(folder: Path) -> None:
     names = ["mine.py", "mine_rules.py", "package/__init__.py", "package/below/part.py"]
     for spec in ("mine:Policy:size=3", "package.below.part:Policy"):
         assert module_files(spec) == [folder / name for name in names]
 
 
 def test_an_installed_module_stands_alone(folder: Path) -> None:
-    """Beside it lies what is installed, such as torch with thousands of files."""
     (folder / "mine-1.0.dist-info").mkdir()
     assert module_files("mine:Policy") == [folder / "mine.py"]
 
 
-def test_this_package_and_what_was_never_imported_have_no_files() -> None:
+def test_this_package_and_modules_never_imported_have_no_files() -> None:
     assert module_files("matchenv.runtime.provenance:Policy") == []
     assert module_files("never_imported:Policy") == []

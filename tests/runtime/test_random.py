@@ -1,4 +1,4 @@
-"""Counter-based random numbers: published known answers and laws."""
+"""Counter-based random numbers: published known answers and distributions."""
 
 import numpy as np
 import pytest
@@ -22,15 +22,15 @@ KNOWN = [
 
 
 @pytest.mark.parametrize(("counter", "key", "expected"), KNOWN)
-def test_philox_gives_the_published_answers(
+def test_philox_matches_the_published_answers(
     counter: tuple[int, ...], key: tuple[int, ...], expected: tuple[int, ...]
 ) -> None:
     found = philox(tuple(map(U, counter)), tuple(map(U, key)))
     assert tuple(map(int, found)) == expected
 
 
-def test_uniforms_are_built_from_the_words_of_their_counter() -> None:
-    """Key and index beyond 32 bits reach all words of the generator."""
+def test_uniforms_use_all_words_of_the_counter() -> None:
+    """Including keys and indices beyond 32 bits."""
     key, stream, index = U(0x299F31D0A4093822), 0x0370734413198A2E, 0x85A308D3243F6A88
     words = KNOWN[2][2]
     expected = [((words[i] << 32 | words[i + 1]) >> 12) + 0.5 for i in (0, 2)]
@@ -41,15 +41,15 @@ def test_uniforms_are_built_from_the_words_of_their_counter() -> None:
 KEYS = np.random.default_rng(11).integers(0, 2**64, 400, dtype=np.uint64)
 
 
-def test_laws() -> None:
-    """Kolmogorov and Smirnov's distance: a wrong law of 400,000 numbers is far below 1e-4."""
+def test_distributions() -> None:
+    """Kolmogorov-Smirnov tests: a wrong distribution has p far below 1e-4."""
     assert stats.kstest(uniforms(KEYS, 3, 0, 1000).ravel(), "uniform").pvalue > 1e-4
     assert stats.kstest(normals(KEYS, 3, 0, 1000).ravel(), "norm").pvalue > 1e-4
     drawn = [exponential(key, 7, i) for key in KEYS[:100] for i in range(100)]
     assert stats.kstest(drawn, "expon").pvalue > 1e-4
 
 
-def test_numbers_do_not_depend_on_what_is_asked_before() -> None:
+def test_numbers_do_not_depend_on_earlier_calls() -> None:
     block, flat = normals(KEYS[:3], 9, 100, 50), uniforms(KEYS[:3], 9, 100, 50)
     for k in range(3):
         assert flat[k].tolist() == [two_uniforms(KEYS[k], 9, 100 + i)[0] for i in range(50)]

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 
 INT, TERM = signal.SIGINT, signal.SIGTERM
 BEGUN, TIDY = Path("begun"), Path("tidy")
-# Seconds of grace: short, to save time, or so many that only something else ends the process.
+# Seconds of grace: short to save time, or so long that only something else ends the process.
 SHORT, LONG = 0.5, 600.0
 
 
@@ -43,8 +43,13 @@ def in_compiled_code() -> None:
 
 
 def stopped(folder: Path, run: Callable[[], int], *numbers: int) -> Ended:
-    """Send signals to a process that begins to work in a folder."""
-    with child(run) as running:
+    """Send signals to a child process that works in a folder."""
+
+    def in_folder() -> int:
+        os.chdir(folder)
+        return run()
+
+    with child(in_folder) as running:
         process = running.process
         while not (folder / BEGUN).exists():
             process.join(0.01)
@@ -57,17 +62,16 @@ def stopped(folder: Path, run: Callable[[], int], *numbers: int) -> Ended:
 @pytest.mark.parametrize(
     ("work", "numbers", "tidy", "grace"),
     [
-        # It ends where it stands; what keeps the main thread from looking is ended later.
+        # The main thread ends the process; if it is busy, the second thread does.
         (catches_all, [INT], True, LONG),
         (catches_all, [TERM, INT], True, LONG),
         (in_compiled_code, [INT], False, SHORT),
     ],
 )
-def test_one_line_and_gone(
+def test_a_signal_ends_work_with_one_line(
     tmp_path: Path, work: Callable[[], None], numbers: list[int], tidy: bool, grace: float
 ) -> None:
     def run() -> int:
-        os.chdir(tmp_path)
         signals.GRACE = grace
         stopping = Stopping()
         stopping.note = lambda: "go on"
@@ -75,24 +79,23 @@ def test_one_line_and_gone(
 
     ended = stopped(tmp_path, run, *numbers)
     words = {128 + INT: "interrupted; go on\n", 128 + TERM: "terminated; go on\n"}
-    assert ended.said == words.get(ended.status)
+    assert ended.error == words.get(ended.status)
     assert ended.status - 128 in numbers
     assert (tmp_path / TIDY).exists() == tidy
     assert [*tmp_path.rglob(".lock")] == []
 
 
-def test_a_terminal_that_has_gone_changes_nothing(tmp_path: Path) -> None:
+def test_a_closed_terminal_changes_nothing(tmp_path: Path) -> None:
     def without_terminal() -> int:
         reading, writing = os.pipe()
         os.close(reading)
         os.dup2(writing, 2)
-        os.chdir(tmp_path)
         return Stopping().run(lambda: catches_all() or 0)
 
     assert stopped(tmp_path, without_terminal, INT).status == 130
 
 
-def test_work_that_ends_keeps_its_status_and_ignored_signals_stay_ignored() -> None:
+def test_work_keeps_its_status_and_ignored_signals_stay_ignored() -> None:
     def work() -> int:
         signal.signal(INT, signal.SIG_IGN)
         return Stopping().run(lambda: os.kill(os.getpid(), INT) or 7)
@@ -102,11 +105,11 @@ def test_work_that_ends_keeps_its_status_and_ignored_signals_stay_ignored() -> N
 
 
 @pytest.mark.parametrize("words", [("-m", "matchenv", "compare"), ("-c", "import matchenv")])
-def test_while_it_loads_a_command_ends_and_a_users_program_gets_the_exception(
+def test_during_import_a_command_ends_and_a_users_program_gets_the_exception(
     tmp_path: Path, words: tuple[str, ...]
 ) -> None:
     slow = "import time\nprint('loads', flush=True)\ntime.sleep(600.0)\n"
-    (tmp_path / "gymnasium.py").write_text(slow)  # in place of our first dependency
+    (tmp_path / "gymnasium.py").write_text(slow)  # instead of our first dependency
     process = subprocess.Popen(
         [sys.executable, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)},
@@ -114,6 +117,6 @@ def test_while_it_loads_a_command_ends_and_a_users_program_gets_the_exception(
     assert process.stdout is not None
     assert process.stdout.readline() == "loads\n"
     process.send_signal(INT)
-    _, said = process.communicate(timeout=120.0)
+    _, error = process.communicate(timeout=120.0)
     assert process.returncode == -INT
-    assert said == "" if words[0] == "-m" else said.endswith("\nKeyboardInterrupt\n")
+    assert error == "" if words[0] == "-m" else error.endswith("\nKeyboardInterrupt\n")

@@ -199,7 +199,7 @@ def test_a_served_process(
         assert not (tmp_path / "new.db").exists()
         os.kill(running.process.pid, signal.SIGTERM)
         ended = running.ended()
-    assert (ended.status, ended.said) == (143, f"terminated; {file} has all that was answered\n")
+    assert (ended.status, ended.error) == (143, f"terminated; {file} has all acknowledged games\n")
     with Pool.open(file) as pool:
         assert pool.games == pool.player("ann").games_played == 10
         assert (pool.settings.beta, pool.settings.drift_per_day) == (3.5, 0.25)
