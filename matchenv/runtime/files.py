@@ -74,7 +74,7 @@ def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
             target = Path(os.path.realpath(path))
             if target in begun:
                 raise ValueError(f"files that are written together must differ, got {path} twice")
-            with _errors_name(path):
+            with errors_name(path):
                 mode = target.stat().st_mode if target.exists() else stat.S_IFREG
                 if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
                     target.write_bytes(content)
@@ -90,7 +90,7 @@ def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
                     file.flush()
                     os.fsync(file.fileno())
         for target, temporary in begun.items():
-            with _errors_name(target):
+            with errors_name(target):
                 os.replace(temporary, target)
     finally:
         for temporary in begun.values():
@@ -100,7 +100,7 @@ def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
 
 
 @contextmanager
-def _errors_name(path: Path) -> Iterator[None]:
+def errors_name(path: Path) -> Iterator[None]:
     """Name this file in an ``OSError``, instead of its temporary file or none."""
     try:
         yield
@@ -148,7 +148,7 @@ def folder_lock(folder: Path) -> Iterator[None]:
         lock.acquire()
         temporary_files.add(file)
         holder = f"process {os.getpid()} on {platform.node()} ({' '.join(sys.argv)})"
-        with _errors_name(file):
+        with errors_name(file):
             file.write_text(holder, encoding="utf-8", errors="backslashreplace")
         remove_unfinished(folder.rglob(".*.unfinished"))
         yield

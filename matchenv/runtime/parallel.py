@@ -15,15 +15,15 @@ import socket
 import threading
 import traceback
 import warnings
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
 from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from matchenv.runtime.checks import as_integer
 from matchenv.runtime.provenance import provenance
@@ -34,6 +34,8 @@ Job = TypeVar("Job")
 
 LOCAL, RAY = "local", "ray"
 
+# Seconds between checks that all worker processes are alive.
+POLL = 5.0
 # Times that Ray repeats a job whose process or machine was killed, before it is an error.
 RETRIES = 5
 # Seconds to wait for a cluster; Ray itself would try for minutes.
@@ -98,61 +100,40 @@ def _on_this_machine(
         # Starting this helper process resets the signal mask.
         resource_tracker.ensure_running()
     # Spawned, since a fork inherits locks that threads of libraries hold.
-    context = multiprocessing.get_context("spawn")
-    waiting = iter(range(len(jobs)))
-    processes: dict[Connection, SpawnProcess] = {}
-    busy: dict[Connection, int] = {}
-
-    def hand_out(free: Iterable[Connection]) -> None:
-        for connection, index in zip(free, waiting, strict=False):
-            busy[connection] = index
-            with suppress(OSError):  # of a worker that has ended, which ``recv`` reports
-                connection.send(jobs[index])
-
+    others = set(multiprocessing.active_children())
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin_worker)
+    pending: dict[Future[Result], int] = {}
     try:
         with signals_wait():
-            for _ in range(workers):
-                ours, theirs = context.Pipe()  # one each, so that no worker can block another
-                processes[ours] = context.Process(target=_serve, args=(theirs, work))
-                processes[ours].start()
-                theirs.close()
-        hand_out(processes)
-        while busy:
-            connection = cast(Connection, wait(list(busy))[0])
-            index = busy.pop(connection)
-            try:
-                error, result = connection.recv()
-            except (EOFError, OSError):
-                raise WorkerEnded(
-                    f"a worker process was killed, or ended, at {_name_of(jobs, index)} "
-                    "(is there memory enough?)"
-                ) from None
-            if error is not None:
-                raise error
-            hand_out([connection])
-            yield index, result
+            pending |= {pool.submit(_run, work, job): index for index, job in enumerate(jobs)}
+        # Close this process's end, so that half a result of a killed worker is not waited for.
+        pool._result_queue._writer.close()  # type: ignore[attr-defined]
+        processes = set(multiprocessing.active_children()) - others
+        while pending:
+            first = list(islice(pending, 2 * workers))  # jobs start in order
+            for future in wait(first, POLL, FIRST_COMPLETED).done:
+                result = future.result()
+                yield pending.pop(future), result
+            # A worker killed while it sends a result holds the lock of the others.
+            if any(process.exitcode is not None for process in processes):
+                raise BrokenProcessPool
+    except BrokenProcessPool as error:
+        names = " or ".join(_name_of(jobs, index) for index in list(pending.values())[:workers])
+        raise WorkerEnded(
+            f"a worker process was killed, or ended, at {names} (is there memory enough?)"
+        ) from error
     finally:
         with signals_wait():
-            for connection, process in processes.items():
-                connection.close()  # ends an idle worker
-                if busy:
-                    process.kill()
-            for process in processes.values():
-                process.join()
+            # Idle workers exit by themselves.
+            for process in set(multiprocessing.active_children()) - others if pending else ():
+                process.kill()
+            pool.shutdown()
 
 
-def _serve(connection: Connection, work: Callable[[Job], Result]) -> None:
-    """Run the jobs that arrive on a connection until the parent process closes it or ends."""
+def _begin_worker() -> None:
+    """Print warnings in one line, and end when the parent process was killed."""
     warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     threading.Thread(target=_exit_with_parent, daemon=True).start()
-    with suppress(EOFError):
-        while True:
-            job, error, result = connection.recv(), None, None
-            try:
-                result = _run(work, job)
-            except Exception as caught:
-                error = caught
-            connection.send((error, result))
 
 
 def _exit_with_parent() -> None:
