@@ -36,9 +36,15 @@ class SharedModule(TorchRLModule, ValueFunctionAPI):  # type: ignore[misc]
         logits = self.network.mlp_extractor.forward_actor(self._numbers(batch))
         return {Columns.ACTION_DIST_INPUTS: logits}
 
+    def _forward_train(self, batch: dict[str, Any], **_: Any) -> dict[str, Any]:
+        numbers = self._numbers(batch)  # shared by actor and critic
+        logits = self.network.mlp_extractor.forward_actor(numbers)
+        return {Columns.ACTION_DIST_INPUTS: logits, Columns.EMBEDDINGS: numbers}
+
     def compute_values(self, batch: dict[str, Any], embeddings: Any = None) -> Any:
         """Return the values of a batch of states, shape (n,)."""
-        return self.network.mlp_extractor.forward_critic(self._numbers(batch)).squeeze(-1)
+        numbers = self._numbers(batch) if embeddings is None else embeddings
+        return self.network.mlp_extractor.forward_critic(numbers).squeeze(-1)
 
     def save_to_path(self, *arguments: Any, **options: Any) -> str:
         """Save as RLlib does; on a local disk also a file that ``load`` reads."""
