@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from matchenv import NormalPrior
-from matchenv.agents.config_file import parse_pairs
+from matchenv.agents.config_file import parse_pairs, read_yaml
 from matchenv.agents.environments import ONE_PLAYER, settings_of
 from matchenv.agents.run_config import ALGORITHMS, RunConfig, configured
+from matchenv.agents.tuning import SPACES, checked_space
 from matchenv.envs.one_player.settings import REWARDS
 from matchenv.evaluation.seeds import EVALUATION, TRAINING, evaluation_seed, training_seed
 
@@ -18,6 +19,7 @@ def test_every_algorithm_has_valid_defaults(name):
     assert config.algorithm == name
     assert config.timesteps >= 100_000
     assert RunConfig.from_text(config.to_text()) == config
+    assert checked_space(name, read_yaml(SPACES, None, name))
 
 
 def test_arguments_override_the_file(tmp_path):

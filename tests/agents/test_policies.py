@@ -1,7 +1,5 @@
 """Policies by name: baselines, learned policies and third-party classes."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 
@@ -10,6 +8,7 @@ import pytest
 
 from matchenv import MatchmakingVectorEnv, agents
 from matchenv.baselines import (
+    Gittins,
     KnowledgeGradient,
     OptimisticDrawChance,
     PointEstimate,
@@ -18,15 +17,8 @@ from matchenv.baselines import (
 from matchenv.baselines.queue.candidates import QueueKnowledgeGradient, Reserved, WideningWindow
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
-from matchenv.evaluation.registry import (
-    ONE_PLAYER,
-    POLICIES,
-    QUEUE,
-    expanded,
-    known_policies,
-    policy_class,
-    policy_named,
-)
+from matchenv.evaluation import registry
+from matchenv.evaluation.registry import ONE_PLAYER, POLICIES, QUEUE, policy_named
 
 GAME = Settings.checked(beta=2.0, horizon=50)
 IN_QUEUE = QueueSettings(capacity=8, beta=0.7, tau=0.1)
@@ -89,6 +81,9 @@ def own(tmp_path, monkeypatch):
         ("kg:finite_horizon=true", GAME, KnowledgeGradient, {"finite_horizon": True, "beta": 2.0}),
         ("kg:beta=3", GAME, KnowledgeGradient, {"beta": 3.0}),
         ("kg", Settings.checked(tau=0.1), KnowledgeGradient, {"tau": 0.1, "belief": "factorised"}),
+        ("gittins", Settings(), Gittins, {"belief": "full"}),
+        ("gittins:belief=factorised", Settings(), Gittins, {"belief": "factorised"}),
+        ("gittins", Settings(tau=0.1), Gittins, {"belief": "factorised"}),
         (
             "optimistic:inflation=5,fade=0,belief=full", GAME, OptimisticDrawChance,
             {"inflation": 5.0, "fade": 0.0, "belief": "full"},
@@ -110,14 +105,11 @@ def test_names_with_options(text: str, settings: Any, kind: type, expected: dict
     assert {name: getattr(policy, name) for name in expected} == expected
 
 
-def test_a_one_player_policy_in_the_queue_receives_settings_and_options() -> None:
-    inner = policy_named("reservation:policy=kg,multiplier=7,reservation=0.3", IN_QUEUE).policy
-    assert isinstance(inner, KnowledgeGradient)
-    assert (inner.multiplier, inner.beta) == (7.0, 0.7)
-
-
 def test_baselines_receive_the_settings_of_the_environment() -> None:
-    assert set(known_policies()) == {*POLICIES[ONE_PLAYER], "ppo-gittins"}
+    assert set(registry.known_policies()) == {
+        *POLICIES[ONE_PLAYER],
+        "ppo-gittins",
+    }
     settings = Settings.checked(beta=2.0, horizon=50, draw_margin=0.5, belief="full")
     for name in POLICIES[ONE_PLAYER]:
         policy = policy_named(name, settings, lambda: np.zeros(50))
@@ -126,7 +118,9 @@ def test_baselines_receive_the_settings_of_the_environment() -> None:
                 assert getattr(policy, argument) == getattr(settings, argument), (name, argument)
         assert policy.horizon == 50
     for name in set(POLICIES[QUEUE]) - {"reservation"}:
-        assert type(policy_named(name, IN_QUEUE)) is policy_class(name, QUEUE)
+        assert type(policy_named(name, IN_QUEUE)) is registry.policy_class(name, QUEUE)
+    inner = policy_named("reservation:policy=kg,multiplier=7,reservation=0.3", IN_QUEUE).policy
+    assert (type(inner), inner.multiplier, inner.beta) == (KnowledgeGradient, 7.0, 0.7)
 
 
 BAD_NAMES = {
@@ -203,43 +197,31 @@ def test_the_working_folder_shadows_no_installed_module(own: str, tmp_path: Any)
 
 
 def test_braces_are_expanded_as_bash_does() -> None:
-    assert expanded(["kg", "a{1}b"]) == ["kg", "a1b"]
-    assert expanded(["kg:multiplier={3,5},belief={full,factorised}", "pe"]) == [
+    assert registry.expanded(["kg", "a{1}b"]) == ["kg", "a1b"]
+    assert registry.expanded(["kg:multiplier={3,5},belief={full,factorised}", "pe"]) == [
         "kg:multiplier=3,belief=full", "kg:multiplier=3,belief=factorised",
         "kg:multiplier=5,belief=full", "kg:multiplier=5,belief=factorised", "pe",
     ]  # fmt: skip
     for text in ("kg:multiplier={3,5", "kg}"):
         with pytest.raises(ValueError, match="braces must come in pairs"):
-            expanded([text])
-
-
-def test_a_comparison_passes_beta_to_its_policies() -> None:
-    pytest.importorskip("stable_baselines3")
-    from matchenv.benchmarks.compare import run_comparison
-    from matchenv.runtime.jobs import RunOptions
-
-    named, given = (
-        run_comparison(
-            [policy], against="drawchance", cells={"rank": ["top"]}, episodes=4, seed=3,
-            env_kwargs={"beta": 0.4, "horizon": 60}, run=RunOptions(workers=1, quiet=True),
-        ).values("true_draw_density", 0, "ppo-gittins")
-        for policy in ("ppo-gittins", agents.load("ppo-gittins"))
-    )  # fmt: skip
-    np.testing.assert_array_equal(given, named)
-    with pytest.raises(ValueError, match="tau must be 0"):
-        run_comparison([agents.load("ppo-gittins")], env_kwargs={"tau": 0.1})
+            registry.expanded([text])
 
 
 def test_the_packaged_policy_has_provenance_and_plays_any_size() -> None:
     pytest.importorskip("stable_baselines3")
+    from matchenv.benchmarks.compare import run_comparison
+
     policy = policy_named("ppo-gittins", Settings.checked(num_opponents=7, horizon=30))
     said = "LearnedPolicy('ppo-gittins', SharedPolicy, num_opponents=7, belief='full')"
     assert repr(policy) == said
+    assert [file.name for file in registry.files_of("ppo-gittins")] == ["ppo-gittins.safetensors"]
     assert (policy.num_opponents, policy.observation_shape) == (7, (24,))
     imitation, *_ = policy.training
     assert (imitation["algorithm"], imitation["teacher"]) == ("imitation", "gittins")
     assert all(each["games"] > 1e6 for each in policy.training)
     with pytest.raises(ValueError, match="tau must be 0"):
         policy_named("ppo-gittins", Settings.checked(tau=0.1))
+    with pytest.raises(ValueError, match="tau must be 0"):
+        run_comparison([agents.load("ppo-gittins")], env_kwargs={"tau": 0.1})
     assert "versions" not in repr(agents.configured("ppo", seed=3))
     assert "num_opponents=3" in repr(agents.MatchmakingVecEnv(2, num_opponents=3))

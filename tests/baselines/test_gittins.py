@@ -11,12 +11,10 @@ from scipy.optimize import brentq
 from scipy.stats import norm
 
 from matchenv import KnowledgeState
-from matchenv.agents import policy_named
 from matchenv.baselines import Gittins
 from matchenv.baselines import gittins_table as tables
 from matchenv.baselines.gittins import log_indices
 from matchenv.baselines.gittins_table import new_grid
-from matchenv.envs.one_player.settings import Settings
 
 Floats = np.ndarray
 
@@ -131,13 +129,3 @@ def test_tables_are_cached_and_damaged_files_recomputed(
         assert path.read_bytes() == content
     monkeypatch.setenv("MATCHENV_CACHE", str(path / "below"))
     np.testing.assert_array_equal(computed(64, 0.25).bonus, whole)
-
-
-def test_defaults_by_name() -> None:
-    policy = policy_named("gittins", Settings(beta=0.7, draw_margin=0.2, horizon=30))
-    assert repr(policy) == (
-        "Gittins(beta=0.7, draw_margin=0.2, tau=0.0, horizon=30, belief='full')"
-    )
-    assert policy_named("gittins:belief=factorised", Settings()).belief == "factorised"
-    # The full belief does not support drift.
-    assert policy_named("gittins", Settings(tau=0.1)).belief == "factorised"

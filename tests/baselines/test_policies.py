@@ -5,10 +5,9 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import pytest
-from dense_belief import covariance_of, states_after_games
+from dense_belief import covariance_of, some_masks, states_after_games
 
 from matchenv import KnowledgeState, MatchmakingEnv, MatchmakingVectorEnv, NormalPrior, Settings
 from matchenv.baselines import (
@@ -62,6 +61,8 @@ def test_simple_policies_match_their_formulas(belief: str) -> None:
     policy: Any = DrawChance(beta=BETA, belief=belief)
     np.testing.assert_allclose(policy.scores(batch, 1), density, rtol=1e-10)
     np.testing.assert_array_equal(policy.act(batch, 1), density.argmax(axis=1))
+    underflowing = KnowledgeState([0.0, 300.0, -200.0, 250.0], np.full(4, 0.1))
+    assert DrawChance().act(underflowing, 1) == 1
     nearest = PointEstimate(belief=belief).act(batch, 1)
     np.testing.assert_array_equal(nearest, np.abs(gaps).argmin(axis=1))
     for inflation, fade, left, factor in (
@@ -70,11 +71,6 @@ def test_simple_policies_match_their_formulas(belief: str) -> None:
         policy = OptimisticDrawChance(inflation, fade, beta=BETA, horizon=100, belief=belief)
         expected = -(gaps**2) / (2.0 * (factor * skill_variance + 2.0 * BETA**2))
         np.testing.assert_allclose(policy.scores(batch, left), expected, rtol=1e-10)
-
-
-def test_draw_chance_when_all_densities_underflow() -> None:
-    state = KnowledgeState([0.0, 300.0, -200.0, 250.0], np.full(4, 0.1))
-    assert DrawChance().act(state, 1) == 1
 
 
 @pytest.mark.parametrize("policy", EVERY_POLICY[:6], ids=lambda policy: policy.name)
@@ -165,22 +161,7 @@ def test_predict_derives_games_left_from_the_horizon() -> None:
         np.testing.assert_array_equal(policy.act(seen, left), alone)
 
 
-def test_stable_baselines3_evaluates_a_baseline() -> None:
-    """Its loop passes no masks, so the policy reads them from the observation."""
-    evaluation = pytest.importorskip("stable_baselines3.common.evaluation")
-    env = gym.make("Matchmaking-v0", num_opponents=6, horizon=5, availability=0.4)
-    adapted = DrawChance().for_settings(env.unwrapped.settings)
-    mean, _ = evaluation.evaluate_policy(adapted, env, n_eval_episodes=3, warn=False)
-    assert 0.0 < mean < 5 * 0.2
-
-
 # Masks.
-
-
-def some_masks(count: int, opponents: int, rng: np.random.Generator) -> Any:
-    masks = rng.random((count, opponents)) < rng.random((count, 1))
-    masks[np.arange(count), rng.integers(opponents, size=count)] = True
-    return masks
 
 
 def smaller(state: KnowledgeState, row: int, mask: Any) -> KnowledgeState:
@@ -233,18 +214,6 @@ def test_the_mask_is_read_from_the_observation(belief: str, opponents: int) -> N
         observation, before = env.step(chosen)[0], plain.step(chosen)[0]
 
 
-class Last(PointEstimate):
-    """A user's policy with a Python index in place of an action."""
-
-    def _choose(self, state: Any, games_left: Any, rng: Any) -> Any:
-        return np.full(len(state), -1)
-
-
-def test_choices_under_masks_are_checked() -> None:
-    with pytest.raises(ValueError, match=r"actions must be in \[0, 1\], got -1"):
-        Last().act(KnowledgeState(np.zeros((1, 4)), np.ones((1, 4))), 1, action_masks=[[1, 1, 0]])
-
-
 def test_for_settings_resolves_ambiguous_observations() -> None:
     """Deviations of 1 look like a mask that allows all opponents."""
     options: Any = {"num_opponents": 4, "turnover": 0.1, "prior": NormalPrior()}
@@ -276,6 +245,13 @@ STATES = KnowledgeState(np.zeros((2, 4)), np.ones((2, 4)))
 FULL = KnowledgeState(np.zeros(3), np.ones(3), np.full(2, 1.4), "full")
 
 
+class Last(PointEstimate):
+    """A user's policy with a Python index in place of an action."""
+
+    def _choose(self, state: Any, games_left: Any, rng: Any) -> Any:
+        return np.full(len(state), -1)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -299,6 +275,7 @@ FULL = KnowledgeState(np.zeros(3), np.ones(3), np.full(2, 1.4), "full")
         (lambda: PointEstimate().predict(np.zeros(4)), "observation must have shape"),
         (lambda: PointEstimate().predict(np.full(7, np.nan)), "observation must be finite"),
         (lambda: Oracle(np.zeros(5)).act(STATES, 1), "true_skill must have shape"),
+        (lambda: Last().act(STATES, 1, action_masks=[[1, 1, 0]] * 2), r"in \[0, 1\], got -1"),
         (lambda: KnowledgeGradient(tau=0.1).scores(FULL, 1), "tau must be 0 with belief='full'"),
         (lambda: DrawChance().act(FULL, 1), "knowledge_state must hold the factorised belief"),
         (lambda: Gittins().act(STATES, 1), "knowledge_state must hold the full belief"),
@@ -329,5 +306,3 @@ def test_bad_input(make: Any, message: str) -> None:
 def test_bad_masks(masks: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         KnowledgeGradient().act(STATES, 5, action_masks=masks)
-    with pytest.raises(ValueError, match=message.replace(r"\(2, 3\), got \(2, 4\)", "")):
-        DrawChance().predict(STATES.to_observation(0.5), action_masks=masks)

@@ -220,14 +220,6 @@ def test_bad_arguments_are_refused_before_a_game_is_played(
         run_comparison(policies, **options)
 
 
-def test_a_damaged_run_is_refused(tmp_path: Path) -> None:
-    pytest.importorskip("stable_baselines3")
-    (tmp_path / "config.yml").write_text("algorithm: [")
-    (tmp_path / "policy.safetensors").write_bytes(b"no weights")
-    with pytest.raises(ValueError, match=f"{tmp_path.name}' cannot be loaded"):
-        run_comparison([tmp_path])
-
-
 IN_QUEUE: dict[str, Any] = {
     "env": "MatchmakingQueue-v0",
     "episodes": 4,

@@ -1,7 +1,5 @@
 """Load of a service, estimated from the times of its log."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
