@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 import torch
 from dense_belief import some_masks
+from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
 
 from matchenv import MatchmakingEnv, MatchmakingVectorEnv, Settings, agents
 from matchenv.agents.policy_file import LearnedPolicy, PolicyDescription
 from matchenv.agents.run_config import ALGORITHMS
+from matchenv.agents.vec_env import MatchmakingVecEnv
 
 CHANGING: dict[str, Any] = {
     "num_opponents": 6, "horizon": 20, "availability": 0.5, "mean_stay": 4.0, "turnover": 0.05,
@@ -62,6 +64,13 @@ def test_sampling_uses_the_masked_and_normalised_probabilities():
     assert (np.abs(counts - chances) < 4.5 * np.sqrt(chances / len(many)) + 1e-12).all()
     with pytest.raises(ValueError, match="they allow none at index 0"):
         policy.predict(many[:2], action_masks=np.zeros((2, 6)))
+
+
+def test_the_vec_env_provides_masks_to_sb3_contrib():
+    env = MatchmakingVecEnv(5, **CHANGING)
+    env.reset()
+    assert is_masking_supported(env)
+    np.testing.assert_array_equal(get_action_masks(env), env.natives[0].action_masks())
 
 
 @pytest.mark.parametrize("algo", ["a2c", "ppo", "trpo"])

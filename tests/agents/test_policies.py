@@ -1,19 +1,14 @@
 """Policies by name: baselines, learned policies and third-party classes."""
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from matchenv import MatchmakingVectorEnv, agents
-from matchenv.baselines import (
-    Gittins,
-    KnowledgeGradient,
-    OptimisticDrawChance,
-    PointEstimate,
-    ThompsonSampling,
-)
+from matchenv import baselines as rules
 from matchenv.baselines.queue.candidates import QueueKnowledgeGradient, Reserved, WideningWindow
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
@@ -77,19 +72,19 @@ def own(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "settings", "kind", "expected"),
     [
-        ("kg:multiplier=20", GAME, KnowledgeGradient, {"multiplier": 20.0, "horizon": 50}),
-        ("kg:finite_horizon=true", GAME, KnowledgeGradient, {"finite_horizon": True, "beta": 2.0}),
-        ("kg:beta=3", GAME, KnowledgeGradient, {"beta": 3.0}),
-        ("kg", Settings.checked(tau=0.1), KnowledgeGradient, {"tau": 0.1, "belief": "factorised"}),
-        ("gittins", Settings(), Gittins, {"belief": "full"}),
-        ("gittins:belief=factorised", Settings(), Gittins, {"belief": "factorised"}),
-        ("gittins", Settings(tau=0.1), Gittins, {"belief": "factorised"}),
+        ("kg:multiplier=20", GAME, rules.KnowledgeGradient, {"multiplier": 20.0, "horizon": 50}),
+        ("kg:finite_horizon=true", GAME, rules.KnowledgeGradient, {"finite_horizon": True}),
+        ("kg:beta=3", GAME, rules.KnowledgeGradient, {"beta": 3.0}),
+        ("kg", Settings.checked(tau=0.1), rules.KnowledgeGradient, {"tau": 0.1}),
+        ("gittins", Settings(), rules.Gittins, {"belief": "full"}),
+        ("gittins:belief=factorised", Settings(), rules.Gittins, {"belief": "factorised"}),
+        ("gittins", Settings(tau=0.1), rules.Gittins, {"belief": "factorised"}),
         (
-            "optimistic:inflation=5,fade=0,belief=full", GAME, OptimisticDrawChance,
+            "optimistic:inflation=5,fade=0,belief=full", GAME, rules.OptimisticDrawChance,
             {"inflation": 5.0, "fade": 0.0, "belief": "full"},
         ),
-        ("pe:belief=factorised", GAME, PointEstimate, {"belief": "factorised"}),
-        ("thompson:spread=0.5,seed=3", GAME, ThompsonSampling, {"spread": 0.5}),
+        ("pe:belief=factorised", GAME, rules.PointEstimate, {"belief": "factorised"}),
+        ("thompson:spread=0.5,seed=3", GAME, rules.ThompsonSampling, {"spread": 0.5}),
         ("window:width=2,growth=0.5", IN_QUEUE, WideningWindow, {"width": 2.0, "growth": 0.5}),
         (
             "kg:multiplier=3,both=true,reservation=0.4,fall=0", IN_QUEUE, QueueKnowledgeGradient,
@@ -106,10 +101,7 @@ def test_names_with_options(text: str, settings: Any, kind: type, expected: dict
 
 
 def test_baselines_receive_the_settings_of_the_environment() -> None:
-    assert set(registry.known_policies()) == {
-        *POLICIES[ONE_PLAYER],
-        "ppo-gittins",
-    }
+    assert set(registry.known_policies()) == {*POLICIES[ONE_PLAYER], "ppo-gittins"}
     settings = Settings.checked(beta=2.0, horizon=50, draw_margin=0.5, belief="full")
     for name in POLICIES[ONE_PLAYER]:
         policy = policy_named(name, settings, lambda: np.zeros(50))
@@ -120,7 +112,7 @@ def test_baselines_receive_the_settings_of_the_environment() -> None:
     for name in set(POLICIES[QUEUE]) - {"reservation"}:
         assert type(policy_named(name, IN_QUEUE)) is registry.policy_class(name, QUEUE)
     inner = policy_named("reservation:policy=kg,multiplier=7,reservation=0.3", IN_QUEUE).policy
-    assert (type(inner), inner.multiplier, inner.beta) == (KnowledgeGradient, 7.0, 0.7)
+    assert (type(inner), inner.multiplier, inner.beta) == (rules.KnowledgeGradient, 7.0, 0.7)
 
 
 BAD_NAMES = {
@@ -163,7 +155,7 @@ def test_bad_names_are_refused(settings: Any, text: str, message: str) -> None:
         policy_named(text, settings)
 
 
-def test_third_party_classes(own: str) -> None:
+def test_third_party_classes(own: str, tmp_path: Path) -> None:
     settings = Settings.checked(beta=2.0, num_opponents=5)
     policy = policy_named(f"{own}:Always:opponent=3,word=hard", settings)
     assert (policy.opponent, policy.beta, policy.num_opponents) == (3, 2.0, 5)
@@ -187,9 +179,7 @@ def test_third_party_classes(own: str) -> None:
     ):
         with pytest.raises(ValueError, match=message):
             policy_named(text, settings)
-
-
-def test_the_working_folder_shadows_no_installed_module(own: str, tmp_path: Any) -> None:
+    # The working folder shadows no installed module.
     (tmp_path / "wave.py").write_text("class Mine: predict = print")
     with pytest.raises(ValueError, match="no attribute 'Mine'"):
         policy_named("wave:Mine", GAME)

@@ -29,10 +29,6 @@ def results(folder):
     return {name: (folder / name).read_bytes() for name in RESULTS}
 
 
-class Interrupted(Exception):
-    """Any interruption of a training."""
-
-
 @pytest.fixture
 def interrupted(monkeypatch):
     """A function that interrupts a training at a timestep."""
@@ -40,12 +36,12 @@ def interrupted(monkeypatch):
     def run(train, timesteps):
         def step(callback):
             if callback.model.num_timesteps >= timesteps:
-                raise Interrupted
+                raise KeyboardInterrupt
             return True
 
         with monkeypatch.context() as patch:
             patch.setattr(Keeper, "_on_step", step)
-            with pytest.raises(Interrupted):
+            with pytest.raises(KeyboardInterrupt):
                 train()
 
     return run
@@ -120,10 +116,7 @@ def test_a_damaged_checkpoint_is_skipped(tmp_path, trained, small_config, interr
     for place in (path / "checkpoints").iterdir():
         assert not place.name.startswith(".")
         place.write_bytes(b"")
-    with (
-        pytest.warns(UserWarning, match="damaged"),
-        pytest.raises(ValueError, match="all damaged"),
-    ):
+    with pytest.warns(UserWarning, match="damaged"), pytest.raises(ValueError, match="all damaged"):
         agents.continue_training(path, quiet=True)
 
 

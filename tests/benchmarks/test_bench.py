@@ -52,13 +52,10 @@ def test_the_protocol_has_all_families_and_the_marks_of_the_main_ones() -> None:
     assert all(each.pool_changes for each in settings[30:])
 
 
-@pytest.mark.parametrize(("error", "counts"), [(0.19, True), (0.21, False)])
-def test_a_mark_counts_from_five_standard_errors(error: float, counts: bool) -> None:
-    mark = Record(difference=1.0, standard_error=error)
-    assert benchmark.Family(0, "top", Settings(), mark).counts is counts
-
-
-def test_marks_score_0_and_1_and_the_interval_covers() -> None:
+def test_marks_count_from_five_errors_and_score_0_and_1_and_the_interval_covers() -> None:
+    marks = (Record(difference=1.0, standard_error=error) for error in (0.19, 0.21))
+    counts = [benchmark.Family(0, "top", Settings(), mark).counts for mark in marks]
+    assert counts == [True, False]
     rng = default_rng(0)
     low = rng.normal(70.0, 5.0, (6, 200))
     high = low + rng.normal(8.0, 3.0, low.shape)

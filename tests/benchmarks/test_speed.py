@@ -21,7 +21,7 @@ def test_sides_alternate_and_the_first_turn_is_not_counted(monkeypatch: pytest.M
     assert found == "a against b: 2 (1 to 3) times as fast; steps/s: ours 10, rival 5"
 
 
-def test_every_section_runs(monkeypatch: Any, capsys: Any) -> None:
+def test_every_section_runs_on_logs_of_games_of_one_size(monkeypatch: Any, capsys: Any) -> None:
     small = {"MANY_OPPONENTS": 60, "BATCH": 3, "GAMES_BEFORE": 2, "QUEUES": 2, "STEPS": 3,
              "CALLS": 2}  # fmt: skip
     for name, value in small.items():
@@ -32,10 +32,6 @@ def test_every_section_runs(monkeypatch: Any, capsys: Any) -> None:
     assert all("times as fast" in line for line in lines)
     with pytest.raises(ValueError, match="turns"):
         speed.main(["--turns", "0"])
-
-
-def test_random_logs_have_games_of_one_size() -> None:
-    log = speed.random_log(3, 20)
-    rows = speed.rows_of(log)
+    rows = speed.rows_of(speed.random_log(3, 20))
     assert len(rows) == 20
     assert all(len(set(players)) == len(ranks) == 3 for players, ranks in rows)
