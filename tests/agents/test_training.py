@@ -139,15 +139,14 @@ def test_the_same_training_continues_and_a_finished_one_is_kept_or_extended(
 def test_a_run_imports_foreign_classes_only_with_permission(
     tmp_path, small_config, monkeypatch, typed
 ):
-    (tmp_path / "leagues.py").write_text(
-        "from matchenv import NormalPrior\nclass Leagues(NormalPrior): pass\n"
-    )
+    code = tmp_path / "leagues.py"
+    code.write_text("from matchenv import NormalPrior\nclass Leagues(NormalPrior): pass\n")
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
     env_kwargs = {"num_opponents": 3, "horizon": 20, "prior": "leagues:Leagues"}
     config = small_config(timesteps=100, env_kwargs=env_kwargs)
     with pytest.warns(UserWarning, match="every 128 games, and so plays 128 .* falling"):
         agents.start_training(tmp_path / "run", config, quiet=True)
-    (tmp_path / "leagues.py").write_text("raise RuntimeError('imported')")
+    code.write_text("raise RuntimeError('imported')")
     sys.modules.pop("leagues")
     assert RunFolder.open(tmp_path / "run").read_config() == config
     agents.load(tmp_path / "run")

@@ -24,11 +24,6 @@ FIRST = COUNTED[0]
 PAGE = Path(__file__).parents[2] / "docs" / "bench.md"
 
 
-@pytest.fixture(autouse=True)
-def few_episodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(benchmark, "EPISODES", 20)
-
-
 def test_the_protocol_has_all_families_and_the_marks_of_the_main_ones() -> None:
     families = benchmark.FAMILIES
     assert [family.number for family in families] == list(range(32))
@@ -112,7 +107,8 @@ def test_knows_skill_0_only_changes_the_belief() -> None:
     assert np.abs(known[:, 0, MU] - known[:, 0, TRUE_SKILL]).max() < 1e-3
 
 
-def test_a_refused_family_has_drawchances_totals() -> None:
+def test_a_refused_family_has_drawchances_totals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(benchmark, "EPISODES", 20)
     drifting = benchmark.Family(0, "drift", Settings.checked(
         num_opponents=3, horizon=3, tau=0.1, rank="top", noise="opponent"
     ))  # fmt: skip
@@ -126,6 +122,7 @@ def test_a_refused_family_has_drawchances_totals() -> None:
 def test_scores_in_files_follow_from_the_totals(typed: Any, monkeypatch: Any) -> None:
     some = tuple(each for each in benchmark.FAMILIES if each.name in (FIRST, "top_draws"))
     monkeypatch.setattr(benchmark, "FAMILIES", some)
+    monkeypatch.setattr(benchmark, "EPISODES", 20)
     words, out = "bench --policy kg --workers 1 --out", Path("out")
     printed = typed(f"{words} out").out
     # Missing blocks are played again with equal results.

@@ -43,7 +43,7 @@ class Rota:
     def __init__(self, belief: str) -> None:
         self.belief, self.name = belief, "rota"
 
-    def predict(self, observation: Any, state: Any, episode_start: Any, *_: Any) -> tuple[Any, Any]:
+    def predict(self, observation: Any, state: Any, episode_start: Any, **_: Any) -> Any:
         assert observation.shape[-1] == (17 if self.belief == "factorised" else 24)
         last = np.zeros(len(observation), np.int64) if state is None else state
         now = np.where(episode_start, 0, (last + 1) % 7)
