@@ -37,12 +37,12 @@ class Ended(NamedTuple):
 @pytest.fixture
 def typed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Callable[[str], Ended]:
+) -> Callable[[str | list[str]], Ended]:
     """Run commands in an empty folder."""
     monkeypatch.chdir(tmp_path)
 
-    def run(words: str) -> Ended:
-        status = run_command(words.split(" "))
+    def run(words: str | list[str]) -> Ended:
+        status = run_command(words.split(" ") if isinstance(words, str) else words)
         out, error = capsys.readouterr()
         return Ended(status, out, error)
 

@@ -91,6 +91,13 @@ def states_after_games(
     return state
 
 
+def some_masks(count: int, opponents: int, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Return masks that each allow at least one opponent, shape (count, opponents)."""
+    masks = rng.random((count, opponents)) < rng.random((count, 1))
+    masks[np.arange(count), rng.integers(opponents, size=count)] = True
+    return masks
+
+
 def covariance_of(state: KnowledgeState) -> NDArray[np.float64]:
     """Return the covariances of all skills of one state."""
     variances = state.sigma**2

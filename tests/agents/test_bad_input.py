@@ -1,18 +1,18 @@
 """Bad input of a training: one line names the error, before any file is made."""
 
 import re
+import shlex
 
 import numpy as np
 import pytest
 
 from matchenv import NormalPrior, agents
 from matchenv.agents.run_config import ALGORITHMS
-from matchenv.cli import run_command
 from matchenv.envs.one_player.priors import DrawnPrior
 from matchenv.evaluation.registry import QUEUE, RANKING
 
 IN_QUEUE = {"environment": QUEUE}
-IMITATE_KG = ["--imitate", "kg", "--comparison-episodes", "0"]
+IMITATE_KG = "--imitate kg --comparison-episodes 0"
 
 
 @pytest.mark.parametrize(
@@ -48,69 +48,56 @@ def test_bad_configurations_are_refused(changes, message):
         agents.configured(**changes)
 
 
-def hyperparams(message, pair, algo="ppo"):
-    return ["--algo", algo, "--hyperparams", pair], message
-
-
-def space(message, pair):
-    return ["--tune", "1", "--space", pair], message
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--imitate", "gittins", "--belief", "factorised"], "choose --belief full"),
-        (["--imitate", "nobody"], "policy must be one of"),
-        (["--imitate", "oracle"], "must know the true skills"),
-        (["--imitate", "kg", "--algo", "ppo"], "algo must be left out where imitate is given"),
-        (["--seeds", "0", "0"], "different numbers"),
-        (["--seeds", "0", "1", "--seed", "4"], "seed must be left out"),
-        (["--seeds", "0", "--resume", "runs/none"], "leave out its other options, got --seeds"),
-        (["--resume", "runs/none"], "runs/none holds no run"),
-        (["--comparison-episodes", "1"], "comparison_episodes must be an integer of at least 2"),
-        (["--env-kwargs", "draw_margin=[0, 1]"], "must be 0 where draw_margin is a list"),
-        ([*IMITATE_KG, "--env-kwargs", "draw_margin=[0, 1]"], "not be a list where 'kg' teaches"),
-        (["--engine", "cloud"], "engine must be local, ray"),
-        (["--threads", "5000"], r"threads must be an integer in \[1, 1024\]"),
-        (["--seeds", "4294967296"], "seed must be less than or equal to 4294967295"),
-        (["--env", QUEUE, "--rank", "top"], "these options need --env Matchmaking-v0, got --rank"),
-        (["--env", QUEUE, "--hyperparams", "policy=MlpPolicy"], "got ppo with MlpPolicy"),
-        (["--env", RANKING, "--imitate", "oracle"], "'oracle' does not"),
+        ("--imitate gittins --belief factorised", "choose --belief full"),
+        ("--imitate nobody", "policy must be one of"),
+        ("--imitate oracle", "must know the true skills"),
+        ("--imitate kg --algo ppo", "algo must be left out where imitate is given"),
+        ("--seeds 0 0", "different numbers"),
+        ("--seeds 0 --resume runs/none", "leave out its other options, got --seeds"),
+        ("--comparison-episodes 1", "comparison_episodes must be an integer of at least 2"),
+        ("--env-kwargs 'draw_margin=[0, 1]'", "must be 0 where draw_margin is a list"),
+        (f"{IMITATE_KG} --env-kwargs 'draw_margin=[0, 1]'", "not be a list where 'kg' teaches"),
+        ("--engine cloud", "engine must be local, ray"),
+        ("--device abacus", "device must be auto, cpu, cuda or cuda:N, got 'abacus'"),
+        ("--num-envs 1 --hyperparams n_steps=1", "hyperparameters must fit ppo"),
+        ("--threads 5000", r"threads must be an integer in \[1, 1024\]"),
+        ("--seeds 4294967296", "seed must be less than or equal to 4294967295"),
+        (f"--env {QUEUE} --rank top", "these options need --env Matchmaking-v0, got --rank"),
+        (f"--env {QUEUE} --hyperparams policy=MlpPolicy", "got ppo with MlpPolicy"),
+        (f"--env {RANKING} --imitate oracle", "'oracle' does not"),
+        ("--tune 2 --space gamma=[0.9] --space-file a", "space must be left out where space_file"),
+        ("--tune 1 --space gama=[0.9]", "space must be one of .*got 'gama'"),
+        ("--tune 1 --space 'learning_rate=[0.1, 1.0e30]'", "a rate must be a number"),
+        ("--tune 1 --space gamma=[]", "bad entry for gamma"),
+        ("--tune 1 --space gamma=0.9", "bad entry for gamma"),
+        ("--tune 1 --space 'gamma={low: 0.9, high: 0.5}'", "bad entry for gamma"),
+        ("--tune 1 --space 'gamma={low: 0.0, high: 0.5, log: true}'", "bad entry for gamma"),
+        ("--tune 1 --space 'gamma={low: 0.0}'", "bad entry for gamma"),
+        ("--hyperparams gama=0.9", "entries .*gamma.*got 'gama'"),
+        ("--hyperparams 'policy_kwargs={net_arch: wide}'", "net_arch"),
         (
-            ["--tune", "2", "--space", "gamma=[0.9]", "--space-file", "a"],
-            "space must be left out where space_file is given",
+            "--hyperparams 'policy_kwargs={net_arch: [0]}'",
+            "net_arch.* must be greater",
         ),
-        space("space must be one of .*got 'gama'", "gama=[0.9]"),
-        space("a rate must be a number", "learning_rate=[0.1, 1.0e30]"),
-        space("bad entry for gamma", "gamma=[]"),
-        space("bad entry for gamma", "gamma=0.9"),
-        space("bad entry for gamma", "gamma={low: 0.9, high: 0.5}"),
-        space("bad entry for gamma", "gamma={low: 0.0, high: 0.5, log: true}"),
-        space("bad entry for gamma", "gamma={low: 0.0}"),
-        hyperparams("entries .*gamma.*got 'gama'", "gama=0.9"),
-        hyperparams("net_arch", "policy_kwargs={net_arch: wide}"),
-        hyperparams(
-            "net_arch.* must be greater than or equal to 1", "policy_kwargs={net_arch: [0]}"
-        ),
-        hyperparams("rate must be", "learning_rate=lin_fast"),
-        hyperparams("a rate must be a number", "learning_rate=null"),
-        hyperparams("gamma must be less than or equal to 1, got 1.5", "gamma=1.5"),
-        hyperparams("gamma must be a finite number", "gamma=.nan"),
-        hyperparams("n_steps must be less than or equal to", "n_steps=1e30"),
-        hyperparams("normalize_advantage must be a valid boolean", "normalize_advantage=1"),
-        hyperparams("use_sde must be False", "use_sde=true"),
-        hyperparams("max_grad_norm must be greater than 0", "max_grad_norm=0"),
-        hyperparams("train_freq must be a valid integer", "train_freq=[4, step]", "dqn"),
-        hyperparams("aliases .* are not allowed", "gamma=&a [*a]"),
-        hyperparams("must be YAML", "gamma=2001-99-99"),
-        hyperparams("must be YAML.*recursion", "gamma=" + "[" * 5000),
+        ("--hyperparams learning_rate=lin_fast", "rate must be"),
+        ("--hyperparams learning_rate=null", "a rate must be a number"),
+        ("--hyperparams gamma=1.5", "gamma must be less than or equal to 1, got 1.5"),
+        ("--hyperparams gamma=.nan", "gamma must be a finite number"),
+        ("--hyperparams n_steps=1e30", "n_steps must be less than or equal to"),
+        ("--hyperparams normalize_advantage=1", "normalize_advantage must be a valid boolean"),
+        ("--hyperparams use_sde=true", "use_sde must be False"),
+        ("--hyperparams max_grad_norm=0", "max_grad_norm must be greater than 0"),
+        ("--algo dqn --hyperparams 'train_freq=[4, step]'", "train_freq must be a valid integer"),
+        ("--hyperparams 'gamma=&a [*a]'", "aliases .* are not allowed"),
+        ("--hyperparams gamma=2001-99-99", "must be YAML"),
+        (f"--hyperparams gamma={'[' * 5000}", "must be YAML.*recursion"),
     ],
 )
-def test_bad_commands_leave_nothing_behind(tmp_path, monkeypatch, capsys, words, message):
-    monkeypatch.chdir(tmp_path)
-    assert run_command(["train", *words]) == 2
-    said = capsys.readouterr().err
-    assert said.startswith("error: ")
-    assert re.search(message, said)
-    assert said.count("\n") == 1
+def test_bad_commands_leave_nothing_behind(tmp_path, typed, words, message):
+    status, _, error = typed(["train", *shlex.split(words)])
+    assert (status, error.count("\n")) == (2, 1)
+    assert re.search(f"^error: .*{message}", error)
     assert list(tmp_path.iterdir()) == []

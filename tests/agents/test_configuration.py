@@ -5,9 +5,10 @@ from pathlib import Path
 import pytest
 
 from matchenv import NormalPrior
-from matchenv.agents.config_file import parse_pairs
+from matchenv.agents.config_file import parse_pairs, read_yaml
 from matchenv.agents.environments import ONE_PLAYER, settings_of
-from matchenv.agents.run_config import ALGORITHMS, RunConfig, configured
+from matchenv.agents.run_config import ALGORITHMS, RunConfig, RunFolder, configured
+from matchenv.agents.tuning import SPACES, checked_space
 from matchenv.envs.one_player.settings import REWARDS
 from matchenv.evaluation.seeds import EVALUATION, TRAINING, evaluation_seed, training_seed
 
@@ -18,6 +19,7 @@ def test_every_algorithm_has_valid_defaults(name):
     assert config.algorithm == name
     assert config.timesteps >= 100_000
     assert RunConfig.from_text(config.to_text()) == config
+    assert checked_space(name, read_yaml(SPACES, None, name))
 
 
 def test_arguments_override_the_file(tmp_path):
@@ -85,7 +87,7 @@ def test_seeds_of_training_evaluation_and_users_are_disjoint():
     assert training_seed(0) != training_seed(1)
 
 
-def test_a_damaged_configuration_is_refused():
+def test_a_damaged_configuration_is_refused(tmp_path):
     text = configured("ppo", seed=12).to_text()
     assert "seed: 12" in text
     with pytest.raises(ValueError, match="checksum does not match"):
@@ -93,11 +95,12 @@ def test_a_damaged_configuration_is_refused():
     text = text.partition("# sha256")[0]
     with pytest.warns(UserWarning, match="without a checksum"):
         RunConfig.from_text(text)
-    with (
-        pytest.warns(UserWarning, match="checksum"),
-        pytest.raises(ValueError, match="seed is missing"),
-    ):
-        RunConfig.from_text(text.replace("seed: 12", ""))
+    folder = RunFolder.create(tmp_path, configured("ppo"))
+    for bad, said in ((text.replace("seed: 12", ""), "seed is missing"), ("", ""), ("[1]", "")):
+        folder.config_file.write_text(bad)
+        message = f"damaged config.*{said}"
+        with pytest.warns(match="checksum"), pytest.raises(ValueError, match=message):
+            folder.read_config()
 
 
 OWN_PRIOR = "matchenv.envs.one_player.priors:NormalPrior:mean=25.0,deviation=8.3"
@@ -109,12 +112,6 @@ OWN_PRIOR = "matchenv.envs.one_player.priors:NormalPrior:mean=25.0,deviation=8.3
         ({}, {}, {"rank": ["top", "middle", "bottom"], "prior": ["informative"]}),
         ({"rank": 0, "prior": "equal", "belief": "full"}, {}, {"rank": [0], "prior": ["equal"]}),
         (
-            {"prior": NormalPrior(25.0, 8.3), "reward": REWARDS["match_quality"]},
-            {"prior": OWN_PRIOR, "reward": "match_quality"},
-            # Its prior means are equal.
-            {"rank": [None], "prior": [OWN_PRIOR]},
-        ),
-        (
             {"prior": NormalPrior(25.0, 8.3), "rank_by": "true_skill"},
             {"prior": OWN_PRIOR},
             {"rank": ["top", "middle", "bottom"], "prior": [OWN_PRIOR]},
@@ -125,8 +122,9 @@ OWN_PRIOR = "matchenv.envs.one_player.priors:NormalPrior:mean=25.0,deviation=8.3
             {"rank": ["top", None], "prior": ["informative", "equal"]},
         ),
         (
-            {"prior": ["informative", OWN_PRIOR]},
-            {},
+            {"prior": ["informative", OWN_PRIOR], "reward": REWARDS["match_quality"]},
+            {"reward": "match_quality"},
+            # The means of the second prior are equal.
             {"rank": [None], "prior": ["informative", OWN_PRIOR]},
         ),
     ],

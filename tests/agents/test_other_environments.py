@@ -11,7 +11,6 @@ from matchenv.agents.network import PairReader, reader_of, spaces_of
 from matchenv.agents.policy_file import LearnedPolicy, PolicyDescription
 from matchenv.baselines.ranking import RankingPolicy
 from matchenv.benchmarks.compare.training import compare_runs
-from matchenv.cli import run_command
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.ranking import RankingSettings
@@ -36,28 +35,23 @@ def test_a_queue_policy_plays_its_loads_and_any_capacity(trained):
         policy.for_settings(Settings())
 
 
-def test_the_command_trains_a_ranking_policy_for_any_number_of_items(tmp_path, capsys):
-    out = str(tmp_path / "run")
-    words = ["--timesteps", "256", "--num-envs", "8", "--evaluation-episodes", "2", "--workers",
-             "1", "--hyperparams", "n_steps=16", "batch_size=32", "--env-kwargs", "num_items=5",
-             "--horizon", "16", "--comparison-episodes", "4"]  # fmt: skip
-    command = ["train", "--env", RANKING, "--imitate", "kg", *words]
-    assert run_command([*command, "--seeds", "0", "1", "--out", out]) == 0
-    said = capsys.readouterr().out
-    assert "over 2 seeds" in said
-    assert "minus information" in said
-    policy = agents.load(f"{out}/seed0")
+def test_the_command_trains_a_ranking_policy_for_any_number_of_items(typed):
+    words = f"train --env {RANKING} --timesteps 256 --num-envs 8 --evaluation-episodes 2"
+    words += " --workers 1 --hyperparams n_steps=16 batch_size=32 --env-kwargs num_items=5"
+    words += " --horizon 16 --comparison-episodes 4"
+    ended = typed(f"{words} --imitate kg --seeds 0 1 --out run")
+    assert ended.status == 0
+    assert "over 2 seeds" in ended.out
+    assert "minus information" in ended.out
+    policy = agents.load("run/seed0")
     assert policy.settings == RankingSettings(num_items=5, horizon=16)
     barred = RankingSettings(num_items=7, horizon=9, max_games_per_pair=1, goal="top", k=2)
     plays = policy.for_settings(barred)
     found = rollout(lambda *_: plays, barred, [1, 2, 3])  # refuses pairs that met
     assert (found["true_loss"] >= 0.0).all()
-    after = ["train", "--env", RANKING, *words, "--start-from", f"{out}/seed0",
-             "--out", str(tmp_path / "fine")]  # fmt: skip
-    assert run_command(after) == 0
-    assert [each["algorithm"] for each in agents.load(tmp_path / "fine").training] == [
-        "imitation", "ppo",
-    ]  # fmt: skip
+    assert typed(f"{words} --start-from run/seed0 --out fine").status == 0
+    trainings = agents.load("fine").training
+    assert [each["algorithm"] for each in trainings] == ["imitation", "ppo"]
 
 
 def ranked(settings, count=16, games=20):
@@ -74,12 +68,9 @@ def ranked(settings, count=16, games=20):
 def test_initial_weights_for_pairs_follow_the_shrinkage_rule(goal):
     settings = RankingSettings(num_items=6, horizon=100, beta=0.5, **goal)
     torch.manual_seed(0)
-    description = PolicyDescription(
-        "ppo", "SharedPolicy", {}, settings.changed(), environment=RANKING
-    )
-    network = description.network()
+    made = PolicyDescription("ppo", "SharedPolicy", {}, settings.changed(), environment=RANKING)
     observation = ranked(settings)
-    policy = LearnedPolicy("fresh", network, "factorised", settings)
+    policy = LearnedPolicy("fresh", made.network(), "factorised", settings)
     rule = RankingPolicy("shrinkage").for_settings(settings)
     np.testing.assert_array_equal(policy.predict(observation)[0], rule.predict(observation)[0])
 

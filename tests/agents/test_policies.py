@@ -1,32 +1,19 @@
 """Policies by name: baselines, learned policies and third-party classes."""
 
-from __future__ import annotations
-
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from matchenv import MatchmakingVectorEnv, agents
-from matchenv.baselines import (
-    KnowledgeGradient,
-    OptimisticDrawChance,
-    PointEstimate,
-    ThompsonSampling,
-)
+from matchenv import baselines as rules
 from matchenv.baselines.queue.candidates import QueueKnowledgeGradient, Reserved, WideningWindow
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
-from matchenv.evaluation.registry import (
-    ONE_PLAYER,
-    POLICIES,
-    QUEUE,
-    expanded,
-    known_policies,
-    policy_class,
-    policy_named,
-)
+from matchenv.evaluation import registry
+from matchenv.evaluation.registry import ONE_PLAYER, POLICIES, QUEUE, policy_named
 
 GAME = Settings.checked(beta=2.0, horizon=50)
 IN_QUEUE = QueueSettings(capacity=8, beta=0.7, tau=0.1)
@@ -85,16 +72,19 @@ def own(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "settings", "kind", "expected"),
     [
-        ("kg:multiplier=20", GAME, KnowledgeGradient, {"multiplier": 20.0, "horizon": 50}),
-        ("kg:finite_horizon=true", GAME, KnowledgeGradient, {"finite_horizon": True, "beta": 2.0}),
-        ("kg:beta=3", GAME, KnowledgeGradient, {"beta": 3.0}),
-        ("kg", Settings.checked(tau=0.1), KnowledgeGradient, {"tau": 0.1, "belief": "factorised"}),
+        ("kg:multiplier=20", GAME, rules.KnowledgeGradient, {"multiplier": 20.0, "horizon": 50}),
+        ("kg:finite_horizon=true", GAME, rules.KnowledgeGradient, {"finite_horizon": True}),
+        ("kg:beta=3", GAME, rules.KnowledgeGradient, {"beta": 3.0}),
+        ("kg", Settings.checked(tau=0.1), rules.KnowledgeGradient, {"tau": 0.1}),
+        ("gittins", Settings(), rules.Gittins, {"belief": "full"}),
+        ("gittins:belief=factorised", Settings(), rules.Gittins, {"belief": "factorised"}),
+        ("gittins", Settings(tau=0.1), rules.Gittins, {"belief": "factorised"}),
         (
-            "optimistic:inflation=5,fade=0,belief=full", GAME, OptimisticDrawChance,
+            "optimistic:inflation=5,fade=0,belief=full", GAME, rules.OptimisticDrawChance,
             {"inflation": 5.0, "fade": 0.0, "belief": "full"},
         ),
-        ("pe:belief=factorised", GAME, PointEstimate, {"belief": "factorised"}),
-        ("thompson:spread=0.5,seed=3", GAME, ThompsonSampling, {"spread": 0.5}),
+        ("pe:belief=factorised", GAME, rules.PointEstimate, {"belief": "factorised"}),
+        ("thompson:spread=0.5,seed=3", GAME, rules.ThompsonSampling, {"spread": 0.5}),
         ("window:width=2,growth=0.5", IN_QUEUE, WideningWindow, {"width": 2.0, "growth": 0.5}),
         (
             "kg:multiplier=3,both=true,reservation=0.4,fall=0", IN_QUEUE, QueueKnowledgeGradient,
@@ -110,14 +100,8 @@ def test_names_with_options(text: str, settings: Any, kind: type, expected: dict
     assert {name: getattr(policy, name) for name in expected} == expected
 
 
-def test_a_one_player_policy_in_the_queue_receives_settings_and_options() -> None:
-    inner = policy_named("reservation:policy=kg,multiplier=7,reservation=0.3", IN_QUEUE).policy
-    assert isinstance(inner, KnowledgeGradient)
-    assert (inner.multiplier, inner.beta) == (7.0, 0.7)
-
-
 def test_baselines_receive_the_settings_of_the_environment() -> None:
-    assert set(known_policies()) == {*POLICIES[ONE_PLAYER], "ppo-gittins"}
+    assert set(registry.known_policies()) == {*POLICIES[ONE_PLAYER], "ppo-gittins"}
     settings = Settings.checked(beta=2.0, horizon=50, draw_margin=0.5, belief="full")
     for name in POLICIES[ONE_PLAYER]:
         policy = policy_named(name, settings, lambda: np.zeros(50))
@@ -126,7 +110,9 @@ def test_baselines_receive_the_settings_of_the_environment() -> None:
                 assert getattr(policy, argument) == getattr(settings, argument), (name, argument)
         assert policy.horizon == 50
     for name in set(POLICIES[QUEUE]) - {"reservation"}:
-        assert type(policy_named(name, IN_QUEUE)) is policy_class(name, QUEUE)
+        assert type(policy_named(name, IN_QUEUE)) is registry.policy_class(name, QUEUE)
+    inner = policy_named("reservation:policy=kg,multiplier=7,reservation=0.3", IN_QUEUE).policy
+    assert (type(inner), inner.multiplier, inner.beta) == (rules.KnowledgeGradient, 7.0, 0.7)
 
 
 BAD_NAMES = {
@@ -169,7 +155,7 @@ def test_bad_names_are_refused(settings: Any, text: str, message: str) -> None:
         policy_named(text, settings)
 
 
-def test_third_party_classes(own: str) -> None:
+def test_third_party_classes(own: str, tmp_path: Path) -> None:
     settings = Settings.checked(beta=2.0, num_opponents=5)
     policy = policy_named(f"{own}:Always:opponent=3,word=hard", settings)
     assert (policy.opponent, policy.beta, policy.num_opponents) == (3, 2.0, 5)
@@ -193,9 +179,7 @@ def test_third_party_classes(own: str) -> None:
     ):
         with pytest.raises(ValueError, match=message):
             policy_named(text, settings)
-
-
-def test_the_working_folder_shadows_no_installed_module(own: str, tmp_path: Any) -> None:
+    # The working folder shadows no installed module.
     (tmp_path / "wave.py").write_text("class Mine: predict = print")
     with pytest.raises(ValueError, match="no attribute 'Mine'"):
         policy_named("wave:Mine", GAME)
@@ -203,43 +187,31 @@ def test_the_working_folder_shadows_no_installed_module(own: str, tmp_path: Any)
 
 
 def test_braces_are_expanded_as_bash_does() -> None:
-    assert expanded(["kg", "a{1}b"]) == ["kg", "a1b"]
-    assert expanded(["kg:multiplier={3,5},belief={full,factorised}", "pe"]) == [
+    assert registry.expanded(["kg", "a{1}b"]) == ["kg", "a1b"]
+    assert registry.expanded(["kg:multiplier={3,5},belief={full,factorised}", "pe"]) == [
         "kg:multiplier=3,belief=full", "kg:multiplier=3,belief=factorised",
         "kg:multiplier=5,belief=full", "kg:multiplier=5,belief=factorised", "pe",
     ]  # fmt: skip
     for text in ("kg:multiplier={3,5", "kg}"):
         with pytest.raises(ValueError, match="braces must come in pairs"):
-            expanded([text])
-
-
-def test_a_comparison_passes_beta_to_its_policies() -> None:
-    pytest.importorskip("stable_baselines3")
-    from matchenv.benchmarks.compare import run_comparison
-    from matchenv.runtime.jobs import RunOptions
-
-    named, given = (
-        run_comparison(
-            [policy], against="drawchance", cells={"rank": ["top"]}, episodes=4, seed=3,
-            env_kwargs={"beta": 0.4, "horizon": 60}, run=RunOptions(workers=1, quiet=True),
-        ).values("true_draw_density", 0, "ppo-gittins")
-        for policy in ("ppo-gittins", agents.load("ppo-gittins"))
-    )  # fmt: skip
-    np.testing.assert_array_equal(given, named)
-    with pytest.raises(ValueError, match="tau must be 0"):
-        run_comparison([agents.load("ppo-gittins")], env_kwargs={"tau": 0.1})
+            registry.expanded([text])
 
 
 def test_the_packaged_policy_has_provenance_and_plays_any_size() -> None:
     pytest.importorskip("stable_baselines3")
+    from matchenv.benchmarks.compare import run_comparison
+
     policy = policy_named("ppo-gittins", Settings.checked(num_opponents=7, horizon=30))
     said = "LearnedPolicy('ppo-gittins', SharedPolicy, num_opponents=7, belief='full')"
     assert repr(policy) == said
+    assert [file.name for file in registry.files_of("ppo-gittins")] == ["ppo-gittins.safetensors"]
     assert (policy.num_opponents, policy.observation_shape) == (7, (24,))
     imitation, *_ = policy.training
     assert (imitation["algorithm"], imitation["teacher"]) == ("imitation", "gittins")
     assert all(each["games"] > 1e6 for each in policy.training)
     with pytest.raises(ValueError, match="tau must be 0"):
         policy_named("ppo-gittins", Settings.checked(tau=0.1))
+    with pytest.raises(ValueError, match="tau must be 0"):
+        run_comparison([agents.load("ppo-gittins")], env_kwargs={"tau": 0.1})
     assert "versions" not in repr(agents.configured("ppo", seed=3))
     assert "num_opponents=3" in repr(agents.MatchmakingVecEnv(2, num_opponents=3))

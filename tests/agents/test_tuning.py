@@ -7,9 +7,8 @@ import pytest
 import yaml
 
 from matchenv.agents import tuning as tuning_module
-from matchenv.agents.config_file import read_yaml
-from matchenv.agents.run_config import ALGORITHMS, RunFolder, configured
-from matchenv.agents.tuning import BEST, SPACES, TRIALS, checked_space, tune_agent
+from matchenv.agents.run_config import RunFolder, configured
+from matchenv.agents.tuning import BEST, TRIALS, checked_space, tune_agent
 from matchenv.cli import run_command
 
 GOAL = "true_q_less_kg"
@@ -117,8 +116,3 @@ def test_an_interval_is_of_integers_if_both_ends_are_written_so():
     space = {"gamma": {"low": 0.0, "high": 1.0}, "n_epochs": {"low": 1, "high": 8}}
     kinds = [type(each).__name__ for each in checked_space("ppo", space).values()]
     assert kinds == ["FloatDistribution", "IntDistribution"]
-
-
-def test_every_algorithm_has_a_space():
-    for algo in ALGORITHMS:
-        assert checked_space(algo, read_yaml(SPACES, None, algo))

@@ -12,11 +12,6 @@ from matchenv.agents.run_config import algorithm_class
 from matchenv.agents.training import SCHEDULED
 from matchenv.agents.zoo import ZOO
 
-SMALL = {
-    "Matchmaking-v0": {"num_opponents": 4, "horizon": 10},
-    "MatchmakingQueue-v0": {"horizon": 10},
-}
-
 
 @pytest.mark.parametrize(("algo", "env"), [(algo, env) for algo in ZOO for env in ZOO[algo]])
 def test_the_zoo_trains_with_the_packaged_hyperparameters(algo, env):
@@ -31,7 +26,7 @@ def test_the_zoo_trains_with_the_packaged_hyperparameters(algo, env):
     if "." in values["policy"]:
         module, _, name = values["policy"].rpartition(".")
         values["policy"] = getattr(import_module(module), name)
-    env = make_vec_env(env, n_envs=2, env_kwargs=SMALL[env])
+    env = make_vec_env(env, n_envs=2, env_kwargs={"horizon": 10})
     small = {"n_steps": 8, "batch_size": 16, "buffer_size": 100}
     values.update({name: value for name, value in small.items() if name in values})
     model = algorithm_class(algo)(env=env, device="cpu", **values)

@@ -6,17 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dense_belief import DenseBelief
+from dense_belief import DenseBelief, states_after_games
 from scipy.optimize import brentq
 from scipy.stats import norm
 
 from matchenv import KnowledgeState
-from matchenv.agents import policy_named
 from matchenv.baselines import Gittins
 from matchenv.baselines import gittins_table as tables
 from matchenv.baselines.gittins import log_indices
 from matchenv.baselines.gittins_table import new_grid
-from matchenv.envs.one_player.settings import Settings
 
 Floats = np.ndarray
 
@@ -87,15 +85,8 @@ def test_the_stated_error_over_a_whole_episode() -> None:
         assert np.sqrt((error**2).mean()) < 1e-5
 
 
-def states(rng: np.random.Generator, rows: int, opponents: int) -> tuple[Floats, Floats]:
-    scale = 10.0 ** rng.uniform(-2.0, 1.0, (rows, 1))
-    mu = rng.normal(size=(rows, opponents + 1)) * scale
-    sigma = np.exp(rng.uniform(np.log(0.01), np.log(12.0), (rows, opponents + 1)))
-    return np.where(rng.random(mu.shape) < 0.1, mu[:, 1:2], mu), sigma
-
-
-def test_the_index_is_the_draw_density_for_one_game_and_grows_with_the_games() -> None:
-    state = KnowledgeState(*states(np.random.default_rng(2), 50, 9))
+def test_the_index_grows_with_the_games_from_the_draw_density_and_scales_with_beta() -> None:
+    state = states_after_games("factorised", 50, 9, 20)
     policy = Gittins(horizon=20, belief="factorised")
     last = policy.scores(state, 1)
     np.testing.assert_allclose(last, state.draw_density(policy.beta), rtol=1e-9)
@@ -103,13 +94,9 @@ def test_the_index_is_the_draw_density_for_one_game_and_grows_with_the_games() -
         scores = policy.scores(state, left)
         assert (scores >= last * (1.0 - 1e-6)).all()
         last = scores
-
-
-def test_indices_scale_with_beta() -> None:
-    mu, sigma = states(np.random.default_rng(3), 20, 5)
-    small, large = (Gittins(beta=beta, horizon=10, belief="factorised") for beta in (0.5, 1.5))
-    expected = 3.0 * large.scores(KnowledgeState(3.0 * mu, 3.0 * sigma), 10)
-    np.testing.assert_allclose(small.scores(KnowledgeState(mu, sigma), 10), expected, rtol=1e-6)
+    scaled = Gittins(beta=3.0 * policy.beta, horizon=20, belief="factorised")
+    expected = 3.0 * scaled.scores(KnowledgeState(3.0 * state.mu, 3.0 * state.sigma), 20)
+    np.testing.assert_allclose(last, expected, rtol=1e-6)
 
 
 def test_tables_are_cached_and_damaged_files_recomputed(
@@ -131,13 +118,3 @@ def test_tables_are_cached_and_damaged_files_recomputed(
         assert path.read_bytes() == content
     monkeypatch.setenv("MATCHENV_CACHE", str(path / "below"))
     np.testing.assert_array_equal(computed(64, 0.25).bonus, whole)
-
-
-def test_defaults_by_name() -> None:
-    policy = policy_named("gittins", Settings(beta=0.7, draw_margin=0.2, horizon=30))
-    assert repr(policy) == (
-        "Gittins(beta=0.7, draw_margin=0.2, tau=0.0, horizon=30, belief='full')"
-    )
-    assert policy_named("gittins:belief=factorised", Settings()).belief == "factorised"
-    # The full belief does not support drift.
-    assert policy_named("gittins", Settings(tau=0.1)).belief == "factorised"

@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from matchenv.baselines import KnowledgeGradient
+from matchenv.baselines import knowledge_gradient_rule as rule
 from matchenv.baselines.knowledge_gradient import knowledge_gradient_actions, score_bounds
-from matchenv.baselines.knowledge_gradient_rule import (
-    knowledge_gradient_scores,
-    read_opponents,
-    updated_belief_scores,
-)
 from matchenv.belief import GameConstants
 
 Floats = NDArray[np.float64]
 BETA = math.sqrt(2.5)
 BELIEFS = pytest.mark.parametrize("belief", ["factorised", "full"])
+GAMES = pytest.mark.parametrize(
+    ("belief", "margin", "tau"),
+    [("factorised", 0.0, 0.0), ("factorised", 0.6, 0.3), ("full", 0.0, 0.0), ("full", 0.6, 0.0)],
+)
 
 # Means, deviations, and those of s_0 - s_k: none on the factorised belief.
 Numbers = tuple[Floats, Floats, Floats]
@@ -60,10 +60,7 @@ def test_kg_equals_the_enumeration(
         assert actions[b] == scores[b].argmax()
 
 
-@pytest.mark.parametrize(
-    ("belief", "margin", "tau"),
-    [("factorised", 0.0, 0.0), ("factorised", 0.6, 0.3), ("full", 0.0, 0.0), ("full", 0.6, 0.0)],
-)
+@GAMES
 def test_the_rule_equals_the_beliefs_own_update(
     belief: str, margin: float, tau: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,8 +68,9 @@ def test_the_rule_equals_the_beliefs_own_update(
     monkeypatch.setattr("matchenv.baselines.knowledge_gradient_rule.MOST_STATES", 14)
     state, multipliers = states_after_games(belief, 5, 7, 25), np.linspace(0.0, 99.0, 5)
     game = GameConstants(1.2, margin, tau)
-    scores = knowledge_gradient_scores(state.mu, state.sigma, state.extra, multipliers, game)
-    np.testing.assert_allclose(updated_belief_scores(state, multipliers, game), scores, rtol=1e-9)
+    scores = rule.knowledge_gradient_scores(state.mu, state.sigma, state.extra, multipliers, game)
+    updated = rule.updated_belief_scores(state, multipliers, game)
+    np.testing.assert_allclose(updated, scores, rtol=1e-9)
 
 
 KINDS = ("in play", "far from everybody", "all equal", "nearly equal", "few values", "on a lattice",
@@ -132,7 +130,7 @@ def numbers_of(belief: str, mu: Floats, own: Floats, prior: Floats, slack: Float
 
 
 def check(numbers: Numbers, multipliers: Floats, game: GameConstants) -> None:
-    plain = np.argmax(knowledge_gradient_scores(*numbers, multipliers, game), axis=1)
+    plain = np.argmax(rule.knowledge_gradient_scores(*numbers, multipliers, game), axis=1)
     np.testing.assert_array_equal(knowledge_gradient_actions(*numbers, multipliers, game), plain)
 
 
@@ -173,18 +171,15 @@ def test_the_search_finds_the_rules_opponent_in_adversarial_states(
     check(numbers, np.array([multiplier]), GameConstants(BETA, margin))
 
 
-@pytest.mark.parametrize(
-    ("belief", "margin", "tau"),
-    [("factorised", 0.0, 0.0), ("factorised", 0.7, 0.2), ("full", 0.0, 0.0), ("full", 0.7, 0.0)],
-)
+@GAMES
 @pytest.mark.parametrize("kind", KINDS)
 def test_bounds_are_not_below_the_scores(belief: str, margin: float, tau: float, kind: str) -> None:
     game = GameConstants(BETA, margin, tau)
     for rows, opponents in ((30, 20), (2, 200)):
         numbers = numbers_of(belief, *made(kind, np.random.default_rng(2), rows, opponents))
-        scores = knowledge_gradient_scores(*numbers, np.full(rows, 99.0), game)
+        scores = rule.knowledge_gradient_scores(*numbers, np.full(rows, 99.0), game)
         for b, fineness in product(range(rows), ((8, 1), (3, 5), (32, 8))):
-            state = read_opponents(*(array[b] for array in numbers), game)
+            state = rule.read_opponents(*(array[b] for array in numbers), game)
             assert (score_bounds(state, 99.0, game, fineness) >= scores[b]).all()
 
 
@@ -196,7 +191,7 @@ def test_bounds_are_tight(belief: str) -> None:
         state = states_after_games(belief, 20, 49, games, BETA)
         scores = KnowledgeGradient(belief=belief).scores(state, 500)
         for b in range(20):
-            read = read_opponents(state.mu[b], state.sigma[b], state.extra[b], game)
+            read = rule.read_opponents(state.mu[b], state.sigma[b], state.extra[b], game)
             left.append(np.count_nonzero(score_bounds(read, 99.0, game) >= scores[b].max()))
     assert np.mean(left) < 2.5
 
@@ -205,5 +200,5 @@ def test_bounds_are_tight(belief: str) -> None:
 def test_no_bound_is_used_if_digits_are_lost(gap: float, own: float, prior: float) -> None:
     """Densities near the smallest float64, and variances that one game reduces to about 0."""
     mu, sigma = np.array([0.0, gap, gap + 1.0]), np.array([own, prior, prior])
-    opponents = read_opponents(mu, sigma, np.empty(0), GameConstants(BETA))
+    opponents = rule.read_opponents(mu, sigma, np.empty(0), GameConstants(BETA))
     assert np.isinf(score_bounds(opponents, 99.0, GameConstants(BETA))).all()

@@ -19,21 +19,15 @@ BETA = 0.8
 SETTINGS = RankingSettings(num_items=6, horizon=50, beta=BETA)
 
 
-def batch_after(games: int, **options: Any) -> Batch:
-    """Return three episodes after random games."""
+def batch_after(games: int, **options: Any) -> tuple[Batch, RankingView]:
+    """Return three episodes after random games, and their view."""
     batch = Batch(RankingSettings(num_items=6, horizon=90, beta=BETA, **options), range(3))
     rng = np.random.default_rng(5)
     for _ in range(games):
         masks = batch.simulator.masks(batch.state)
         weights = rng.random((3, batch.simulator.num_actions))
         batch.step((weights if masks is None else weights * masks).argmax(axis=1))
-    return batch
-
-
-def view_after(games: int) -> RankingView:
-    batch = batch_after(games)
-    view: RankingView = batch.simulator.view(batch.state)[0]
-    return view
+    return batch, *batch.simulator.view(batch.state)
 
 
 @pytest.mark.parametrize(("lead", "share"), [(0.0, 0.2), (0.3, 0.01), (1.0, 0.6), (2.5, 0.95)])
@@ -88,7 +82,7 @@ def test_round_robin_plays_every_pair_once_in_rounds_of_disjoint_pairs(items: in
 
 
 def test_swiss_plays_each_pair_of_neighbours_in_turn() -> None:
-    view = view_after(20)._replace(games_left=np.arange(50, 47, -1))
+    view = batch_after(20)[1]._replace(games_left=np.arange(50, 47, -1))
     actions = rules.RankingPolicy("swiss").for_settings(SETTINGS).act(view)
     for row, action in enumerate(actions):
         order = np.argsort(-view.mu[row], kind="stable")
@@ -96,7 +90,7 @@ def test_swiss_plays_each_pair_of_neighbours_in_turn() -> None:
 
 
 def test_the_oracle_plays_misordered_pairs_and_needs_true_skills() -> None:
-    view = view_after(10)
+    _, view = batch_after(10)
     oracle = rules.RankingPolicy("oracle").for_settings(SETTINGS)
     assert view.true_skill is not None
     for row, action in enumerate(oracle.act(view)):
@@ -114,10 +108,10 @@ def test_the_oracle_plays_misordered_pairs_and_needs_true_skills() -> None:
     [{}, {"goal": "top", "k": 2, "draw_margin": 0.4}, {"max_games_per_pair": 7, "goal": "best"}],
 )
 def test_every_rule_respects_masks_and_goal(name: str, options: dict[str, Any]) -> None:
-    batch = batch_after(40, **options)
+    batch, view = batch_after(40, **options)
     settings: Any = batch.simulator.settings
     policy = policy_named(name, settings)
-    (view,), masks = batch.simulator.view(batch.state), batch.simulator.masks(batch.state)
+    masks = batch.simulator.masks(batch.state)
     actions = policy.act(view, rng=np.random.default_rng(1), action_masks=masks)
     assert masks is None or masks[np.arange(3), actions].all()
     if name in ("thompson", "information", "shrinkage", "kg") and settings.cut and masks is None:

@@ -13,15 +13,6 @@ from numpy.random import default_rng
 
 from matchenv.belief import MU, TRUE_SKILL
 from matchenv.benchmarks.bench import benchmark
-from matchenv.benchmarks.bench.benchmark import (
-    MARKS,
-    TOLD,
-    Family,
-    Result,
-    family_scores,
-    overall,
-    play_families,
-)
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.estimates import Record
 from matchenv.evaluation.rollout import begin_for
@@ -33,11 +24,6 @@ FIRST = COUNTED[0]
 PAGE = Path(__file__).parents[2] / "docs" / "bench.md"
 
 
-@pytest.fixture(autouse=True)
-def few_episodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(benchmark, "EPISODES", 20)
-
-
 def test_the_protocol_has_all_families_and_the_marks_of_the_main_ones() -> None:
     families = benchmark.FAMILIES
     assert [family.number for family in families] == list(range(32))
@@ -46,8 +32,9 @@ def test_the_protocol_has_all_families_and_the_marks_of_the_main_ones() -> None:
     more = product(("matching", "draws", "drift", "pool"), ("top", "middle"))
     variants = [f"{rank}_{variant}" for variant, rank in more]
     assert [family.name for family in families] == [*main, *variants]
-    assert [family.mark for family in families] == [*(MARKS[name] for name in main), *[None] * 8]
-    for mark in MARKS.values():
+    marks = [benchmark.MARKS[name] for name in main]
+    assert [family.mark for family in families] == [*marks, *[None] * 8]
+    for mark in marks:
         assert 0.0 < mark.standard_error < mark.difference / 8.0
         assert mark.bound > mark.drawchance
     settings = [family.settings for family in families]
@@ -60,28 +47,25 @@ def test_the_protocol_has_all_families_and_the_marks_of_the_main_ones() -> None:
     assert all(each.pool_changes for each in settings[30:])
 
 
-@pytest.mark.parametrize(("error", "counts"), [(0.19, True), (0.21, False)])
-def test_a_mark_counts_from_five_standard_errors(error: float, counts: bool) -> None:
-    mark = Record(difference=1.0, standard_error=error)
-    assert Family(0, "top", Settings(), mark).counts is counts
-
-
-def test_marks_score_0_and_1_and_the_interval_covers() -> None:
+def test_marks_count_from_five_errors_and_score_0_and_1_and_the_interval_covers() -> None:
+    marks = (Record(difference=1.0, standard_error=error) for error in (0.19, 0.21))
+    counts = [benchmark.Family(0, "top", Settings(), mark).counts for mark in marks]
+    assert counts == [True, False]
     rng = default_rng(0)
     low = rng.normal(70.0, 5.0, (6, 200))
     high = low + rng.normal(8.0, 3.0, low.shape)
     span = high - low
-    scores = family_scores(np.stack([0.0 * span, span]), span)
+    scores = benchmark.family_scores(np.stack([0.0 * span, span]), span)
     np.testing.assert_allclose(scores, [[0.0] * 6, [1.0] * 6])
     values = np.array([-9.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 90.0])
     constant = np.repeat(values[None, :, None], 2, axis=2)
-    assert overall(constant, np.ones((8, 2))).mean == 3.5
+    assert benchmark.overall(constant, np.ones((8, 2))).mean == 3.5
     half = 0.5 * span + rng.normal(0.0, 4.0, low.shape)
-    found = overall(half[None], span)
+    found = benchmark.overall(half[None], span)
     assert found.low < 0.5 < found.high
     # About the error of a mean of 1,200 episodes with a spread of 4 in units of 8.
     assert found.high - found.low == pytest.approx(2 * 1.96 * 0.5 / np.sqrt(1200), rel=0.5)
-    assert overall(0.0 * half[None], span).high == 0.0
+    assert benchmark.overall(0.0 * half[None], span).high == 0.0
 
 
 def test_a_score_is_the_share_of_the_gap_to_the_mark() -> None:
@@ -89,18 +73,19 @@ def test_a_score_is_the_share_of_the_gap_to_the_mark() -> None:
     names = (*COUNTED[:2], "middle_draws")
     families = tuple(each for each in benchmark.FAMILIES if each.name in names)
     rng = default_rng(3)
-    labels = ("mine", "drawchance", "oracle", TOLD)
+    labels = ("mine", "drawchance", "oracle", benchmark.TOLD)
     totals = {label: rng.normal(70.0 + 2.0 * k, 3.0, (3, 40)) for k, label in enumerate(labels)}
-    result = Result("mine", {"mine": "mine"}, families, totals, {})
+    result = benchmark.Result("mine", {"mine": "mine"}, families, totals, {})
+    without = benchmark.Result("mine", {"mine": ""}, families[:2], totals, {})
     above = (totals["mine"] - totals["drawchance"]).mean(axis=1)
-    spans = [MARKS[name].difference for name in names[:2]]
+    spans = [benchmark.MARKS[name].difference for name in names[:2]]
     spans.append((totals["oracle"] - totals["drawchance"])[2].mean())
     by_name = [row.score.mean for row in result.rows()]
     np.testing.assert_allclose(by_name, above / spans)
     found = result.scores
     assert found["variants"].mean == pytest.approx(by_name[2])
     assert found["score"].mean == pytest.approx(np.mean(by_name[:2]))
-    assert Result("mine", {"mine": ""}, families[:2], totals, {}).scores["variants"] is None
+    assert without.scores["variants"] is None
 
 
 def test_knows_skill_0_only_changes_the_belief() -> None:
@@ -122,20 +107,22 @@ def test_knows_skill_0_only_changes_the_belief() -> None:
     assert np.abs(known[:, 0, MU] - known[:, 0, TRUE_SKILL]).max() < 1e-3
 
 
-def test_a_refused_family_has_drawchances_totals() -> None:
+def test_a_refused_family_has_drawchances_totals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(benchmark, "EPISODES", 20)
     drifting = benchmark.Family(0, "drift", Settings.checked(
         num_opponents=3, horizon=3, tau=0.1, rank="top", noise="opponent"
     ))  # fmt: skip
     with RunOptions(workers=1, quiet=True).store({}) as store:
-        totals, refused = play_families(["kg:belief=full"], [drifting], store)
+        totals, refused = benchmark.play_families(["kg:belief=full"], [drifting], store)
     assert refused == {"kg:belief=full": ("drift",)}
     np.testing.assert_array_equal(totals["kg:belief=full"], totals["drawchance"])
-    assert set(totals) == {"kg:belief=full", "drawchance", "oracle", TOLD}
+    assert set(totals) == {"kg:belief=full", "drawchance", "oracle", benchmark.TOLD}
 
 
 def test_scores_in_files_follow_from_the_totals(typed: Any, monkeypatch: Any) -> None:
     some = tuple(each for each in benchmark.FAMILIES if each.name in (FIRST, "top_draws"))
     monkeypatch.setattr(benchmark, "FAMILIES", some)
+    monkeypatch.setattr(benchmark, "EPISODES", 20)
     words, out = "bench --policy kg --workers 1 --out", Path("out")
     printed = typed(f"{words} out").out
     # Missing blocks are played again with equal results.
@@ -149,7 +136,7 @@ def test_scores_in_files_follow_from_the_totals(typed: Any, monkeypatch: Any) ->
     ]  # fmt: skip
     found = read_json(out / "bench.json")
     above = np.subtract(found["totals"]["kg"], found["totals"]["drawchance"]).mean(axis=1)
-    assert found["score"]["value"] == pytest.approx(above[0] / MARKS[FIRST].difference)
+    assert found["score"]["value"] == pytest.approx(above[0] / benchmark.MARKS[FIRST].difference)
     assert f"{found['score']['value']:.3f} [{found['score']['low']:.3f}, " in printed
     entry = json.loads((out / "entry.json").read_text())
     assert entry["score"] == found["score"]

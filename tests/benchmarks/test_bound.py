@@ -10,22 +10,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import binom, norm, truncnorm
 
+from matchenv.benchmarks.limits import fair_charges as fair
 from matchenv.benchmarks.limits.bound import PATHS_AT_ONCE, bounds_of, paths_of, run_bound
-from matchenv.benchmarks.limits.fair_charges import (
-    Kinds,
-    Places,
-    best_split,
-    first_record,
-    grid_of_gaps,
-    informed_kinds,
-    kinds_of,
-    opponents_of,
-    part_above,
-    payments_of,
-    places_by_gap,
-    uninformed_weights,
-    weights_of,
-)
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.rollout import Batch
 from matchenv.evaluation.seeds import episode_seeds
@@ -77,17 +63,17 @@ def brute_force_optimum(skill_0: float, opponents: int, games: int) -> float:
     return best(((0, 0),) * opponents)
 
 
-def known_kinds(skill_0: float, mu: Any, sigma: Any, games: int, depth: int) -> Kinds:
+def known_kinds(skill_0: float, mu: Any, sigma: Any, games: int, depth: int) -> fair.Kinds:
     """One kind for each opponent, for a given skill of player 0."""
     means = skill_0 - np.asarray(mu)
-    gaps = grid_of_gaps(float(np.abs(means).max()), float(np.max(sigma)), BETA, depth)
-    return kinds_of(gaps, weights_of(gaps, means, np.square(sigma)), BETA, games, depth)
+    gaps = fair.grid_of_gaps(float(np.abs(means).max()), float(np.max(sigma)), BETA, depth)
+    return fair.kinds_of(gaps, fair.weights_of(gaps, means, np.square(sigma)), BETA, games, depth)
 
 
-def themselves(opponents: int, paths: int = 1) -> Places:
+def themselves(opponents: int, paths: int = 1) -> fair.Places:
     """Opponents that equal the kinds."""
     nodes = np.tile(np.arange(opponents), paths)[:, None]
-    return Places(nodes, np.ones(nodes.shape))
+    return fair.Places(nodes, np.ones(nodes.shape))
 
 
 def payments_of_all(skill_0: float, games: int) -> tuple[Any, Any, Any]:
@@ -107,7 +93,7 @@ def payments_of_all(skill_0: float, games: int) -> tuple[Any, Any, Any]:
     kinds = known_kinds(skill_0, MU[1:], SIGMA[1:], games, games)
     # Skills are only used after the depth, which is the number of games here.
     densities = np.zeros((len(won), 2))
-    return payments_of(kinds, themselves(2, len(won)), won, densities), won, probabilities
+    return fair.payments_of(kinds, themselves(2, len(won)), won, densities), won, probabilities
 
 
 class TestBruteForce:
@@ -115,7 +101,7 @@ class TestBruteForce:
     def test_the_bound_is_slightly_above_the_optimum(self, skill_0, games):
         optimum = brute_force_optimum(skill_0, 2, games)
         payments, _, probabilities = payments_of_all(skill_0, games)
-        bound = float(probabilities @ [best_split(each) for each in payments])
+        bound = float(probabilities @ [fair.best_split(each) for each in payments])
         assert optimum - 1e-9 <= bound < 1.01 * optimum
 
     @pytest.mark.parametrize(
@@ -151,27 +137,27 @@ class TestBruteForce:
 class TestParts:
     def test_expectations_against_quadrature(self):
         skill_0, horizon, depth = 0.4, 500, 100
-        gaps = grid_of_gaps(skill_0 - MU[1], SIGMA[1], BETA, horizon)
-        weights = weights_of(gaps, skill_0 - MU[1:2], SIGMA[1:2] ** 2)
-        actual = kinds_of(gaps, weights, BETA, horizon, depth)
+        gaps = fair.grid_of_gaps(skill_0 - MU[1], SIGMA[1], BETA, horizon)
+        weights = fair.weights_of(gaps, skill_0 - MU[1:2], SIGMA[1:2] ** 2)
+        actual = fair.kinds_of(gaps, weights, BETA, horizon, depth)
         fine = np.linspace(-20.0, 15.0, 100_001)
         prior, chance = norm.pdf(fine, MU[1], SIGMA[1]), win(skill_0 - fine)
         for n, w in ((0, 0), (1, 1), (3, 1), (60, 42), (99, 61), (99, 99)):
             posterior = prior * binom.pmf(w, n, chance)
             posterior /= posterior.sum()
-            at = first_record(n) + w
+            at = fair.first_record(n) + w
             assert actual.chances[0, at] == pytest.approx(posterior @ chance, rel=1e-6)
             density = posterior @ true_q(skill_0 - fine)
             assert actual.densities[0, at] == pytest.approx(density, rel=1e-6)
 
     def test_the_gain_for_a_known_skill_is_an_integral(self):
         horizon, depth = 300, 40
-        gaps = grid_of_gaps(0.4 - MU[1], SIGMA[1], BETA, depth)
+        gaps = fair.grid_of_gaps(0.4 - MU[1], SIGMA[1], BETA, depth)
         # With no game before the skill is known, the gain is one integral.
         densities = true_q(gaps)
-        (weights,) = weights_of(gaps, 0.4 - MU[1:2], SIGMA[1:2] ** 2)
+        (weights,) = fair.weights_of(gaps, 0.4 - MU[1:2], SIGMA[1:2] ** 2)
         for price in (0.01, 0.05, 0.11, 0.137, 0.2):
-            actual = float(weights @ part_above(densities, price))
+            actual = float(weights @ fair.part_above(densities, price))
             crossing = NOISE * math.sqrt(-2.0 * math.log(price * NOISE * math.sqrt(2.0 * math.pi)))
             points = [0.4 - crossing, 0.4 + crossing]
             expected = quad(
@@ -185,7 +171,7 @@ class TestParts:
         """Bounds and payments of paths, with and without interpolation."""
         rng = np.random.default_rng(3)
         opponents, horizon, depth = 8, 100, 50
-        kinds = informed_kinds(BETA, horizon, depth)
+        kinds = fair.informed_kinds(BETA, horizon, depth)
         differences = []
         for _ in range(12):
             gaps, variances = rng.uniform(-6, 6, opponents), rng.uniform(2, 3, opponents)
@@ -193,15 +179,15 @@ class TestParts:
             won = rng.random((1, opponents, horizon)) < win(-skills)[:, None]
             # Kinds depend on the distance only.
             exchanged = won ^ (gaps < 0.0)[:, None]
-            places = places_by_gap(gaps, variances)
+            places = fair.places_by_gap(gaps, variances)
             assert places.shares.sum(axis=1) == pytest.approx(np.ones(opponents))
             densities = true_q(skills)[None]
-            actual = payments_of(kinds, places, exchanged, densities)
+            actual = fair.payments_of(kinds, places, exchanged, densities)
             exact = known_kinds(0.0, -gaps, np.sqrt(variances), horizon, depth)
-            expected = payments_of(exact, themselves(opponents), won, densities)
+            expected = fair.payments_of(exact, themselves(opponents), won, densities)
             some = np.argsort(-np.abs(gaps), kind="stable")[-2:]
             differences.append(
-                [best_split(actual[0]) - best_split(expected[0]),
+                [fair.best_split(actual[0]) - fair.best_split(expected[0]),
                  *(actual[0, some, 50] - expected[0, some, 50])]
             )  # fmt: skip
         moved = np.abs(differences).max(axis=0)
@@ -219,12 +205,12 @@ class TestParts:
         players[:, 0, 2], players[:, 0, 0] = skill_0, mu_0
         players[:, 1:, 0] = mu_0[:, None] + sides
         players[:, 1:, 1] = np.sqrt(variances)
-        kinds, places, exchanged = opponents_of(settings, 10, players)
+        kinds, places, exchanged = fair.opponents_of(settings, 10, players)
         assert not exchanged.any()
-        gaps = grid_of_gaps(0.8, math.sqrt(7.0), BETA, 10)
+        gaps = fair.grid_of_gaps(0.8, math.sqrt(7.0), BETA, 10)
         for e in range(2):
             alike = np.full(3, skill_0[e]), np.full(3, mu_0[e])
-            exact = kinds_of(gaps, uninformed_weights(gaps, *alike, sides[e], variances),
+            exact = fair.kinds_of(gaps, fair.uninformed_weights(gaps, *alike, sides[e], variances),
                              BETA, 60, 10)  # fmt: skip
             actual = np.einsum("ja,jas->js", places.shares[3 * e : 3 * e + 3],
                               kinds.charges[places.nodes[3 * e : 3 * e + 3]])  # fmt: skip
@@ -235,7 +221,7 @@ class TestParts:
         sigma = np.array([1.5, 1.6])
         gaps = np.linspace(-20.0, 20.0, 401)
         skills = 0.7 - gaps
-        weights = uninformed_weights(
+        weights = fair.uninformed_weights(
             gaps, np.full(2, 0.7), np.full(2, mu_0), np.full(2, side), sigma**2
         )
         ends = {-1: (-math.inf, mu_0 / 2.0), 1: (mu_0 / 2.0, math.inf), 0: (-math.inf, math.inf)}

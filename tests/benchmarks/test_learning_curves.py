@@ -12,7 +12,6 @@ from matchenv.agents.run_config import RunConfig, RunFolder, configured
 from matchenv.baselines import DrawChance, KnowledgeGradient
 from matchenv.benchmarks.report import sections_of
 from matchenv.benchmarks.report.training import curves_of, levels_of, middle_of, read_runs, runs_in
-from matchenv.cli import BAD_INPUT, DONE
 
 GAMES: dict[str, Any] = {"num_opponents": 3, "horizon": 12, "rank": "top"}
 EPISODES = 5
@@ -107,17 +106,3 @@ def test_other_environments_show_their_own_measure(tmp_path):
     assert titles == ["reward minus kg's", "mean return"]
     assert last.content["reward minus kg's"].tolist() == ["-1.50"]
     assert [each.name for each in charts[0].content.data][1:] == ["ppo", "kg", "information"]
-
-
-def test_code_of_a_run_is_imported_only_with_permission(tmp_path, typed):
-    (tmp_path / "prior_of_a_run.py").write_text(
-        "from matchenv import NormalPrior\nclass Own(NormalPrior):\n    pass\n"
-    )
-    prior = "prior_of_a_run:Own:mean=25.0,deviation=8.0"
-    write_run(tmp_path / "run", 0, [1.0], env_kwargs={**GAMES, "rank": None, "prior": prior})
-    ended = typed("report run --quiet")
-    assert ended.status == BAD_INPUT
-    assert "prior_of_a_run.py" in ended.error
-    assert "--allow-code" in ended.error
-    assert not list(tmp_path.glob("*.html"))
-    assert typed("report run --quiet --allow-code").status == DONE

@@ -12,14 +12,7 @@ from scipy.stats import norm
 
 from matchenv.baselines import DrawChance, KnowledgeGradient
 from matchenv.belief.knowledge import KnowledgeState
-from matchenv.benchmarks.limits.optimum import (
-    OPTIMUM,
-    choice_values,
-    follow,
-    rule_of,
-    run_optimum,
-    solve,
-)
+from matchenv.benchmarks.limits import optimum as exact
 from matchenv.envs.core.settings import PAPER_BETA
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.registry import Candidate, candidates_of
@@ -57,12 +50,7 @@ def settings_of(opponents: int, games: int, belief: str, **options: Any) -> Sett
 
 
 def rule_by(policy: Any, settings: Settings, label: str = "mine") -> Any:
-    return rule_of(Candidate(label, lambda *_: policy, None), settings)
-
-
-def zeros(prior: KnowledgeState) -> Any:
-    """One placeholder set of true skills for each prior."""
-    return np.zeros((len(prior), 1, prior.mu.shape[1]))
+    return exact.rule_of(Candidate(label, lambda *_: policy, None), settings)
 
 
 @pytest.mark.parametrize("belief", ["factorised", "full"])
@@ -72,7 +60,7 @@ class TestByHand:
         settings = settings_of(2, 3, belief, beta=1.3, draw_margin=draw_margin)
         given = random_prior(2)
         prior = KnowledgeState.of_prior(*given, belief)
-        actual = choice_values(prior, 3, settings.constants).max(axis=1)
+        actual = exact.choice_values(prior, 3, settings.constants).max(axis=1)
         expected = [value(each, 3) for each in by_hand(given, settings)]
         assert actual == pytest.approx(expected, rel=1e-11)
 
@@ -85,7 +73,7 @@ class TestByHand:
 
         rule = rule_by(DrawChance(belief=belief), settings)
         prior = KnowledgeState.of_prior(*given, belief)
-        first, actual, _ = follow(rule, prior, zeros(prior), settings)
+        first, actual, _ = exact.follow(rule, prior, np.zeros((3, 1, 4)), settings)
         expected = [value(each, 4, densest) for each in by_hand(given, settings)]
         assert actual == pytest.approx(expected, rel=1e-11)
         assert first.tolist() == [densest(each) for each in by_hand(given, settings)]
@@ -98,7 +86,7 @@ class TestByHand:
         skills = np.random.default_rng(1).standard_normal((2, 4, 3))
         noise = math.sqrt(2.0) * PAPER_BETA
         outcomes = (1, -1, 0) if draw_margin > 0.0 else (1, -1)
-        _, _, actual = follow(rule, prior, skills, settings)
+        _, _, actual = exact.follow(rule, prior, skills, settings)
         for b, t in np.ndindex(2, 4):
             total = 0.0
             for sequence in itertools.product(outcomes, repeat=games):
@@ -119,7 +107,7 @@ class TestProperties:
     @pytest.mark.parametrize("belief", ["factorised", "full"])
     def test_no_policy_is_above_the_optimum(self, belief):
         settings = settings_of(3, 5, belief)
-        actual = solve(settings, candidates_of(POLICIES, settings), 0, range(12), 2)
+        actual = exact.solve(settings, candidates_of(POLICIES, settings), 0, range(12), 2)
         best = actual["believed"][0]
         assert (actual["believed"] <= best + 1e-12).all()
         assert actual["first_is_best"][0].all()
@@ -128,11 +116,11 @@ class TestProperties:
 
     def test_one_game_is_drawchance(self):
         run = RunOptions(workers=1, quiet=True)
-        actual = run_optimum(
+        actual = exact.run_optimum(
             ["drawchance"], env_kwargs={"horizon": 1}, episodes=30, truths=1, run=run
         )
         optimum, drawchance = actual.losses
-        assert (optimum.policy, drawchance.policy) == (OPTIMUM, "drawchance")
+        assert (optimum.policy, drawchance.policy) == (exact.OPTIMUM, "drawchance")
         assert drawchance.believed.mean == pytest.approx(optimum.believed.mean, rel=1e-14)
         assert optimum.first_is_best == drawchance.first_is_best == 1.0
 
@@ -150,7 +138,8 @@ class TestProperties:
 
         given = random_prior(2)
         prior = KnowledgeState.of_prior(*given, "full")
-        _, actual, _ = follow(rule_by(First(), settings), prior, zeros(prior), settings)
+        rule = rule_by(First(), settings)
+        _, actual, _ = exact.follow(rule, prior, np.zeros((3, 1, 3)), settings)
         assert sizes == [(3 * 2**n, 9) for n in range(4)]
         expected = [value(each, 4, lambda *_: 0) for each in by_hand(given, settings)]
         assert actual == pytest.approx(expected, rel=1e-11)
@@ -162,7 +151,7 @@ class TestProperties:
             ({"stochastic": True}, "'mine', which is stochastic"),
             ({"needs_truth": True}, "'mine', which reads the true skills"),
             ({"belief": "factorised"}, "got 'full': 'mine' reads the factorised one"),
-            ({"label": OPTIMUM}, "must not be named 'optimum'"),
+            ({"label": exact.OPTIMUM}, "must not be named 'optimum'"),
             ({"action": -1}, r"must be in \[0, 1\], got -1"),
             ({"action": 0.5}, "must be integers"),
         ],

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from matchenv.evaluation.registry import files_of
 from matchenv.runtime import jobs, provenance
 
 POLICY = """
@@ -110,11 +109,6 @@ def test_other_versions_and_code_are_refused(
     ended = typed(words)
     assert ended.status == 2
     assert f"made_with: {said.format(np.__version__)}" in ended.error
-
-
-def test_files_of_policies() -> None:
-    assert files_of("kg:multiplier=20") == []
-    assert [file.name for file in files_of("ppo-gittins")] == ["ppo-gittins.safetensors"]
 
 
 def test_digests_depend_on_the_content_of_each_file(tmp_path: Path, monkeypatch: Any) -> None:

@@ -19,16 +19,8 @@ from matchenv.agents.run_config import RunFolder, configured
 from matchenv.benchmarks.compare import run_comparison, run_tuning
 from matchenv.benchmarks.limits.bound import run_bound
 from matchenv.benchmarks.limits.optimum import run_optimum
+from matchenv.benchmarks.report import page as pages
 from matchenv.benchmarks.report import sections_of
-from matchenv.benchmarks.report.page import (
-    Block,
-    Section,
-    escaped,
-    latex_table,
-    new_figure,
-    page_text,
-    points,
-)
 from matchenv.benchmarks.study import run_study
 from matchenv.cli import BAD_INPUT, DONE, run_command
 from matchenv.evaluation.estimates import Estimate
@@ -131,9 +123,10 @@ def test_the_page_works_offline_and_on_any_screen(html: str) -> None:
 
 
 def test_a_name_has_one_colour_per_page() -> None:
-    names = ["mine", "kg <b>", "mine"]
-    figures = [new_figure("x", "y", [(name, [0, 1], [0, 1], [0, 0], [1, 1])]) for name in names]
-    page_text([Section("title", "", {}, [Block("title", each)]) for each in figures])
+    curve = [0, 1], [0, 1], [0, 0], [1, 1]
+    figures = [pages.new_figure("x", "y", [(name, *curve)]) for name in ("mine", "kg <b>", "mine")]
+    blocks = [pages.Block("title", each) for each in figures]
+    pages.page_text([pages.Section("title", "", {}, [each]) for each in blocks])
     band, line = zip(*(each.data for each in figures), strict=True)
     colours = [each.line.color for each in line]
     assert line[1].name == "kg &lt;b&gt;"
@@ -145,7 +138,7 @@ def test_a_name_has_one_colour_per_page() -> None:
 
 def test_points_have_intervals() -> None:
     found = Estimate(2.0, 0.5, 1.0, 4.0)
-    (kg, oracle) = points("q", [("kg", "top, equal", found), ("oracle", "top, equal", found)]).data
+    kg, oracle = pages.points("q", [(name, "top, equal", found) for name in ("kg", "oracle")]).data
     assert (kg.y[0], kg.error_y.array[0], kg.error_y.arrayminus[0]) == (2.0, 2.0, 1.0)
     assert tuple(kg.customdata[0]) == (1.0, 4.0)  # for the hover text
     assert oracle.visible == "legendonly"
@@ -188,7 +181,7 @@ TABULAR = re.compile(r"\\begin\{tabular\}\{@\{\}(\w+)@\{\}\}(.*?)\\end", re.DOTA
 
 def table(names: list[str], cell: str, first: str = FIRST) -> str:
     row = {"cell": first} | dict.fromkeys(names, cell)
-    return latex_table(Block("True q minus that of kg", pd.DataFrame([row, row])))
+    return pages.latex_table(pages.Block("True q minus that of kg", pd.DataFrame([row, row])))
 
 
 @pytest.mark.parametrize(
@@ -205,7 +198,7 @@ def table(names: list[str], cell: str, first: str = FIRST) -> str:
     ],
 )
 def test_special_characters_are_escaped(text: str, expected: str) -> None:
-    assert escaped(text) == expected
+    assert pages.escaped(text) == expected
     assert f"cell & {expected} " in table([text], "1")
 
 
@@ -223,13 +216,11 @@ def test_wide_tables_are_split() -> None:
     assert shown == MANY
 
 
-def test_bad_input_is_explained_in_one_line(
-    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_input_is_explained_in_one_line(results: Path, tmp_path: Path, typed: Any) -> None:
     def said(*words: object) -> str:
-        assert run_command(["report", *map(str, words)]) == BAD_INPUT
-        (line,) = capsys.readouterr().err.splitlines()
-        return line
+        ended = typed(["report", *map(str, words)])
+        assert (ended.status, ended.error.count("\n")) == (BAD_INPUT, 1)
+        return str(ended.error)
 
     assert "--out folder of matchenv train, compare" in said(tmp_path)
     assert "missing contains no results" in said(tmp_path / "missing")

@@ -1,5 +1,7 @@
 """The speed benchmark: how ratios are computed, and that its sections run."""
 
+from typing import Any
+
 import pytest
 
 pytest.importorskip("trueskillthroughtime")
@@ -19,9 +21,7 @@ def test_sides_alternate_and_the_first_turn_is_not_counted(monkeypatch: pytest.M
     assert found == "a against b: 2 (1 to 3) times as fast; steps/s: ours 10, rival 5"
 
 
-def test_every_section_runs(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_section_runs_on_logs_of_games_of_one_size(monkeypatch: Any, capsys: Any) -> None:
     small = {"MANY_OPPONENTS": 60, "BATCH": 3, "GAMES_BEFORE": 2, "QUEUES": 2, "STEPS": 3,
              "CALLS": 2}  # fmt: skip
     for name, value in small.items():
@@ -30,15 +30,8 @@ def test_every_section_runs(
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) > 5
     assert all("times as fast" in line for line in lines)
-
-
-def test_random_logs_have_games_of_one_size() -> None:
-    log = speed.random_log(3, 20)
-    rows = speed.rows_of(log)
-    assert len(rows) == 20
-    assert all(len(set(players)) == len(ranks) == 3 for players, ranks in rows)
-
-
-def test_the_number_of_turns_must_be_positive() -> None:
     with pytest.raises(ValueError, match="turns"):
         speed.main(["--turns", "0"])
+    rows = speed.rows_of(speed.random_log(3, 20))
+    assert len(rows) == 20
+    assert all(len(set(players)) == len(ranks) == 3 for players, ranks in rows)

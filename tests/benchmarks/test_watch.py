@@ -14,14 +14,7 @@ pytest.importorskip("pygame")
 import imageio_ffmpeg
 from PIL import Image
 
-from matchenv.benchmarks.watch import (
-    LAST_SECONDS,
-    LINES,
-    MOST_POLICIES,
-    Stage,
-    watch_live,
-    write_film,
-)
+from matchenv.benchmarks import watch
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.ranking import RankingSettings
@@ -35,15 +28,15 @@ RANKING_SETTINGS = RankingSettings(num_items=4, horizon=12)
 POLICIES = ("pe", "drawchance", "kg", "random", "oracle", "kg:multiplier=3")
 
 
-def stage(*policies: str, **arguments: Any) -> Stage:
-    return Stage(policies or ("pe", "drawchance"), SETTINGS, **arguments)
+def stage(*policies: str, **arguments: Any) -> watch.Stage:
+    return watch.Stage(policies or ("pe", "drawchance"), SETTINGS, **arguments)
 
 
-def queue_stage(*policies: str, **arguments: Any) -> Stage:
-    return Stage(policies or ("fcfs", "window"), QUEUE_SETTINGS, **arguments)
+def queue_stage(*policies: str, **arguments: Any) -> watch.Stage:
+    return watch.Stage(policies or ("fcfs", "window"), QUEUE_SETTINGS, **arguments)
 
 
-def state_of(shown: Stage, place: int = 0) -> Any:
+def state_of(shown: watch.Stage, place: int = 0) -> Any:
     return shown.performers[place].batch.state
 
 
@@ -58,7 +51,7 @@ def state_of(shown: Stage, place: int = 0) -> Any:
 def test_a_policy_plays_the_episode_of_its_seed(
     policy: str, settings: Any, key: tuple[int, ...], measure: str
 ) -> None:
-    shown = Stage([policy], settings, seed=4, episode=2, show_true_skill=False)
+    shown = watch.Stage([policy], settings, seed=4, episode=2, show_true_skill=False)
     for unit in range(1, 13):
         shown.step()
         assert shown.clock == unit
@@ -106,12 +99,10 @@ def test_policies_with_different_beliefs_play_the_same_instance() -> None:
 def test_bad_arguments_are_refused(message: str, arguments: Any) -> None:
     for settings in (SETTINGS, QUEUE_SETTINGS):
         with pytest.raises(ValueError, match=message):
-            Stage(**{"policies": ("random", "drawchance"), "settings": settings, **arguments})
+            watch.Stage(**{"policies": ("random", "drawchance"), "settings": settings, **arguments})
 
 
-def test_policies_share_one_skill_axis(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_policies_share_one_skill_axis(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = stage("pe", "drawchance", "kg", width=1001, theme="dark")
     shown.step(4)
     assert shown.picture().shape[:2] == (430, 1000)
@@ -134,7 +125,7 @@ def test_differences_have_a_line_per_other_policy() -> None:
     shown.step(12)
     chart = shown.differences()
     first, *others = shown.totals()[1]
-    for curve, total, colour in zip(chart.curves[1:], others, LINES, strict=False):
+    for curve, total, colour in zip(chart.curves[1:], others, watch.LINES, strict=False):
         assert curve.colour == colour
         np.testing.assert_array_equal(curve.y, total - first)
         assert chart.y[0] <= curve.y.min() <= curve.y.max() <= chart.y[1]
@@ -155,7 +146,7 @@ def test_hidden_true_skills_do_not_affect_pictures() -> None:
     np.testing.assert_array_equal(shown.picture(), before)
 
 
-@pytest.mark.parametrize("count", range(1, MOST_POLICIES + 1))
+@pytest.mark.parametrize("count", range(1, watch.MOST_POLICIES + 1))
 def test_default_sizes_fit_on_a_screen(count: int) -> None:
     height, width, _ = stage(*POLICIES[:count]).picture().shape
     assert width <= 1440
@@ -166,12 +157,12 @@ def test_a_gif_has_a_frame_per_moment(tmp_path: Path) -> None:
     path, again = tmp_path / "film.gif", tmp_path / "again.gif"
     look: dict[str, Any] = {"width": 700, "theme": "dark"}
     for each in (path, again):
-        assert write_film(queue_stage(**look), each, until=11, every=5, quiet=True) == 4
+        assert watch.write_film(queue_stage(**look), each, until=11, every=5, quiet=True) == 4
     assert path.read_bytes() == again.read_bytes()
     with Image.open(path) as film:
         # Equal frames are merged into a longer one.
         times = [film.seek(place) or film.info["duration"] for place in range(film.n_frames)]
-        assert sum(times) == 3 * 100 + 1000 * LAST_SECONDS
+        assert sum(times) == 3 * 100 + 1000 * watch.LAST_SECONDS
         assert film.info["loop"] == 0
         shown = queue_stage(**look)
         for place in (0, film.n_frames - 1):
@@ -187,7 +178,7 @@ def test_a_gif_has_a_frame_per_moment(tmp_path: Path) -> None:
 
 def test_a_png_is_the_last_frame(tmp_path: Path) -> None:
     path, shown = tmp_path / "picture.png", stage()
-    assert write_film(stage(), path, until=7, every=3, quiet=True) == 1
+    assert watch.write_film(stage(), path, until=7, every=3, quiet=True) == 1
     shown.step(7)
     with Image.open(path) as picture:
         np.testing.assert_array_equal(np.asarray(picture), shown.picture())
@@ -195,12 +186,12 @@ def test_a_png_is_the_last_frame(tmp_path: Path) -> None:
 
 def test_an_mp4_can_be_decoded(tmp_path: Path) -> None:
     path = tmp_path / "film.mp4"
-    count = write_film(stage(width=701), path, every=4, quiet=True)
+    count = watch.write_film(stage(width=701), path, every=4, quiet=True)
     assert count == 4
     pictures = imageio_ffmpeg.read_frames(path)
     metadata = next(pictures)
     assert metadata["fps"] == 10
-    assert metadata["duration"] == pytest.approx((count - 1) / 10 + LAST_SECONDS, abs=0.11)
+    assert metadata["duration"] == pytest.approx((count - 1) / 10 + watch.LAST_SECONDS, abs=0.11)
     expected = stage(width=701).picture()
     assert metadata["size"] == expected.shape[1::-1]
     found = np.frombuffer(next(pictures), dtype=np.uint8).reshape(expected.shape).astype(int)
@@ -226,7 +217,7 @@ def test_bad_films_are_refused_before_playing(
     (tmp_path / "folder.gif").mkdir()
     shown = stage()
     with pytest.raises(ValueError, match=message):
-        write_film(shown, tmp_path / name, **arguments)
+        watch.write_film(shown, tmp_path / name, **arguments)
     assert shown.clock == 0
     assert [each.name for each in tmp_path.iterdir()] == ["folder.gif"]
 
@@ -267,9 +258,9 @@ class ScriptedWindow:
 )
 def test_keys(presses: Any, games: int, footer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     footers: list[tuple[str, str]] = []
-    monkeypatch.setattr(Stage, "picture", lambda self, footer: footers.append(footer) or 1)
+    monkeypatch.setattr(watch.Stage, "picture", lambda self, footer: footers.append(footer) or 1)
     window = ScriptedWindow(presses)
-    last = watch_live(stage(), window)
+    last = watch.watch_live(stage(), window)
     assert window.closed
     assert (last.clock, footers[-1][1]) == (games, footer)
     assert {keys for keys, _ in footers} == {
@@ -283,8 +274,8 @@ def test_keys(presses: Any, games: int, footer: str, monkeypatch: pytest.MonkeyP
 
 
 def test_the_window_is_closed_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Stage, "picture", lambda *_: None)
+    monkeypatch.setattr(watch.Stage, "picture", lambda *_: None)
     window = ScriptedWindow([])
     with pytest.raises(KeyboardInterrupt):
-        watch_live(stage(), window)
+        watch.watch_live(stage(), window)
     assert window.closed

@@ -82,17 +82,13 @@ def gain(queue: WaitingPlayers, i: int, j: int) -> float:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_nearest_mean_and_window(seed: int) -> None:
+def test_nearest_mean_window_and_best_quality_above_a_falling_reservation(seed: int) -> None:
     queue = queue_of(np.random.default_rng(seed), 7)
     gaps = np.abs(queue.mu[1:] - queue.mu[0])
     assert ask(rules.FirstComeFirstServed(), queue) == 1
     assert queue.candidates[0] == 1 + np.argmin(gaps)
     assert ask(rules.WideningWindow(0.2, 0.1), queue) == (gaps.min() <= 0.2 + 0.1 * queue.waited[0])
 
-
-@pytest.mark.parametrize("seed", SEEDS)
-def test_drawchance_chooses_the_best_quality_above_a_falling_reservation(seed: int) -> None:
-    queue = queue_of(np.random.default_rng(seed), 6)
     qualities = [quality(queue, 0, k) for k in queue.candidates]
     asked = 0.8 - 0.03 * queue.waited[0]
     expected = 1 + int(np.argmax(qualities)) if max(qualities) >= asked else 0

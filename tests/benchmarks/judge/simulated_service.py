@@ -1,7 +1,5 @@
 """A simulated service: the log of games in the queue, and their true skills."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Evenness of the games of a log, against quadrature and simulated services."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -9,28 +7,20 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm
 from simulated_service import MODEL as TRUTH
-from simulated_service import WINDOW, HiddenWindow, SimulatedService, simulated_service
+from simulated_service import WINDOW, HiddenWindow, simulated_service
 
 from matchenv.baselines.queue import RandomCandidate
-from matchenv.benchmarks.judge.evenness import (
-    NEWCOMER_GAMES,
-    Qualities,
-    block_values,
-    favourites_of,
-    group_evenness,
-    groups_of,
-    qualities_of,
-)
+from matchenv.benchmarks.judge import evenness
 from matchenv.evaluation.estimates import estimate, ratio_of_means
 from matchenv.logs import SmoothedLog, replay_trueskill, smooth
 from matchenv.logs.match_log import MatchLog
 from matchenv.trueskill import draw_margin_from_probability
 
 
-def seen(log: MatchLog, parameters: dict[str, float]) -> tuple[Qualities, SmoothedLog]:
+def seen(log: MatchLog, parameters: dict[str, float]) -> tuple[evenness.Qualities, SmoothedLog]:
     replay = replay_trueskill(log, **parameters)  # type: ignore[arg-type]
     smoothed = smooth(log, **parameters)  # type: ignore[arg-type]
-    return qualities_of(log, replay, smoothed, parameters), smoothed
+    return evenness.qualities_of(log, replay, smoothed, parameters), smoothed
 
 
 def by_quadrature(
@@ -82,18 +72,13 @@ def test_qualities_are_means_over_beliefs(sizes: tuple[int, ...]) -> None:
         assert_allclose(found.hindsight[game], expected, rtol=1e-6)
 
 
-def services(matcher: object, logs: int) -> list[SimulatedService]:
-    return [simulated_service(matcher, 400, seed) for seed in range(logs)]
-
-
 @pytest.mark.parametrize(
     "matcher", [WINDOW, pytest.param(RandomCandidate(), marks=pytest.mark.slow)], ids=repr
 )
-def test_qualities_are_unbiased_if_the_matcher_knew_what_the_log_shows(
-    matcher: object,
-) -> None:
+def test_qualities_are_unbiased_if_the_matcher_knew_what_the_log_shows(matcher: object) -> None:
     errors = []
-    for service in services(matcher, 8):
+    for seed in range(8):
+        service = simulated_service(matcher, 400, seed)
         found, _ = seen(service.log, TRUTH)
         true = service.quality.mean()
         errors.append((found.believed.mean() - true, found.hindsight.mean() - true))
@@ -105,9 +90,10 @@ def test_qualities_are_unbiased_if_the_matcher_knew_what_the_log_shows(
 
 def test_favourites_score_less_if_the_matcher_knows_more() -> None:
     """Games matched on hidden skill are more even than believed."""
-    for service in services(HiddenWindow(), 2):
+    for seed in range(2):
+        service = simulated_service(HiddenWindow(), 400, seed)
         found, _ = seen(service.log, TRUTH)
-        favourites = favourites_of(service.log, found)
+        favourites = evenness.favourites_of(service.log, found)
         assert favourites.verdict == "behind"
         assert favourites.stated.mean > 0.6
         assert abs(favourites.scored.mean - 0.5) < 0.08
@@ -117,10 +103,10 @@ def test_favourites_score_less_if_the_matcher_knows_more() -> None:
 def test_groups_by_brute_force() -> None:
     log = simulated_service(RandomCandidate(), 200, 3).log
     found, smoothed = seen(log, TRUTH)
-    masks = groups_of(log, smoothed.mu)
+    masks = evenness.groups_of(log, smoothed.mu)
     played = dict.fromkeys(range(log.num_players), 0)
     for entry, player in enumerate(log.player.tolist()):
-        assert masks["newcomers"][entry] == (played[player] < NEWCOMER_GAMES)
+        assert masks["newcomers"][entry] == (played[player] < evenness.NEWCOMER_GAMES)
         assert masks["regulars"][entry] != masks["newcomers"][entry]
         played[player] += 1
     tenths = np.stack([masks[f"decile_{k}"] for k in range(1, 11)])
@@ -128,7 +114,7 @@ def test_groups_by_brute_force() -> None:
     assert (tenths.sum(axis=1) == 40).all()
     for weaker, stronger in itertools.pairwise(tenths):
         assert smoothed.mu[weaker].max() <= smoothed.mu[stronger].min()
-    rows = {row.group: row for row in group_evenness(log, found, smoothed.mu)}
+    rows = {row.group: row for row in evenness.group_evenness(log, found, smoothed.mu)}
     for group, mask in masks.items():
         assert rows[group].parts == mask.sum()
         assert_allclose(rows[group].hindsight.mean, np.repeat(found.hindsight, 2)[mask].mean())
@@ -140,7 +126,7 @@ def test_quality_of_a_side_is_the_mean_over_its_pairs() -> None:
     games = [[["a"], ["b"], ["c"]], [["a"], ["b"]]] * 3
     log = MatchLog.from_games(games, [[2, 1, 0], [1, 0]] * 3)
     found, smoothed = seen(log, TRUTH)
-    rows = {row.group: row for row in group_evenness(log, found, smoothed.mu)}
+    rows = {row.group: row for row in evenness.group_evenness(log, found, smoothed.mu)}
     value = np.empty(log.num_teams)
     for team in range(log.num_teams):
         mine = (found.pairs.first == team) | (found.pairs.second == team)
@@ -154,7 +140,8 @@ def test_block_values_have_the_error_of_a_ratio() -> None:
     values, mask = rng.normal(size=1000), rng.random(1000) < 0.4
     above = np.bincount(block[mask], values[mask], 40)
     below = np.bincount(block[mask], minlength=40).astype(float)
-    ours, theirs = estimate(block_values(values, mask, block)), ratio_of_means(above, below)
+    ours = estimate(evenness.block_values(values, mask, block))
+    theirs = ratio_of_means(above, below)
     assert_allclose([ours.mean, ours.low, ours.high], [theirs.mean, theirs.low, theirs.high])
 
 
@@ -162,7 +149,7 @@ def test_new_players_have_no_favourites() -> None:
     games = [[[f"a{k}"], [f"b{k}"]] for k in range(5)]
     log = MatchLog.from_games(games, [[1, 0]] * 5)
     found, _ = seen(log, TRUTH)
-    assert favourites_of(log, found).pairs == 0
+    assert evenness.favourites_of(log, found).pairs == 0
     # Random pairs exist for one pair of names too.
     twice = MatchLog.from_games([[["a"], ["b"]]] * 2, [[1, 0]] * 2)
     assert 0.0 < seen(twice, TRUTH)[0].strangers < 1.0

@@ -1,7 +1,5 @@
 """``matchenv judge``: its findings, files, rules and errors."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import replace
@@ -20,7 +18,6 @@ from matchenv.benchmarks.judge.service import read_rule
 from matchenv.benchmarks.judge.text import judgement_text
 from matchenv.benchmarks.report import page_text, sections_of
 from matchenv.benchmarks.report.comparisons import json_of
-from matchenv.cli import run_command
 from matchenv.evaluation.visits import GROUPS
 from matchenv.logs.match_log import MatchLog
 from matchenv.runtime.jobs import RunOptions
@@ -28,18 +25,12 @@ from matchenv.runtime.jobs import RunOptions
 SAMPLE = Path(__file__).resolve().parents[3] / "examples" / "games.csv"
 RULE = "window:width=3,growth=0.1"
 SMALL = JudgeSettings(rule=RULE, episodes=4, horizon=60)
-GIVEN: dict[str, Any] = {"policies": ["matching"], "parameters": TRUTH}
-
-
 ONE = RunOptions(workers=1, quiet=True)
+GIVEN: dict[str, Any] = {"policies": ["matching"], "parameters": TRUTH, "run": ONE}
 
 
 def judged(log: MatchLog, settings: JudgeSettings = SMALL, **options: Any) -> Judgement:
-    return judge(log, settings, **{**GIVEN, "run": ONE, **options})
-
-
-def into(folder: Path) -> RunOptions:
-    return replace(ONE, out=folder)
+    return judge(log, settings, **{**GIVEN, **options})
 
 
 @pytest.fixture(scope="module")
@@ -156,9 +147,9 @@ def test_a_log_without_times_and_with_teams() -> None:
 
 def test_bad_input_is_refused_before_the_work(log: MatchLog, tmp_path: Path) -> None:
     one = MatchLog.from_games([[["a"], ["b"]]], [[1, 0]], np.array([0]))
-    out = tmp_path / "out"
+    run = replace(ONE, out=tmp_path / "out")
     with pytest.raises(ValueError, match="at least 20 games"):
-        judged(one, run=into(out))
+        judged(one, run=run)
     for option, value, said in (
         ("policies", ["no_such"], "policy must be one of"),
         ("settings", replace(SMALL, rule="no_such.yml"), "rule must be a"),
@@ -169,20 +160,16 @@ def test_bad_input_is_refused_before_the_work(log: MatchLog, tmp_path: Path) -> 
         ("parameters", {"beta": 1.0}, "draw_probability"),
     ):
         with pytest.raises(ValueError, match=said):
-            judged(log, **{option: value}, run=into(out))
-    assert not out.exists()
+            judged(log, **{option: value}, run=run)
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_the_command_its_files_and_the_page(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_the_command_its_files_and_the_page(typed: Any) -> None:
     fitted = {"parameters": {"beta": 4.0, "draw_probability": 0.1}}
     Path("window.yml").write_text("window: 3\ngrowth: 0.2\n")
     Path("fit.json").write_text(json.dumps(fitted))
-    words = ["judge", str(SAMPLE), "--fitted", ".", "--rule", "window.yml", "--policy", "fcfs",
-             "--episodes", "2", "--workers", "1", "--quiet"]  # fmt: skip
-    assert run_command([*words, "--horizon", "10", "--out", "out"]) == 0
+    words = f"judge {SAMPLE} --fitted . --rule window.yml --policy fcfs --episodes 2 --workers 1"
+    assert typed(f"{words} --quiet --horizon 10 --out out").status == 0
     assert {path.name for path in Path("out").iterdir() if path.is_file()} >= {
         "judge.json", "judge.html", "judge.txt", "evenness.csv", "matchers.csv", "who_pays.csv",
         "contests.csv", "settings.json",
@@ -198,11 +185,11 @@ def test_the_command_its_files_and_the_page(
     (section,) = sections_of([Path("out")])
     assert section.title == "judge: out"
     assert "How even were the games?" in page_text([section])
-    assert run_command([*words, "--horizon", "11", "--out", "out"]) == 2
-    assert "horizon was 10 and is 11" in capsys.readouterr().err
+    ended = typed(f"{words} --horizon 11 --out out")
+    assert (ended.status, "horizon was 10 and is 11" in ended.error) == (2, True)
     Path("fit.json").write_text("{}")
-    assert run_command([*words, "--out", "bad"]) == 2
-    assert "fitted must be" in capsys.readouterr().err
+    ended = typed(f"{words} --out bad")
+    assert (ended.status, "fitted must be" in ended.error) == (2, True)
     assert not Path("bad").exists()
 
 

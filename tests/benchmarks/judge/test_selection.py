@@ -4,8 +4,6 @@
 docs/notes.md.
 """
 
-from __future__ import annotations
-
 import os
 from typing import Any
 
