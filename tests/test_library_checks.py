@@ -1,10 +1,9 @@
-"""The environments in stable-baselines3, sb3-contrib and Gymnasium's wrappers."""
+"""The environments in stable-baselines3 and sb3-contrib."""
 
 import warnings
 from typing import Any
 
 import gymnasium as gym
-import numpy as np
 import pytest
 
 import matchenv  # noqa: F401  (registers the environments)
@@ -30,7 +29,7 @@ ALGORITHMS: dict[str, tuple[Any, str, dict[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("env_id", ["Matchmaking-v0", "MatchmakingQueue-v0"])
+@every_environment
 @pytest.mark.parametrize("masked", [False, True])
 def test_the_checker_of_stable_baselines3_passes(env_id: str, masked: bool) -> None:
     with warnings.catch_warnings():
@@ -56,27 +55,3 @@ def test_algorithms_learn_with_and_without_masks(env_id: str, algorithm: str) ->
     action, _ = model.predict(observation, **masks)
     *_, info = env.step(action)
     assert not (masks and info["invalid_action"])
-
-
-@every_environment
-def test_wrappers_and_vector_environments_step_any_sample(env_id: str) -> None:
-    sticky = gym.wrappers.StickyAction(gym.make(env_id, **MASKED[env_id]), 0.5)
-    sticky.reset(seed=1)
-    for mode in ("sync", "async", "vector_entry_point"):
-        more = {"vector_kwargs": {"context": "spawn"}} if mode == "async" else {}
-        envs = gym.make_vec(
-            f"matchenv:{env_id}", 2, vectorization_mode=mode, **more, **MASKED[env_id]
-        )
-        first = envs.reset(seed=1)[1]
-        envs.action_space.seed(1)
-        replaced = 0
-        for _ in range(40):
-            infos = envs.step(envs.action_space.sample())[4]
-            assert set(infos) == set(first)
-            replaced += int(np.sum(infos["invalid_action"]))
-        assert replaced > 0
-        envs.close()
-    over = False
-    while not over:
-        _, _, terminated, truncated, _ = sticky.step(sticky.action_space.sample())
-        over = terminated or truncated
