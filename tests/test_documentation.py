@@ -142,16 +142,6 @@ def command_lines(code: str) -> list[list[str]]:
     return [words for words in split if words]
 
 
-def check_pip(words: list[str]) -> None:
-    """Check the extras of ``pip install "matchenv[extra]"``."""
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
-        "optional-dependencies"
-    ]
-    for word in words:
-        for named in re.findall(r"^(?:matchenv|\.)\[(.*)\]$", word):
-            assert set(named.split(",")) <= set(extras), word
-
-
 def check_matchenv(words: list[str]) -> None:
     """Parse the options of a command without running it."""
     from matchenv.cli import parser_of
@@ -172,7 +162,11 @@ def check_command_line(words: list[str]) -> None:
             for target in (word for word in targets if "=" not in word):
                 assert re.search(rf"^{re.escape(target)}:", rules, re.MULTILINE), target
         case ["pip", "install", *rest] | ["python", "-m", "pip", "install", *rest]:
-            check_pip(rest)
+            extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+                "optional-dependencies"
+            ]
+            for named in re.findall(r"(?<!\S)(?:matchenv|\.)\[(.*?)\]", " ".join(rest)):
+                assert set(named.split(",")) <= set(extras), named
         case ["matchenv" | "./matchenv", *rest] | ["python", "-m", "matchenv", *rest]:
             check_matchenv(rest)
         case ["python", "train.py", *rest]:

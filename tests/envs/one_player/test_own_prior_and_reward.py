@@ -121,24 +121,16 @@ def test_dir_lists_public_names() -> None:
     assert not {"gymnasium", "import_module", "annotations"} & names
 
 
-class Wide(Prior):
-    def draw(self, normals: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
-        return normals, np.full(normals.shape, np.inf)
+def own(base: type, method: str, result: Any) -> Any:
+    """Return a prior or a reward whose method returns a function of its first argument."""
+    return type("Own", (base,), {method: lambda self, first, *_: result(first)})()
 
 
-class Short(Prior):
-    def draw(self, normals: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
-        return normals[:, 1:], np.ones(normals[:, 1:].shape)
-
-
-class One(Reward):
-    def of(self, games: GamesPlayed) -> Any:
-        return 1.0
-
-
-class Nothing(Reward):
-    def of(self, games: GamesPlayed) -> Floats:
-        return np.full(games.outcomes.shape, np.nan)
+def played(**options: Any) -> None:
+    """Play one game."""
+    env = MatchmakingEnv(**options)
+    env.reset(seed=1)
+    env.step(0)
 
 
 @pytest.mark.parametrize(
@@ -152,22 +144,15 @@ class Nothing(Reward):
             lambda: MatchmakingEnv(prior=NormalPrior(), rank="top"),
             r"rank_by must be 'true_skill' with a rank and prior=NormalPrior\(",
         ),
-        (lambda: MatchmakingEnv(prior=Wide()).reset(seed=1), "must return means and skills of"),
         (
-            lambda: MatchmakingEnv(prior=Short()).reset(seed=1),
-            r"draw must return .* shape \(1, 50\)",
+            lambda: played(prior=own(Prior, "draw", lambda x: (x, x + np.inf))),
+            "means and skills of",
         ),
-        (lambda: played(One()), r"of must return shape \(1,\)"),
-        (lambda: played(Nothing()), "of must return finite numbers"),
+        (lambda: played(prior=own(Prior, "draw", lambda x: (x[:, 1:],) * 2)), r"shape \(1, 50\)"),
+        (lambda: played(reward=own(Reward, "of", lambda _: 1.0)), r"of must return shape \(1,\)"),
+        (lambda: played(reward=own(Reward, "of", lambda x: x.outcomes * np.nan)), "return finite"),
     ],
 )
 def test_bad_priors_and_rewards_raise(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         make()
-
-
-def played(reward: Reward) -> None:
-    """Play one game with a reward."""
-    env = MatchmakingEnv(reward=reward)
-    env.reset(seed=1)
-    env.step(0)
