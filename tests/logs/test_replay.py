@@ -124,10 +124,7 @@ GOOD = {
         ({"player": [0, 1, 2, 2]}, "player must not repeat within a game, got 2 at entry 3"),
         ({"player": [0.5, 1, 2, 0]}, "player must be a one-dimensional array of int32"),
         ({"team_start": [0, 1, 2, 3, 5]}, "team_start"),
-        (
-            {"team_start": [0, 1, 1, 3, 4]},
-            "at least 1 in each part, got 0 at part 1",
-        ),
+        ({"team_start": [0, 1, 1, 3, 4]}, "at least 1 in each part, got 0 at part 1"),
         ({"team_start": [0, 2, 1, 3, 4]}, "team_start must leave"),
         ({"game_start": [0, 1, 4]}, "game_start must leave at least 2 in each part"),
         ({"game_start": [0, 2]}, "game_start"),

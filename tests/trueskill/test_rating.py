@@ -11,12 +11,7 @@ from hypothesis import strategies as st
 
 from matchenv.logs import MatchLog
 from matchenv.ratings.elo import Elo
-from matchenv.trueskill import (
-    ConvergenceWarning,
-    Rating,
-    rate,
-    team_match_quality,
-)
+from matchenv.trueskill import ConvergenceWarning, Rating, rate, team_match_quality
 from matchenv.trueskill.teams import dense_rank
 
 BETA, TAU = 25.0 / 6.0, 25.0 / 300.0

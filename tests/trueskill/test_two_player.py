@@ -83,9 +83,6 @@ def test_bad_arguments_raise(change: dict[str, object], message: str) -> None:
     game = {"mu_i": 0.0, "sigma_i": 1.0, "mu_j": 0.0, "sigma_j": 1.0, "outcome": 1, "beta": 1.0}
     with pytest.raises(ValueError, match=message):
         trueskill.update(**{**game, "draw_margin": 0.1, **change})
-
-
-def test_bad_draw_probabilities_raise() -> None:
     for probability in (-0.1, 1.0, math.nan):
         with pytest.raises(ValueError, match="draw_probability must be"):
             trueskill.draw_margin_from_probability(probability, 1.0)

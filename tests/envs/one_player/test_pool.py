@@ -168,9 +168,7 @@ def test_with_the_shortest_stays_all_opponents_alternate() -> None:
 
 
 @pytest.mark.parametrize("options", [{}, {"availability": 0.4, "mean_stay": 2.0}])
-def test_the_limit_of_games_is_kept_and_every_game_has_an_opponent(
-    options: dict[str, Any],
-) -> None:
+def test_the_limit_of_games_is_kept_and_every_game_has_an_opponent(options: dict[str, Any]) -> None:
     env = MatchmakingVectorEnv(50, num_opponents=4, horizon=12, max_games_per_opponent=3, **options)
     observation, _ = env.reset(seed=0)
     rng = np.random.default_rng(0)
