@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from matchenv.cli import LONGEST_MESSAGE, one_line
 from matchenv.runtime.checks import printable
 
 
@@ -53,9 +52,3 @@ def test_control_characters_are_escaped(text: str) -> None:
 @pytest.mark.parametrize("text", ["Zoë", "李娜", "a b", "\U0001f469\u200d\U0001f52c", ""])
 def test_letters_of_all_languages_stay(text: str) -> None:
     assert printable(text) == text
-
-
-def test_long_messages_are_cut() -> None:
-    line = one_line("a\n b\t" + "c" * 10_000)
-    assert line.startswith("a b ccc")
-    assert len(line) < LONGEST_MESSAGE + 10

@@ -115,7 +115,6 @@ def test_the_tolerance_bounds_the_error() -> None:
     ("teams", "ranks", "keywords", "message"),
     [
         ([[PRIOR], [PRIOR]], [0, 0], {}, "ranks must not be equal"),
-        ([[PRIOR], [PRIOR]], [0, 0], {"draw_probability": 0.0}, "ranks must not be equal"),
         ([[PRIOR]] * 3, [0, 1, 1], {"draw_margin": 0.0}, "ranks must not be equal"),
         ([[PRIOR], [PRIOR]], [0, 1], {"draw_probability": 1.0}, "draw_probability"),
         ([[PRIOR], [PRIOR]], [0, 1], {"draw_probability": 0.1, "draw_margin": 1.0}, "left out"),
@@ -124,23 +123,19 @@ def test_the_tolerance_bounds_the_error() -> None:
         ([[PRIOR], [PRIOR]], [0, 1], {"beta": 0.0}, "beta"),
         ([[PRIOR], [PRIOR]], [0, 1], {"beta": [1.0]}, "beta"),
         ([[PRIOR], [PRIOR]], [0, 1], {"tolerance": 0.0}, "tolerance"),
-        ([[PRIOR], [PRIOR]], [0, 1, 2], {}, "ranks"),
         ([[PRIOR]], [0], {}, "at least two sides"),
         (5, [0, 1], {}, "teams must have one entry for each side, got 5"),
-        (None, [0, 1], {}, "teams must have one entry for each side, got None"),
         ([[PRIOR], [PRIOR]], [0, 1], {"weights": 5}, "weights must have one entry"),
         ([[PRIOR], []], [0, 1], {}, r"teams\[1\] must have at least one member"),
         ([PRIOR, PRIOR], [0, 1], {}, r"teams\[0\] must be a list of \(mu, sigma\) pairs"),
         ([[PRIOR], [(25.0,)]], [0, 1], {}, r"teams\[1\] must be a list"),
         ([[PRIOR], [(math.nan, 1.0)]], [0, 1], {}, r"mu of teams\[1\].*nan at index 0"),
-        ([[PRIOR], [(1.0, math.inf)]], [0, 1], {}, r"sigma of teams\[1\].*inf"),
         ([[PRIOR], [PRIOR, (1.0, 0.0)]], [0, 1], {}, r"sigma of teams\[1\].*0.0 at index 1"),
         ([[PRIOR], [("25", 1.0)]], [0, 1], {}, r"mu of teams\[1\]"),
         ([[PRIOR], [PRIOR]], [0, 1], {"weights": [[1.0]]}, "weights must have one number"),
         ([[PRIOR], [PRIOR]], [0, 1], {"weights": [[1.0], [1.1e9]]}, r"weights\[1\]"),
         ([[PRIOR], [PRIOR]], [0, 1], {"weights": [[1.0], [1e-7]]}, r"weights\[1\]"),
         ([[PRIOR], [PRIOR]], [0, 1], {"weights": [[0.0], [1.0]]}, r"weights\[0\]"),
-        ([[PRIOR], [PRIOR]], [0, 1], {"weights": [[math.nan], [1.0]]}, r"weights\[0\]"),
     ],
 )
 def test_bad_arguments_raise(teams, ranks, keywords, message) -> None:
@@ -200,7 +195,7 @@ def test_dense_rank_compares_integers_exactly(values: list[int]) -> None:
 @pytest.mark.parametrize(
     "bad",
     [[0, math.nan], [0, math.inf], [0, np.float32("nan")], [0, "1"], [0, None], [0, 1j], [0, [1]],
-     np.array([0.0, math.nan]), np.array([[0, 1]]), np.array(["0", "1"]), 3],
+     np.array([0.0, math.nan]), np.array([[0, 1]]), np.array(["0", "1"]), 3, [0, 1, 2]],
     ids=repr,
 )  # fmt: skip
 def test_bad_ranks_raise(bad: Any) -> None:

@@ -96,17 +96,12 @@ def test_newcomers_have_the_turnover_rate_and_a_calibrated_prior(belief: str, pr
         assert ((sigma**2 >= 2.0) & (sigma**2 <= 3.0)).all()
         assert prior == "informative" or (mu == 0.0).all()
         # A newcomer's skill is uncorrelated with player 0's.
-        np.testing.assert_allclose(
-            state.difference_variance[new],
-            (state.sigma[:, :1] ** 2 + state.sigma[:, 1:] ** 2)[new],
-            rtol=1e-12,
-        )
+        apart = state.sigma[:, :1] ** 2 + state.sigma[:, 1:] ** 2
+        np.testing.assert_allclose(state.difference_variance[new], apart[new], rtol=1e-12)
         means.append(mu)
         errors.append((now[:, 1:][new] - mu) / sigma)
-        np.testing.assert_array_equal(
-            observation,
-            np.concatenate((state.to_observation((59 - game) / 60), np.ones((40, 12))), axis=1),
-        )
+        shown = state.to_observation((59 - game) / 60)
+        np.testing.assert_array_equal(observation, np.hstack((shown, np.ones((40, 12)))))
     assert_share(np.array(replaced), 0.2)
     mu, z = np.concatenate(means), np.concatenate(errors)
     assert np.unique(z).size == z.size
@@ -126,13 +121,9 @@ def test_departures_do_not_change_beliefs_about_others(belief: str) -> None:
         infos = env.step(opponents)[4]
         expected = before.after_games(opponents, infos["outcome"], constants)
         stayed, after = np.array(env.true_skill == skills), env.knowledge_state
-        np.testing.assert_allclose(after.mu[stayed], expected.mu[stayed], rtol=1e-9)
-        np.testing.assert_allclose(after.sigma[stayed], expected.sigma[stayed], rtol=1e-9)
-        np.testing.assert_allclose(
-            after.difference_variance[stayed[:, 1:]],
-            expected.difference_variance[stayed[:, 1:]],
-            rtol=1e-9,
-        )
+        for name, rows in (("mu", stayed), ("sigma", stayed), ("difference_sigma", stayed[:, 1:])):
+            found, wanted = getattr(after, name)[rows], getattr(expected, name)[rows]
+            np.testing.assert_allclose(found, wanted, rtol=1e-9)
 
 
 def test_a_seed_has_the_players_and_noise_of_a_constant_pool() -> None:
