@@ -114,9 +114,11 @@ def run_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[st
     assert runner.wait(timeout=60) == 0
 
 
-def test_blocks_have_known_languages() -> None:
+def test_blocks_have_known_languages_and_yaml_blocks_parse() -> None:
     assert len(BLOCKS) > 20
     assert [str(block) for block in BLOCKS if block.language not in LANGUAGES] == []
+    yaml = pytest.importorskip("yaml")
+    assert all(yaml.safe_load(block.code) for block in of_language("yaml"))
 
 
 @pytest.mark.parametrize(
@@ -206,12 +208,6 @@ def test_shell_blocks_run(block: Block, tmp_path: Path, monkeypatch: pytest.Monk
         ["sh", "-e"], input=block.code, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize("block", of_language("yaml"), ids=str)
-def test_yaml_blocks_parse(block: Block) -> None:
-    yaml = pytest.importorskip("yaml")
-    assert yaml.safe_load(block.code)
 
 
 LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")

@@ -38,12 +38,9 @@ def room_of(module: str) -> str | None:
     return parts[1] if parts[0] == "matchenv" and len(parts) > 1 and parts[1] in LEVELS else None
 
 
-def test_every_folder_is_a_room() -> None:
+def test_every_folder_is_a_room_and_imports_go_one_way() -> None:
     folders = {path.parent.name for path in (ROOT / "matchenv").glob("*/__init__.py")}
     assert folders | set(ROOMS[1:]) == set(LEVELS)
-
-
-def test_imports_go_one_way() -> None:
     for path in FILES:
         top = ROOT / "matchenv" if ROOT / "matchenv" in path.parents else ROOT
         own = room_of(".".join(("matchenv", *path.relative_to(top).parts)))
@@ -85,8 +82,3 @@ def test_an_import_is_light_and_a_step_runs_at_most_25_modules(code: str) -> Non
     assert "matchenv.envs.one_player.env" not in loaded or (
         sum(name.split(".")[0] == "matchenv" for name in loaded) <= 25
     )
-
-
-def test_no_file_is_a_collection_of_helpers() -> None:
-    forbidden = {"utils.py", "util.py", "helpers.py", "helper.py", "manager.py", "misc.py"}
-    assert forbidden.isdisjoint(path.name for path in FILES)

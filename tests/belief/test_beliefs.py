@@ -93,10 +93,8 @@ def test_observations_and_knowledge_states_convert(belief: str) -> None:
     np.testing.assert_array_equal(state[1].difference_sigma, state.difference_sigma[1])
     np.testing.assert_array_equal(matchenv.share_of_games_left(observation), np.float32(0.8))
     nine = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.2, 1.2, 1.0]  # the shape of both beliefs
-    assert (
-        KnowledgeState.from_observation(nine, belief).num_opponents
-        == {"factorised": 3, "full": 2}[belief]
-    )
+    others = {"factorised": 3, "full": 2}[belief]
+    assert KnowledgeState.from_observation(nine, belief).num_opponents == others
 
 
 @pytest.mark.parametrize("belief", ["factorised", "full"])
@@ -134,10 +132,7 @@ def full_state(sigma: Any, difference_sigma: Any) -> KnowledgeState:
     [
         (lambda: KnowledgeState.from_observation(np.ones(10), "full"), r"3 \* num_opponents \+ 3"),
         (lambda: KnowledgeState.from_observation(np.ones(9), "both"), "belief must be one of"),
-        (
-            lambda: KnowledgeState([0, 0], [1, 1]).to_observation(1.1),
-            r"must be in \[0, 1\], got 1.1",
-        ),
+        (lambda: KnowledgeState([0, 0], [1, 1]).to_observation(1.1), r"in \[0, 1\], got 1.1"),
         (lambda: full_state([1, 1], [2.1]), "extra, the deviation of s_0 - s_k, must lie"),
         (lambda: full_state([1, 3], [1.5]), "extra, the deviation of s_0 - s_k, must lie"),
         (lambda: full_state([1, 1], [1.0, 1.0]), "extra must have shape"),

@@ -105,7 +105,6 @@ def test_exit_statuses(
     "words",
     [
         "--policy kg pe --num-opponents 3",
-        "--policy kg --num-opponents 3 --policy pe",
         "--num-opponents=3 --policy=kg --policy pe",
     ],
 )

@@ -20,8 +20,7 @@ from matchenv.cli import run_command
 from matchenv.envs.queue.settings import population_of
 from matchenv.logs import MatchLog, read_log, replay_trueskill, smooth
 
-LOGS = Path(__file__).parent / "data"
-LEAGUE = LOGS / "league.csv"
+LEAGUE = Path(__file__).parent / "data" / "league.csv"
 NORMAL = NormalDist()
 
 

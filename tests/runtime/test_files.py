@@ -206,19 +206,14 @@ def test_a_second_process_is_refused_until_the_first_ends(tmp_path: Path, number
         assert str(os.getpid()) in (tmp_path / files.LOCK).read_text()
 
 
-def test_a_lock_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_lock_leaves_nothing_behind_and_needs_a_folder(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
     with pytest.raises(FileNotFoundError), files.folder_lock(folder):
         (folder / "missing").read_text()
     assert list(tmp_path.iterdir()) == []  # no empty folders either
     with files.folder_lock(folder):
         (folder / "results").write_text("")
-    assert os.listdir(folder) == ["results"]
-
-
-def test_a_file_is_not_locked_as_a_folder(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("kept")
-    for path in (tmp_path / "file", tmp_path / "file" / "below"):
+    for path in (folder / "results", folder / "results" / "below"):
         with pytest.raises(ValueError, match="must be no file, got"), files.folder_lock(path):
             pass
-    assert [path.read_text() for path in tmp_path.iterdir()] == ["kept"]
+    assert os.listdir(folder) == ["results"]

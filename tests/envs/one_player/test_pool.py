@@ -74,11 +74,6 @@ def test_the_opponent_who_must_come_online_is_random() -> None:
     assert_share(masks[0, :, 0] & ~both, share * (1 - share) + 0.5 * (1 - share) ** 2)
 
 
-def test_a_single_opponent_is_always_online() -> None:
-    masks = masks_of(30, 5, num_opponents=1, availability=0.05, mean_stay=10.0)
-    assert masks.all()
-
-
 @pytest.mark.parametrize("belief", sorted(BELIEFS))
 @pytest.mark.parametrize("prior", ["informative", "equal"])
 def test_newcomers_have_the_turnover_rate_and_a_calibrated_prior(belief: str, prior: str) -> None:
@@ -152,7 +147,8 @@ def test_actions_do_not_change_the_pool() -> None:
         np.testing.assert_array_equal(one.true_skill, other.true_skill)
 
 
-def test_with_the_shortest_stays_all_opponents_alternate() -> None:
+def test_a_single_opponent_is_always_online_and_with_the_shortest_stays_all_alternate() -> None:
+    assert masks_of(30, 5, num_opponents=1, availability=0.05, mean_stay=10.0).all()
     masks = masks_of(10, 3, num_opponents=30, availability=0.5, mean_stay=1.0)
     assert (masks[1:] != masks[:-1]).all()
     Settings.checked(availability=0.9, mean_stay=5.0)
