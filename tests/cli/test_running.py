@@ -33,7 +33,6 @@ QUEUE = "--env MatchmakingQueue-v0"
         ("compare --rank-by name", "argument --rank-by: invalid choice: 'name' (choose from"),
         ("compare --against nobody", "policy must be one of pe, drawchance, kg"),
         ("compare --policy pe pe", "policies must name each policy once, got 'pe' twice"),
-        ("compare --policy kg:mult=3", "multiplier"),
         ("compare --policy no/such/folder", "no/such/folder"),
         ("compare --episodes 1", "episodes must be an integer of at least 2, got 1"),
         ("compare --seed -1", "seed must be an integer of at least 0, got -1"),

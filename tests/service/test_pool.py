@@ -133,6 +133,7 @@ BAD_CALLS: list[tuple[str, tuple[Any, ...], str]] = [
     ("add", (3,), "name"),
     ("add", ("x" * 201,), "200"),
     ("add", ("x", NAN), "mu"),
+    ("add", ("x", True), "mu"),
     ("add", ("x", 1.0, 0.0), "sigma"),
     ("add", ("x", None, None, "\n"), "region"),
     ("add_many", (["x", "x"],), "'x' twice"),
