@@ -59,7 +59,8 @@ def test_the_text_reports_what_is_settled(options: str, message: str, rank: Any)
     [
         ("--goal top", "k must be given"),
         ("--next -1", "next must be an integer"),
-        ("--confidence 2 --quiet", "confidence must be in"),
+        ("--confidence 2", "confidence must be in"),
+        ("--indifference -1 --quiet", "indifference must not be negative"),
         ("--draw-margin 0", "outcome must be 1 or -1 with draw_margin=0"),
     ],
 )

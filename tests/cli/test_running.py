@@ -35,6 +35,7 @@ QUEUE = "--env MatchmakingQueue-v0"
         ("compare --policy pe pe", "policies must name each policy once, got 'pe' twice"),
         ("compare --policy no/such/folder", "no/such/folder"),
         ("compare --episodes 1", "episodes must be an integer of at least 2, got 1"),
+        ("compare --workers 0", "workers must be an integer of at least 1, got 0"),
         ("compare --seed -1", "seed must be an integer of at least 0, got -1"),
         ("compare --load thin", f"these options need {QUEUE}, got --load"),
         (f"compare {QUEUE} --rank top", "these options need --env Matchmaking-v0, got --rank"),

@@ -102,6 +102,9 @@ def test_equal_settings_give_equal_files(
         ("replay", ["--challenge-share", "0"], "challenge_share"),
         ("replay", ["--fair-share", "nan"], "fair_share"),
         ("replay", ["--systems", "elo:alpha=2"], "alpha"),
+        ("fit", ["--train-share", "1"], "train_share"),
+        ("smooth", ["--max-iterations", "0"], "max_iterations must be"),
+        ("smooth", ["--tolerance", "nan"], "tolerance"),
         ("smooth", ["--players", "Sout"], "among the 5 of the log, got 'Sout'; near to it: South"),
         *((name, ["--columns", "umpire=x"], "umpire") for name in ("replay", "fit", "smooth")),
         *((command, words, said) for command in ("replay", "smooth") for words, said in (
