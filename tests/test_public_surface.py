@@ -3,7 +3,6 @@
 import importlib
 import inspect
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +28,9 @@ MOVED = {
     "matchenv.settings": "matchenv.envs.one_player.settings",
 }
 
-
-def sections() -> Iterator[tuple[str, str]]:
-    """Yield the title and the lines of each section of the surface."""
-    for section in re.split(r"^## ", SURFACE, flags=re.MULTILINE)[1:]:
-        title, _, lines = section.partition("\n")
-        yield title, lines
-
-
-MODULES = [section for section in sections() if re.fullmatch(r"matchenv[\w.]*", section[0])]
-COMMANDS = [(title[9:], lines) for title, lines in sections() if title.startswith("matchenv ")]
+SECTIONS = re.findall(r"^## (.+)\n((?:(?!## ).*\n)*)", SURFACE, re.MULTILINE)
+MODULES = [section for section in SECTIONS if re.fullmatch(r"matchenv[\w.]*", section[0])]
+COMMANDS = [(title[9:], lines) for title, lines in SECTIONS if title.startswith("matchenv ")]
 
 
 def named(word: str) -> bool:

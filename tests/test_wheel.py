@@ -43,26 +43,19 @@ def build(kind: str, source: Path, out: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the sdist in a copy, so that the source tree stays clean."""
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the wheel from the sdist, as for PyPI, and the sdist in a copy of the source tree."""
     copy = tmp_path_factory.mktemp("source") / "matchenv"
     copy.mkdir()
-    skipped = shutil.ignore_patterns("__pycache__")
     for name in SOURCES:
-        shutil.copytree(ROOT / name, copy / name, ignore=skipped)
+        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in FILES:
         shutil.copy(ROOT / name, copy / name)
-    return build("sdist", copy, copy.parent / "dist")
-
-
-@pytest.fixture(scope="session")
-def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel from the sdist, as for PyPI."""
-    folder = tmp_path_factory.mktemp("unpacked")
-    with tarfile.open(sdist) as archive:
-        archive.extractall(folder, filter="data")
-    (source,) = folder.iterdir()
-    return build("wheel", source, tmp_path_factory.mktemp("wheel") / "dist")
+    unpacked = tmp_path_factory.mktemp("unpacked")
+    with tarfile.open(build("sdist", copy, copy.parent / "dist")) as archive:
+        archive.extractall(unpacked, filter="data")
+    (source,) = unpacked.iterdir()
+    return build("wheel", source, copy.parent / "wheel")
 
 
 @pytest.fixture(scope="session")
@@ -94,17 +87,9 @@ def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin"
 
 
-@pytest.fixture
-def workplace(tmp_path: Path) -> Path:
-    """A user's folder with packages that have the names of our folders."""
-    for name in ("agents", "baselines", "benchmarks"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "__init__.py").write_text("MINE = True\n")
-    return tmp_path
-
-
-def test_the_wheel_holds_every_file_of_the_source(wheel: Path) -> None:
-    held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+def test_the_wheel_holds_every_file_of_the_source_its_command_and_extras(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    held = {name for name in archive.namelist() if ".dist-info/" not in name}
     present = {
         str(Path(*(() if room == "matchenv" else ("matchenv",)), path.relative_to(ROOT)))
         for room in SOURCES
@@ -112,10 +97,6 @@ def test_the_wheel_holds_every_file_of_the_source(wheel: Path) -> None:
         if path.is_file() and "__pycache__" not in path.parts
     }
     assert held == present
-
-
-def test_the_wheel_has_its_command_and_extras(wheel: Path) -> None:
-    archive = zipfile.ZipFile(wheel)
     info = f"matchenv-{PROJECT['version']}.dist-info"
     scripts = archive.read(f"{info}/entry_points.txt").decode()
     assert scripts.split() == ["[console_scripts]", "matchenv", "=", "matchenv.__main__:main"]
@@ -143,9 +124,12 @@ def test_the_lock_covers_every_dependency() -> None:
 
 
 def test_a_bare_install_compares_baselines_and_names_missing_extras(
-    bare: Path, workplace: Path
+    bare: Path, tmp_path: Path
 ) -> None:
-    """In one process, since imports take longest."""
+    """In one process, since imports take longest; in a folder with packages of our names."""
+    for name in SOURCES[1:]:
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("MINE = True\n")
     missing = {
         "train --timesteps 64 --out made": "agents",
         "train --imitate gittins --out made": "agents",
@@ -161,8 +145,8 @@ def test_a_bare_install_compares_baselines_and_names_missing_extras(
         "print([run_command(words) for words in others], pathlib.Path('made').exists())\n"
         "sys.exit(run_command(last))"
     )
-    said = run(bare / "python", "-c", code, *missing, f"compare --policy pe {small}", cwd=workplace)
+    said = run(bare / "python", "-c", code, *missing, f"compare --policy pe {small}", cwd=tmp_path)
     assert f"{[2] * len(missing)} False\n" in said
     hints = re.findall(r'pip install "matchenv\[(\w+)\]"', said)
     assert hints == list(missing.values())
-    assert (workplace / "made" / "comparison.txt").exists()
+    assert (tmp_path / "made" / "comparison.txt").exists()

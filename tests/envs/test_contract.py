@@ -325,7 +325,7 @@ def test_reset_options_can_have_a_row_for_each_environment(env_id: str) -> None:
 
 
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)
-def test_bad_arguments_and_seeds_raise(env_id: str) -> None:
+def test_bad_arguments_seeds_and_options_raise(env_id: str) -> None:
     make = part_of(env_id, "vector_env")
     for name, value in (
         ("num_envs", 0), ("autoreset_mode", "sometimes"), ("max_episode_steps", 0), ("copy", 1),
@@ -337,6 +337,15 @@ def test_bad_arguments_and_seeds_raise(env_id: str) -> None:
     for seed in (-1, 0.5, "one", [1, 2, 3], [-1, 2]):
         with pytest.raises(ValueError, match="seed"):
             native.reset(seed=seed)
+    kind = part_of(env_id, "settings")
+    names = [each.name for each in dataclasses.fields(kind) if "int" in str(each.type).split(" ")]
+    assert len(names) >= 3
+    for name in names:
+        with pytest.raises(ValueError, match=f"{name} must be"):
+            kind.checked(**{name: 10**30})
+    for make in (gym.make, gym.make_vec):
+        with pytest.raises(TypeError, match=r"options must be .*horizon.*, got 'horizn'; perhaps"):
+            make(env_id, horizn=5)
 
 
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)
@@ -402,20 +411,3 @@ def test_disabled_autoreset_waits_for_a_reset(env_id: str, options: dict[str, An
     env.reset(options={"reset_mask": np.array([True, False])})
     with pytest.raises(ResetNeeded, match=r"environments \[1\]"):
         env.step(actions)
-
-
-@pytest.mark.parametrize("env_id", ENVIRONMENTS)
-def test_huge_integers_raise(env_id: str) -> None:
-    kind = part_of(env_id, "settings")
-    names = [each.name for each in dataclasses.fields(kind) if "int" in str(each.type).split(" ")]
-    assert len(names) >= 3
-    for name in names:
-        with pytest.raises(ValueError, match=f"{name} must be"):
-            kind.checked(**{name: 10**30})
-
-
-@pytest.mark.parametrize("env_id", ENVIRONMENTS)
-def test_unknown_options_raise_with_a_hint(env_id: str) -> None:
-    for make in (gym.make, gym.make_vec):
-        with pytest.raises(TypeError, match=r"options must be .*horizon.*, got 'horizn'; perhaps"):
-            make(env_id, horizn=5)

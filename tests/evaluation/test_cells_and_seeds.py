@@ -2,22 +2,8 @@
 
 import pytest
 
+from matchenv.evaluation import seeds
 from matchenv.evaluation.protocols import cells_of, ordinal
-from matchenv.evaluation.seeds import (
-    EVALUATION,
-    INSTANCES,
-    OUTCOMES,
-    REPORT,
-    STUDY_EPISODES,
-    TRAINING,
-    TUNING,
-    episode_seeds,
-    evaluation_seed,
-    policy_key,
-    spans_of,
-    stream_of,
-    training_seed,
-)
 
 
 @pytest.mark.parametrize(
@@ -65,21 +51,22 @@ def test_bad_ranks_and_priors_are_refused(ranks, priors, message) -> None:
 
 
 def test_random_streams_of_different_purposes_do_not_overlap() -> None:
-    assert episode_seeds(5, 0, 8)[3:] == episode_seeds(5, 3, 5)
-    assert len({*episode_seeds(5, 0, 2000), *episode_seeds(6, 0, 2000)}) == 4000
+    assert seeds.episode_seeds(5, 0, 8)[3:] == seeds.episode_seeds(5, 3, 5)
+    assert len({*seeds.episode_seeds(5, 0, 2000), *seeds.episode_seeds(6, 0, 2000)}) == 4000
     keys = [
-        (INSTANCES, 0), (OUTCOMES, 0), (REPORT, 0, STUDY_EPISODES, 0),
-        (TUNING, 0, STUDY_EPISODES, 0), (REPORT, 1, STUDY_EPISODES, 0),
-        (1, 0, *policy_key("kg")), (1, 0, *policy_key("kh")), (1, 1, *policy_key("kg")),
+        (seeds.INSTANCES, 0), (seeds.OUTCOMES, 0), (seeds.REPORT, 0, seeds.STUDY_EPISODES, 0),
+        (seeds.TUNING, 0, seeds.STUDY_EPISODES, 0), (seeds.REPORT, 1, seeds.STUDY_EPISODES, 0),
+        *((1, prior, *seeds.policy_key(name)) for prior, name in ((0, "kg"), (0, "kh"), (1, "kg"))),
     ]  # fmt: skip
-    assert len({stream_of(0, *key).integers(2**63) for key in keys}) == len(keys)
+    assert len({seeds.stream_of(0, *key).integers(2**63) for key in keys}) == len(keys)
     for seed in (0, 1, 2**40):
-        assert TRAINING <= training_seed(seed) < EVALUATION <= evaluation_seed(seed)
-    assert max(episode_seeds(0, 0, 1000)) < TRAINING
+        assert seeds.TRAINING <= seeds.training_seed(seed) < seeds.EVALUATION
+        assert seeds.evaluation_seed(seed) >= seeds.EVALUATION
+    assert max(seeds.episode_seeds(0, 0, 1000)) < seeds.TRAINING
 
 
 @pytest.mark.parametrize("episodes", [1, 9, 10, 11, 30])
 def test_spans_cover_every_episode_once(episodes: int) -> None:
-    spans = spans_of(episodes, 10)
+    spans = seeds.spans_of(episodes, 10)
     assert [first + n for first, count in spans for n in range(count)] == list(range(episodes))
     assert all(count == 10 for _, count in spans[:-1])

@@ -78,14 +78,12 @@ def test_several_priors_are_the_independent_values(priors: int) -> None:
 
 
 @pytest.mark.parametrize("means", [(0.6, 0.7), (0.3, 0.45), (0.42, 0.55), (0.58, 0.45)])
-def test_nearer_by_is_the_difference_of_two_distances(means: tuple[float, float]) -> None:
+def test_differences_of_distances_and_shares_of_gaps(means: tuple[float, float]) -> None:
     rng = np.random.default_rng(2)
     ours, theirs = (mean + 0.1 * rng.normal(size=4000) for mean in means)
     found = nearer_by(ours, theirs, 0.5).mean()
     assert found == pytest.approx(abs(theirs.mean() - 0.5) - abs(ours.mean() - 0.5))
-
-
-def test_the_share_of_no_gap_is_nan() -> None:
+    # The share of no gap is NaN.
     assert np.isnan(share_closed(np.ones(3), np.ones(3), np.ones(3)))
     assert share_closed(np.full(4, 1.5), np.ones(4), np.full(4, 2.0)) == 0.5
 

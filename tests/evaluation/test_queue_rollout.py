@@ -16,16 +16,6 @@ from matchenv.evaluation import visits as summary
 from matchenv.evaluation.protocols import load_of
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import rollout
-from matchenv.evaluation.visits import (
-    DECILES,
-    ERROR_GAMES,
-    GROUPS,
-    MEANS,
-    SUMS,
-    long_wait,
-    mean_of,
-    skill_quantiles,
-)
 from matchenv.runtime.random import drawn_key
 
 SETTINGS = QueueSettings(
@@ -98,7 +88,7 @@ def test_each_run_equals_a_single_queue(name: str, reward: str) -> None:
 
 
 def sums_of(visits: dict[str, Any]) -> list[float]:
-    return [float(visits["served"].size), *(float(visits[name].sum()) for name in SUMS[1:])]
+    return [float(visits["served"].size), *(float(visits[name].sum()) for name in summary.SUMS[1:])]
 
 
 def chosen(visits: dict[str, Any], rows: Any) -> dict[str, Any]:
@@ -116,20 +106,20 @@ def test_visits_are_summed_by_group(monkeypatch: pytest.MonkeyPatch) -> None:
     visits = by_hand(Second(), settings, 8)[1]
     found = rollout(lambda *_: Second(), settings, [8])
     sums, waits = found["sums"][0], found["total/waits"]
-    limits = norm.ppf(np.arange(1, DECILES) / DECILES, scale=np.sqrt(6.5))
+    limits = norm.ppf(np.arange(1, summary.DECILES) / summary.DECILES, scale=np.sqrt(6.5))
     decile = (visits["true_skill"][:, None] > limits).sum(axis=1)
     newcomer = visits["newcomer"] == 1.0
     groups = [np.full(newcomer.size, True), newcomer, ~newcomer]
-    groups += [decile == k for k in range(DECILES)]
-    assert len(groups) == len(GROUPS)
+    groups += [decile == k for k in range(summary.DECILES)]
+    assert len(groups) == len(summary.GROUPS)
     for place, rows in enumerate(groups):
         mine = chosen(visits, rows)
         np.testing.assert_allclose(sums[place], sums_of(mine), rtol=1e-12)
         assert waits[place].sum() == mine["waited"].size
         if mine["waited"].size:
             expected = np.percentile(mine["waited"], 95, method="inverted_cdf")
-            assert long_wait(waits_of(waits), 0, "own", GROUPS[place]) == expected
-    for games in ERROR_GAMES:
+            assert summary.long_wait(waits_of(waits), 0, "own", summary.GROUPS[place]) == expected
+    for games in summary.ERROR_GAMES:
         rows = newcomer & (visits["games_played"] == games)
         error = ((visits["mu"] - visits["true_skill"])[rows] ** 2).mean() if rows.any() else np.nan
         np.testing.assert_allclose(found[f"error_{games}"], [error], rtol=1e-12)
@@ -137,22 +127,22 @@ def test_visits_are_summed_by_group(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_means_of_a_group_are_nan_without_visits() -> None:
     sums = np.array([[4.0, 3.0, 10.0, 1.5, 1.2], np.zeros(5)])
-    found = {name: mean_of(name, sums) for name in MEANS}
+    found = {name: summary.mean_of(name, sums) for name in summary.MEANS}
     assert {name: values[0] for name, values in found.items()} == pytest.approx(
         {"left": 0.25, "wait": 2.5, "match_quality": 0.5, "true_match_quality": 0.4}
     )
     assert all(np.isnan(values[1]) for values in found.values())
-    assert np.isnan(long_wait(waits_of(np.zeros((1, 5))), 0, "own"))
+    assert np.isnan(summary.long_wait(waits_of(np.zeros((1, 5))), 0, "own"))
 
 
 def test_skill_quantiles_of_populations() -> None:
     shares = np.array([0.01, 0.3, 0.5, 0.999])
     normal = NormalPopulation(mean=3.0, deviation=2.0)
     np.testing.assert_allclose(
-        skill_quantiles(normal, shares), norm.ppf(shares, 3.0, 2.0), rtol=1e-10
+        summary.skill_quantiles(normal, shares), norm.ppf(shares, 3.0, 2.0), rtol=1e-10
     )
     mu, sigma = np.array([-4.0, 0.0, 9.0]), np.array([0.5, 1.0, 2.0])
-    found = skill_quantiles(RatedPopulation(mu, sigma), shares)
+    found = summary.skill_quantiles(RatedPopulation(mu, sigma), shares)
     below = norm.cdf(found[:, None], mu, sigma).mean(axis=1)
     np.testing.assert_allclose(below, shares, rtol=1e-10)
 

@@ -23,9 +23,7 @@ def test_names_are_those_of_the_classes() -> None:
             assert (kind(name) if env_id == RANKING else kind).name == name
     assert list(POLICIES[RANKING]) == list(RULES)
     assert {name: policy_class(name) for name in POLICIES["Matchmaking-v0"]} == CLASSES
-
-
-def test_no_option_changes_the_rule() -> None:
+    # No option changes the rule.
     assert policy_named("information:seed=3", RankingSettings()).name == "information"
     with pytest.raises(ValueError, match="a name of seed, got 'name'"):
         policy_named("information:name=kg", RankingSettings())

@@ -13,15 +13,12 @@ ROWS = [{"policy": "kg", "total": 71.25}, {"policy": "kg:multiplier=20", "total"
 CELLS = [["kg", "71.2", "7.12"], ["kg:multiplier=20", "-3.0", "-0.30"]]
 
 
-def test_columns_are_aligned() -> None:
+def test_columns_of_texts_are_aligned_and_lines_of_markdown_have_equal_cells() -> None:
     lines = text_table(COLUMNS, ROWS)
     assert lines[0] == "policy                total  of a game"
     assert len({len(line) for line in lines}) == 1
     assert [line.split() for line in lines[1:]] == CELLS
     assert text_table(COLUMNS, []) == ["policy      total  of a game"]
-
-
-def test_markdown_lines_have_equal_numbers_of_cells() -> None:
     heading, rule, *lines = markdown_table(COLUMNS, ROWS)
     assert (heading, rule) == ("| policy | total | of a game |", "|---|---|---|")
     assert [line.strip("| ").split(" | ") for line in lines] == CELLS

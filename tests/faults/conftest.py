@@ -4,7 +4,6 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from long_commands import MEMORY
@@ -16,10 +15,11 @@ def draw_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     from matchenv.benchmarks.report import replay
     from matchenv.benchmarks.study import figures
 
-    def of_a_study(results: Any) -> list[tuple[str, bytes]]:
-        return [("figures/all.png", b"".join(results[0].rows.files().values()))]
-
-    monkeypatch.setattr(figures, "pictures", of_a_study)
+    monkeypatch.setattr(
+        figures,
+        "pictures",
+        lambda found: [("figures/all.png", b"".join(found[0].rows.files().values()))],
+    )
     monkeypatch.setattr(replay, "replay_page", lambda found, name: name)
 
 

@@ -183,15 +183,6 @@ def with_fault(work: Callable[[], int], folder: Path, fault: Fault | None = None
         return running.ended()
 
 
-def killed_after(work: Callable[[], int], seconds: float, number: signal.Signals) -> Ended:
-    """Run work in a child process that gets a signal after some seconds."""
-    with child(work) as running:
-        running.process.join(seconds)
-        if running.process.is_alive():
-            os.kill(running.process.pid, number)
-        return running.ended()
-
-
 def as_a_process(words: list[str], folder: Path) -> Callable[[], int]:
     """Return the work of ``python -m matchenv`` in a folder, with its handling of signals."""
 

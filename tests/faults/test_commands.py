@@ -21,7 +21,6 @@ from fault_injection import (
     as_a_process,
     child,
     content_of,
-    killed_after,
     with_fault,
 )
 from long_commands import LONG_COMMANDS, QUICK, LongCommand, differing, undisturbed
@@ -88,7 +87,11 @@ def test_stopped_at_random_moments(
         # A signal comes after the first milliseconds, when its handler is installed.
         least = 0.0 if killed else 0.1
         seconds = random.uniform(least, max(2.0 * least, whole.seconds))
-        ended = killed_after(as_a_process(command.typed(), folder), seconds, number)
+        with child(as_a_process(command.typed(), folder)) as running:
+            running.process.join(seconds)
+            if running.process.is_alive():
+                os.kill(running.process.pid, number)
+            ended = running.ended()
         if killed:
             assert_ended_by(KILL, command, ended)
             if ended.status != 0 and (place + 1) % IN_A_ROW:

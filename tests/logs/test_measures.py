@@ -12,16 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from matchenv.benchmarks.replay.report import draw_curve, most_even, win_ratio_deviation, win_shares
-from matchenv.logs import MatchLog
-from matchenv.logs.forecasts import (
-    calibrations,
-    constant_log_loss,
-    draws_of_games,
-    log_losses,
-    mean_over_pairs,
-    pair_costs,
-    pairs_of_sides,
-)
+from matchenv.logs import MatchLog, forecasts
 
 
 def log_of(scores: list[list[int]]) -> MatchLog:
@@ -33,7 +24,7 @@ def log_of(scores: list[list[int]]) -> MatchLog:
 @given(st.lists(st.lists(st.integers(0, 3), min_size=2, max_size=6), min_size=1, max_size=6))
 def test_pairs_draws_and_win_shares_by_brute_force(scores: list[list[int]]) -> None:
     log = log_of(scores)
-    pairs = pairs_of_sides(log.game_start, log.rank)
+    pairs = forecasts.pairs_of_sides(log.game_start, log.rank)
     expected = []
     for g, start in enumerate(log.game_start[:-1]):
         for i, j in itertools.combinations(range(len(scores[g])), 2):
@@ -41,7 +32,7 @@ def test_pairs_draws_and_win_shares_by_brute_force(scores: list[list[int]]) -> N
             expected.append((start + i, start + j, g, (a > b) - (a < b)))
     assert list(zip(*pairs, strict=True)) == expected
     draws = [sum(a == b for a, b in itertools.pairwise(sorted(game))) for game in scores]
-    assert draws_of_games(log).tolist() == draws
+    assert forecasts.draws_of_games(log).tolist() == draws
     shares = [
         sum((r > other) + 0.5 * (r == other) for k, other in enumerate(game) if k != i)
         / (len(game) - 1)
@@ -55,9 +46,9 @@ def test_prediction_error_by_hand() -> None:
     gap = np.array([1.0, -2.0, 0.0, 3.0, 0.0, 5.0])
     outcome = np.array([1, 1, 1, -1, 0, 0], dtype=np.int8)
     # Right, wrong, forecast draw, wrong; then two drawn pairs.
-    costs = pair_costs(gap, outcome)
-    assert mean_over_pairs(costs, np.arange(6))[0] == pytest.approx(3 / 4)
-    assert np.isnan(mean_over_pairs(costs[4:], np.arange(2))).all()
+    costs = forecasts.pair_costs(gap, outcome)
+    assert forecasts.mean_over_pairs(costs, np.arange(6))[0] == pytest.approx(3 / 4)
+    assert np.isnan(forecasts.mean_over_pairs(costs[4:], np.arange(2))).all()
 
 
 def test_standard_error_equals_the_spread_over_logs() -> None:
@@ -67,9 +58,9 @@ def test_standard_error_equals_the_spread_over_logs() -> None:
     for _ in range(400):
         game = np.repeat(np.arange(200), rng.integers(1, 10, 200))
         gap = np.where(rng.random(200) < 0.3, -1.0, 1.0)[game]
-        costs = pair_costs(gap, np.ones(len(game), dtype=np.int8))
-        errors.append(mean_over_pairs(costs, game)[0])
-        stated.append(mean_over_pairs(costs, game)[1])
+        costs = forecasts.pair_costs(gap, np.ones(len(game), dtype=np.int8))
+        errors.append(forecasts.mean_over_pairs(costs, game)[0])
+        stated.append(forecasts.mean_over_pairs(costs, game)[1])
     # The standard error of a spread of 400 values is one part in sqrt(800).
     assert np.mean(stated) == pytest.approx(np.std(errors), rel=5 / math.sqrt(800))
 
@@ -113,17 +104,17 @@ OUTCOME = np.array([1, 1, 0], dtype=np.int8)
 
 def test_log_losses_by_hand() -> None:
     expected = -(math.log(0.5) + math.log(0.1) + math.log(0.4)) / 3
-    assert log_losses(LOG_P, OUTCOME).mean() == pytest.approx(expected)
+    assert forecasts.log_losses(LOG_P, OUTCOME).mean() == pytest.approx(expected)
     impossible = np.array([[0.0, -np.inf, -np.inf]])
-    assert log_losses(impossible, np.array([0], dtype=np.int8)).tolist() == [math.inf]
-    assert log_losses(np.empty((0, 3)), np.empty(0, dtype=np.int8)).size == 0
+    assert forecasts.log_losses(impossible, np.array([0], dtype=np.int8)).tolist() == [math.inf]
+    assert forecasts.log_losses(np.empty((0, 3)), np.empty(0, dtype=np.int8)).size == 0
     # One draw in three: 1/3 for each of the three outcomes.
     for outcome, loss in ((OUTCOME, math.log(3)), ([1, -1], math.log(2)), ([0, 0], 0.0)):
-        assert constant_log_loss(np.array(outcome, dtype=np.int8)) == pytest.approx(loss)
+        assert forecasts.constant_log_loss(np.array(outcome, dtype=np.int8)) == pytest.approx(loss)
 
 
 def test_calibration_by_hand() -> None:
-    found = calibrations(LOG_P, OUTCOME)
+    found = forecasts.calibrations(LOG_P, OUTCOME)
     # Stated wins are 0.5, 0.1, 0.5 and, for the other side, 0.3, 0.7, 0.1; the first two
     # happened. 0.1, 0.3 and 0.7 are edges, where rounding decides.
     wins, draws = found["wins"], found["draws"]

@@ -29,8 +29,9 @@ def test_draw_probability_is_counted_between_neighbours_in_rank() -> None:
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_stated_probabilities_are_a_distribution(name: str) -> None:
-    judgement = judge(name, LOG, PAIRS, Model(draw_probability=0.5))
+def test_starts_and_stated_probabilities_of_every_system(name: str) -> None:
+    judgement = judge(name, LOG, PAIRS, Model(mu=10.0, draw_probability=0.5))
+    assert judgement.start == (1200.0 if name.startswith("elo") else 10.0)
     assert_allclose(np.exp(judgement.log_probability).sum(axis=1), 1.0, rtol=1e-12)
     assert judgement.quality.shape == (3,)
     assert np.all((judgement.quality > 0) & (judgement.quality <= 1 + 1e-12))
@@ -50,12 +51,6 @@ def test_forecasts_of_elo_for_sides_of_several_members(name: str, spread: float)
         ahead = 10.0 ** (gap * math.sqrt(2.0 / 3.0) / 400.0)
         win, loss = 1.0 / (1.0 + 1.5 / ahead), 1.0 / (1.0 + 1.5 * ahead)
     assert_allclose(np.exp(found.log_probability[3]), [win, 1.0 - win - loss, loss], rtol=1e-6)
-
-
-def test_ratings_of_new_players() -> None:
-    model = Model(mu=10.0, draw_probability=0.5)
-    starts = [judge(name, LOG, PAIRS, model).start for name in ("weng-lin-pl", "elo")]
-    assert starts == [10.0, 1200.0]
 
 
 def test_quality_of_equal_sides_does_not_depend_on_their_number() -> None:

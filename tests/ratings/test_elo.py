@@ -72,7 +72,6 @@ def test_gaps_of_any_size_are_finite() -> None:
         ([[1200.0], []], [0, 1], {}, "at least one member"),
         ([[1200.0], [math.nan]], [0, 1], {}, "teams must be finite"),
         ([[1200.0], [1200.0]], [0], {}, "ranks"),
-        ([[1200.0], [1200.0]], [0, math.nan], {}, "ranks"),
         ([[1200.0], [1200.0]], [0, 1], {"alpha": 1.0}, "alpha"),
         ([[1200.0], [1200.0]], [0, 1], {"k_factor": -1.0}, "k_factor"),
         ([[1200.0], [1200.0]], [0, 1], {"beta": 0.0}, "beta"),

@@ -84,15 +84,13 @@ def test_ticks_are_round_evenly_spaced_and_few(low: float, span: float, most: in
     assert np.allclose(np.diff(found), step, rtol=1e-6)
 
 
-def test_number_formats() -> None:
+def test_formats_of_numbers_and_limits_of_axes() -> None:
     assert [text for _, text in ticks(-7.3, 5.1, 8)] == ["−6", "−4", "−2", "0", "2", "4"]
     assert [text for _, text in ticks(0.0, 0.1, 2)] == ["0.00", "0.05", "0.10"]
     assert [text for _, text in ticks(-2000.0, 0.0, 2)] == ["−2,000", "−1,000", "0"]
     written = {(-0.001, 2): "0.00", (-1.236, 2): "−1.24", (-1e-7, None): "−1e−07"}
     assert {each: number_text(*each) for each in written} == written
-
-
-def test_limits_grow_by_whole_steps() -> None:
+    # Limits grow by whole steps.
     assert widened((0.0, 8.0), (1.0, 7.0)) == (0.0, 8.0)
     assert widened((0.0, 8.0), (0.0, 8.5)) == (0.0, 9.0)
     assert widened((0.0, 8.0), (-1.5, 8.0)) == (-2.0, 8.0)

@@ -3,7 +3,6 @@
 import sys
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -11,10 +10,10 @@ import numpy as np
 import pytest
 from gymnasium.error import DependencyNotInstalled
 from gymnasium.utils.env_checker import check_env
-from gymnasium.wrappers import HumanRendering, RecordVideo
+from gymnasium.wrappers import HumanRendering
 
 import matchenv
-from matchenv.rendering import RENDER_FPS, RENDER_MODES, MissingRenderPackage
+from matchenv.rendering import RENDER_FPS, RENDER_MODES
 from matchenv.rendering.scene import MOST_IN_GRID
 
 pygame = pytest.importorskip("pygame")
@@ -38,7 +37,6 @@ def no_warnings() -> Iterator[None]:
         warnings.simplefilter("error")
         warnings.filterwarnings("ignore", message=".*(minimum|maximum) value is -?infinity.*")
         warnings.filterwarnings("ignore", category=ResourceWarning)
-        warnings.filterwarnings("ignore", category=DeprecationWarning, module="moviepy|imageio")
         yield
 
 
@@ -120,23 +118,6 @@ def test_human_rendering_works_after_pygame_quit() -> None:
         env.close()
 
 
-def test_gymnasiums_wrappers_collect_and_record_pictures(tmp_path: Path) -> None:
-    pytest.importorskip("moviepy")
-    from moviepy import VideoFileClip
-
-    env = made("Ranking-v0", "rgb_array_list")
-    play(env)
-    assert [frame.shape for frame in env.render()] == [SINGLE_SHAPE] * 4
-    folder = tmp_path / "video"
-    env = RecordVideo(made("Ranking-v0"), str(folder), episode_trigger=lambda episode: True)
-    play(env, 4)
-    env.close()
-    (path,) = folder.glob("*.mp4")
-    with VideoFileClip(str(path)) as clip:
-        assert tuple(clip.size) == (800, 600)
-        assert round(clip.fps * clip.duration) == 5
-
-
 @every_environment
 def test_the_grid_shows_the_first_environments(env_id: str) -> None:
     env, one, scalar = made(env_id, count=8), made(env_id, count=1), made(env_id)
@@ -176,7 +157,6 @@ def test_without_pygame_texts_work_and_errors_name_the_extra(
     monkeypatch: pytest.MonkeyPatch, env_id: str, count: int | None
 ) -> None:
     monkeypatch.setitem(sys.modules, "pygame", None)
-    assert {ImportError, TypeError} <= {*MissingRenderPackage.__mro__}
     for mode in ("rgb_array", "human"):
         with pytest.raises(
             DependencyNotInstalled, match=r'pygame.*pip install "matchenv\[render\]"'
@@ -223,40 +203,16 @@ def test_a_missing_screen_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     env.close()
 
 
-@pytest.mark.parametrize("missing", [False, True])
-def test_stable_baselines3_renders_or_does_without(
-    monkeypatch: pytest.MonkeyPatch, missing: bool
+def test_environments_of_stable_baselines3_render_or_do_without(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It requests rgb_array by itself, and continues without pictures if pygame is missing."""
-    pytest.importorskip("stable_baselines3")
-    from stable_baselines3.common.env_util import make_vec_env
-
-    if missing:
-        monkeypatch.setitem(sys.modules, "pygame", None)
-    env = make_vec_env("Matchmaking-v0", n_envs=2, env_kwargs=SMALL)
-    env.reset()
-    env.step(np.zeros(2, dtype=np.int64))
-    assert env.render_mode == (None if missing else "rgb_array")
-    if not missing:
-        assert env.render().shape == (2 * SINGLE_SHAPE[0], SINGLE_SHAPE[1], 3)
-    env.close()
-
-
-def test_stable_baselines3s_recorder(tmp_path: Path) -> None:
-    """The recorder that rl_zoo3's record_video uses."""
-    pytest.importorskip("stable_baselines3")
-    pytest.importorskip("moviepy")
-    from stable_baselines3.common.vec_env import VecVideoRecorder
-
+    util = pytest.importorskip("stable_baselines3.common.env_util")
     from matchenv.agents.vec_env import MatchmakingVecEnv
 
     env = MatchmakingVecEnv(8, render_mode="rgb_array", **SMALL)
-    height, width = SHARED_SHAPE[:2]
     env.reset()
-    assert env.render().shape == (2 * height + 2, 3 * width + 4, 3)
-    recorder = VecVideoRecorder(env, str(tmp_path), lambda step: step == 0, video_length=3)
-    recorder.reset()
-    for _ in range(4):
-        recorder.step(np.zeros(env.num_envs, dtype=np.int64))
-    recorder.close()
-    assert len(list(tmp_path.glob("*.mp4"))) == 1
+    assert env.render().shape == (2 * SHARED_SHAPE[0] + 2, 3 * SHARED_SHAPE[1] + 4, 3)
+    for mode in ("rgb_array", None):
+        assert util.make_vec_env("Matchmaking-v0", 1, env_kwargs=SMALL).render_mode == mode
+        monkeypatch.setitem(sys.modules, "pygame", None)

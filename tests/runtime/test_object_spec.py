@@ -142,17 +142,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         sys.modules.pop(name)
 
 
-def test_a_module_has_the_files_of_its_folder(folder: Path) -> None:
+def test_a_module_has_the_files_of_its_folder_unless_it_is_installed(folder: Path) -> None:
     names = ["mine.py", "mine_rules.py", "package/__init__.py", "package/below/part.py"]
     for spec in ("mine:Policy:size=3", "package.below.part:Policy"):
         assert module_files(spec) == [folder / name for name in names]
-
-
-def test_an_installed_module_stands_alone(folder: Path) -> None:
+    # An installed module stands alone.
     (folder / "mine-1.0.dist-info").mkdir()
     assert module_files("mine:Policy") == [folder / "mine.py"]
-
-
-def test_this_package_and_modules_never_imported_have_no_files() -> None:
-    assert module_files("matchenv.runtime.provenance:Policy") == []
-    assert module_files("never_imported:Policy") == []
+    for spec in ("matchenv.runtime.provenance:Policy", "never_imported:Policy"):
+        assert module_files(spec) == []

@@ -55,12 +55,8 @@ def test_results_come_as_jobs_complete(tmp_path: Path) -> None:
     assert [index for index, _ in results_of(first_waits, jobs, 2)] == [1, 2, 0]
     assert list(results_of(abs, [0, -1, 2], 1)) == [(0, 0), (1, 1), (2, 2)]
     assert list(results_of(abs, [], 2)) == []
-
-
-def test_large_jobs_and_results() -> None:
-    """Larger than the buffer of a pipe."""
-    jobs = [np.full(1_000_000, float(number)) for number in range(5)]
-    results = dict(results_of(np.negative, jobs, 2))
+    large = [np.full(1_000_000, float(number)) for number in range(5)]  # for the buffer of a pipe
+    results = dict(results_of(np.negative, large, 2))
     assert [results[index][-1] for index in range(5)] == [0.0, -1.0, -2.0, -3.0, -4.0]
 
 

@@ -27,14 +27,7 @@ pytest.importorskip("uvicorn")
 from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
-from matchenv.service.http import (
-    BODY_BYTES,
-    PROPOSALS,
-    SPLIT_PLAYERS,
-    WAITING,
-    create_app,
-    listen,
-)
+from matchenv.service.http import BODY_BYTES, PROPOSALS, SPLIT_PLAYERS, WAITING, create_app, listen
 
 
 @pytest.fixture

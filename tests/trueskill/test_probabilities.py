@@ -14,7 +14,6 @@ from matchenv.trueskill import (
     TrueSkill,
     draw_margin_from_probability,
     first_place_probability,
-    match_quality,
     ranking_probability,
     team_draw_probability,
     team_match_quality,
@@ -48,18 +47,8 @@ def quality_by_determinants(
     return mpmath.sqrt(mpmath.det(noise) / mpmath.det(whole)) * mpmath.exp(-exponent / 2)
 
 
-def test_quality_of_two_players_and_of_many() -> None:
-    pair = [[(25.0, 8.0)], [(20.0, 3.0)]]
-    expected = match_quality(25.0, 8.0, 20.0, 3.0, BETA)
-    assert team_match_quality(pair, BETA) == pytest.approx(expected, rel=1e-14)
-    assert team_match_quality([[(25.0, 1e-9)]] * 300, BETA) == pytest.approx(1.0, rel=1e-12)
-    assert 0.0 < team_match_quality([[(25.0, 3.0)]] * 300, BETA) < 1e-10
-    far = [[(0.0, 1.0)], [(1000.0, 1.0)], [(500.0, 1.0)]]
-    assert team_match_quality(far, 1.0) == 0.0
-
-
 @pytest.mark.parametrize("spread", [1.0, 30.0])
-def test_quality_of_any_scale(spread: float) -> None:
+def test_quality_of_any_scale_and_of_many_sides(spread: float) -> None:
     """Compare scales over many orders of magnitude, where products would overflow."""
     rng = np.random.default_rng(0)
 
@@ -80,6 +69,8 @@ def test_quality_of_any_scale(spread: float) -> None:
             assert abs(got / exact - 1) < 1e-11, (teams, beta, weights)
         else:
             assert 0.0 <= got <= 2.0 * SMALLEST
+    assert team_match_quality([[(25.0, 1e-9)]] * 300, BETA) == pytest.approx(1.0, rel=1e-12)
+    assert 0.0 < team_match_quality([[(25.0, 3.0)]] * 300, BETA) < 1e-10
 
 
 @pytest.mark.parametrize("keywords", [{}, {"draw_probability": 0.2}, {"draw_margin": 3.0}])
@@ -126,8 +117,6 @@ def test_a_ranking_is_an_event_of_the_differences_of_neighbours(
 
 
 def test_equal_sides_have_equal_rankings() -> None:
-    found = ranking_probability([[(25.0, 3.0)]] * 3, [2, 0, 1], BETA)
-    assert found == pytest.approx(1.0 / 6.0, rel=1e-9)
     many = ranking_probability([[(25.0, 3.0)]] * 40, range(40), BETA)
     assert math.log(many) == pytest.approx(-math.lgamma(41.0), abs=1e-4)
 
@@ -151,13 +140,12 @@ def test_first_places_are_the_integral_of_the_model(margin: float, scale: float)
     # The second side is much narrower for a small scale.
     teams = [[(25.0, 8.0)], [(27.0 * scale, 2.0 * scale)], [(20.0, 3.0), (4.0, 1.0)], [(31.0, 5.0)]]
     weights = [[1.0], [scale], [1.0, 1.0], [2.0]]
-    means = [
-        sum(w * m for (m, _), w in zip(*x, strict=True)) for x in zip(teams, weights, strict=True)
-    ]
-    spreads = [
-        math.sqrt(sum(w * w * (s * s + BETA**2) for (_, s), w in zip(*x, strict=True)))
-        for x in zip(teams, weights, strict=True)
-    ]
+    means, spreads = np.transpose(
+        [
+            (np.dot(row, mu), math.hypot(*np.multiply(row, np.hypot(sigma, BETA))))
+            for row, (mu, sigma) in zip(weights, map(np.transpose, teams), strict=True)
+        ]
+    )
     found = first_place_probability(teams, BETA, draw_margin=margin, weights=weights)
     for i, chance in enumerate(found):
 
@@ -166,12 +154,8 @@ def test_first_places_are_the_integral_of_the_model(margin: float, scale: float)
             return NORMAL.pdf((x - means[i]) / spreads[i]) / spreads[i] * math.prod(others)
 
         ends = means[i] - 12 * spreads[i], means[i] + 12 * spreads[i]
-        points = [
-            m + margin + k * s
-            for m, s in zip(means, spreads, strict=True)
-            for k in (-6, -2, 0, 2, 6)
-        ]
-        points = [p for p in points if ends[0] < p < ends[1]]
+        points = (means + margin + np.multiply.outer([-6, -2, 0, 2, 6], spreads)).ravel()
+        points = points[(points > ends[0]) & (points < ends[1])]
         exact, _ = quad(density, *ends, points=points, limit=2000, epsabs=1e-13)
         assert chance == pytest.approx(exact, abs=1e-10)
     assert sum(found) == pytest.approx(1.0, abs=1e-10) if margin == 0.0 else sum(found) < 1.0

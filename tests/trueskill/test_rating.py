@@ -11,12 +11,7 @@ from hypothesis import strategies as st
 
 from matchenv.logs import MatchLog
 from matchenv.ratings.elo import Elo
-from matchenv.trueskill import (
-    ConvergenceWarning,
-    Rating,
-    rate,
-    team_match_quality,
-)
+from matchenv.trueskill import ConvergenceWarning, Rating, rate, team_match_quality
 from matchenv.trueskill.teams import dense_rank
 
 BETA, TAU = 25.0 / 6.0, 25.0 / 300.0
@@ -66,26 +61,17 @@ def test_extreme_games_are_finite_and_nearly_all_converge() -> None:
     for _ in range(1500):
         sides = int(rng.choice([2, 3, 4, 8, 30, 100]))
         spread, scale = 10.0 ** rng.uniform(-1, 4), 10.0 ** rng.uniform(-3, 3)
-        teams = [
-            [
-                (float(rng.normal(0.0, spread)), float(scale * 10.0 ** rng.uniform(-1, 1)))
-                for _ in range(rng.choice([1, 1, 2, 5, 50]))
-            ]
-            for _ in range(sides)
-        ]
+        teams = [np.stack([rng.normal(0.0, spread, n), scale * 10.0 ** rng.uniform(-1, 1, n)], 1)
+                 for n in rng.choice([1, 1, 2, 5, 50], sides)]  # fmt: skip
         ranks = rng.integers(0, sides, sides).tolist()
+        chance, beta = float(rng.choice([1e-9, 0.1, 0.999])), 10.0 ** rng.uniform(-3, 2)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            rated = rate(
-                teams,
-                ranks,
-                beta=10.0 ** rng.uniform(-3, 2),
-                draw_probability=float(rng.choice([1e-9, 0.1, 0.999])),
-            )
-        for side, new_side in zip(teams, rated, strict=True):
-            for (_, sigma), new in zip(side, new_side, strict=True):
-                assert math.isfinite(new.mu)
-                assert 0.0 < new.sigma <= sigma * (1.0 + 1e-12)
+            rated = rate(teams, ranks, beta=beta, draw_probability=chance)
+        before, after = np.concatenate(teams), np.concatenate(rated)
+        assert np.isfinite(after).all()
+        assert (after[:, 1] > 0.0).all()
+        assert (after[:, 1] <= before[:, 1] * (1.0 + 1e-12)).all()
         unconverged += len(caught)
     assert unconverged <= 1
 
@@ -120,7 +106,6 @@ def test_the_tolerance_bounds_the_error() -> None:
     ("teams", "ranks", "keywords", "message"),
     [
         ([[PRIOR], [PRIOR]], [0, 0], {}, "ranks must not be equal"),
-        ([[PRIOR], [PRIOR]], [0, 0], {"draw_probability": 0.0}, "ranks must not be equal"),
         ([[PRIOR]] * 3, [0, 1, 1], {"draw_margin": 0.0}, "ranks must not be equal"),
         ([[PRIOR], [PRIOR]], [0, 1], {"draw_probability": 1.0}, "draw_probability"),
         ([[PRIOR], [PRIOR]], [0, 1], {"draw_probability": 0.1, "draw_margin": 1.0}, "left out"),
@@ -129,23 +114,19 @@ def test_the_tolerance_bounds_the_error() -> None:
         ([[PRIOR], [PRIOR]], [0, 1], {"beta": 0.0}, "beta"),
         ([[PRIOR], [PRIOR]], [0, 1], {"beta": [1.0]}, "beta"),
         ([[PRIOR], [PRIOR]], [0, 1], {"tolerance": 0.0}, "tolerance"),
-        ([[PRIOR], [PRIOR]], [0, 1, 2], {}, "ranks"),
         ([[PRIOR]], [0], {}, "at least two sides"),
         (5, [0, 1], {}, "teams must have one entry for each side, got 5"),
-        (None, [0, 1], {}, "teams must have one entry for each side, got None"),
         ([[PRIOR], [PRIOR]], [0, 1], {"weights": 5}, "weights must have one entry"),
         ([[PRIOR], []], [0, 1], {}, r"teams\[1\] must have at least one member"),
         ([PRIOR, PRIOR], [0, 1], {}, r"teams\[0\] must be a list of \(mu, sigma\) pairs"),
         ([[PRIOR], [(25.0,)]], [0, 1], {}, r"teams\[1\] must be a list"),
         ([[PRIOR], [(math.nan, 1.0)]], [0, 1], {}, r"mu of teams\[1\].*nan at index 0"),
-        ([[PRIOR], [(1.0, math.inf)]], [0, 1], {}, r"sigma of teams\[1\].*inf"),
         ([[PRIOR], [PRIOR, (1.0, 0.0)]], [0, 1], {}, r"sigma of teams\[1\].*0.0 at index 1"),
         ([[PRIOR], [("25", 1.0)]], [0, 1], {}, r"mu of teams\[1\]"),
         ([[PRIOR], [PRIOR]], [0, 1], {"weights": [[1.0]]}, "weights must have one number"),
         ([[PRIOR], [PRIOR]], [0, 1], {"weights": [[1.0], [1.1e9]]}, r"weights\[1\]"),
         ([[PRIOR], [PRIOR]], [0, 1], {"weights": [[1.0], [1e-7]]}, r"weights\[1\]"),
         ([[PRIOR], [PRIOR]], [0, 1], {"weights": [[0.0], [1.0]]}, r"weights\[0\]"),
-        ([[PRIOR], [PRIOR]], [0, 1], {"weights": [[math.nan], [1.0]]}, r"weights\[0\]"),
     ],
 )
 def test_bad_arguments_raise(teams, ranks, keywords, message) -> None:
@@ -205,7 +186,7 @@ def test_dense_rank_compares_integers_exactly(values: list[int]) -> None:
 @pytest.mark.parametrize(
     "bad",
     [[0, math.nan], [0, math.inf], [0, np.float32("nan")], [0, "1"], [0, None], [0, 1j], [0, [1]],
-     np.array([0.0, math.nan]), np.array([[0, 1]]), np.array(["0", "1"]), 3],
+     np.array([0.0, math.nan]), np.array([[0, 1]]), np.array(["0", "1"]), 3, [0, 1, 2]],
     ids=repr,
 )  # fmt: skip
 def test_bad_ranks_raise(bad: Any) -> None:

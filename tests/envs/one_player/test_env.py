@@ -14,17 +14,13 @@ from matchenv.trueskill import draw_density, match_quality, true_draw_density, u
 BETA = math.sqrt(2.5)
 
 
-def small(**arguments: object) -> MatchmakingEnv:
-    return MatchmakingEnv(**({"num_opponents": 4, "horizon": 6} | arguments))
-
-
 @pytest.mark.parametrize(
     ("draw_margin", "tau", "paid"),
     [(0.0, 0.0, "draw_density"), (0.7, 0.4, "match_quality"), (0.7, 0.0, "true_draw_density")],
 )
 def test_a_game_follows_the_formulas(draw_margin: float, tau: float, paid: str) -> None:
     """Recompute observation, reward and information of each game by the public functions."""
-    env = small(horizon=60, draw_margin=draw_margin, tau=tau, reward=paid)
+    env = MatchmakingEnv(num_opponents=4, horizon=60, draw_margin=draw_margin, tau=tau, reward=paid)
     observation, _ = env.reset(seed=3)
     rng, outcomes = np.random.default_rng(0), set()
     for n in range(60):
@@ -104,7 +100,7 @@ def test_the_random_rank_is_uniform() -> None:
 
 
 def test_options_fix_the_instance_or_only_the_belief() -> None:
-    env = small()
+    env = MatchmakingEnv(num_opponents=4)
     mu, sigma, skill = np.arange(5.0), np.linspace(1, 2, 5), np.array([0.0, 1, -1, 2, 5])
     env.reset(seed=1, options={"mu": mu, "sigma": sigma, "true_skill": skill})
     np.testing.assert_array_equal(env.knowledge_state.mu, mu)

@@ -74,11 +74,6 @@ def test_the_opponent_who_must_come_online_is_random() -> None:
     assert_share(masks[0, :, 0] & ~both, share * (1 - share) + 0.5 * (1 - share) ** 2)
 
 
-def test_a_single_opponent_is_always_online() -> None:
-    masks = masks_of(30, 5, num_opponents=1, availability=0.05, mean_stay=10.0)
-    assert masks.all()
-
-
 @pytest.mark.parametrize("belief", sorted(BELIEFS))
 @pytest.mark.parametrize("prior", ["informative", "equal"])
 def test_newcomers_have_the_turnover_rate_and_a_calibrated_prior(belief: str, prior: str) -> None:
@@ -96,17 +91,12 @@ def test_newcomers_have_the_turnover_rate_and_a_calibrated_prior(belief: str, pr
         assert ((sigma**2 >= 2.0) & (sigma**2 <= 3.0)).all()
         assert prior == "informative" or (mu == 0.0).all()
         # A newcomer's skill is uncorrelated with player 0's.
-        np.testing.assert_allclose(
-            state.difference_variance[new],
-            (state.sigma[:, :1] ** 2 + state.sigma[:, 1:] ** 2)[new],
-            rtol=1e-12,
-        )
+        apart = state.sigma[:, :1] ** 2 + state.sigma[:, 1:] ** 2
+        np.testing.assert_allclose(state.difference_variance[new], apart[new], rtol=1e-12)
         means.append(mu)
         errors.append((now[:, 1:][new] - mu) / sigma)
-        np.testing.assert_array_equal(
-            observation,
-            np.concatenate((state.to_observation((59 - game) / 60), np.ones((40, 12))), axis=1),
-        )
+        shown = state.to_observation((59 - game) / 60)
+        np.testing.assert_array_equal(observation, np.hstack((shown, np.ones((40, 12)))))
     assert_share(np.array(replaced), 0.2)
     mu, z = np.concatenate(means), np.concatenate(errors)
     assert np.unique(z).size == z.size
@@ -126,13 +116,9 @@ def test_departures_do_not_change_beliefs_about_others(belief: str) -> None:
         infos = env.step(opponents)[4]
         expected = before.after_games(opponents, infos["outcome"], constants)
         stayed, after = np.array(env.true_skill == skills), env.knowledge_state
-        np.testing.assert_allclose(after.mu[stayed], expected.mu[stayed], rtol=1e-9)
-        np.testing.assert_allclose(after.sigma[stayed], expected.sigma[stayed], rtol=1e-9)
-        np.testing.assert_allclose(
-            after.difference_variance[stayed[:, 1:]],
-            expected.difference_variance[stayed[:, 1:]],
-            rtol=1e-9,
-        )
+        for name, rows in (("mu", stayed), ("sigma", stayed), ("difference_sigma", stayed[:, 1:])):
+            found, wanted = getattr(after, name)[rows], getattr(expected, name)[rows]
+            np.testing.assert_allclose(found, wanted, rtol=1e-9)
 
 
 def test_a_seed_has_the_players_and_noise_of_a_constant_pool() -> None:
@@ -161,16 +147,15 @@ def test_actions_do_not_change_the_pool() -> None:
         np.testing.assert_array_equal(one.true_skill, other.true_skill)
 
 
-def test_with_the_shortest_stays_all_opponents_alternate() -> None:
+def test_a_single_opponent_is_always_online_and_with_the_shortest_stays_all_alternate() -> None:
+    assert masks_of(30, 5, num_opponents=1, availability=0.05, mean_stay=10.0).all()
     masks = masks_of(10, 3, num_opponents=30, availability=0.5, mean_stay=1.0)
     assert (masks[1:] != masks[:-1]).all()
     Settings.checked(availability=0.9, mean_stay=5.0)
 
 
 @pytest.mark.parametrize("options", [{}, {"availability": 0.4, "mean_stay": 2.0}])
-def test_the_limit_of_games_is_kept_and_every_game_has_an_opponent(
-    options: dict[str, Any],
-) -> None:
+def test_the_limit_of_games_is_kept_and_every_game_has_an_opponent(options: dict[str, Any]) -> None:
     env = MatchmakingVectorEnv(50, num_opponents=4, horizon=12, max_games_per_opponent=3, **options)
     observation, _ = env.reset(seed=0)
     rng = np.random.default_rng(0)

@@ -272,17 +272,14 @@ def test_visits_agree_with_the_totals() -> None:
 
 
 def test_changed_settings() -> None:
-    assert QueueSettings(patience=None).patience == math.inf
-    assert QueueSettings(patience=math.inf).patience == math.inf
-    assert QueueSettings().changed() == {}
-    assert QueueSettings(population="normal").changed() == {}
-    assert QueueSettings(stay=0.5, population=([1.0], [2.0])).changed() == {
-        "stay": 0.5,
-        "population": RatedPopulation(np.array([1.0]), np.array([2.0])),
-    }
-    assert "RatedPopulation of 1 players" in str(
-        QueueSettings(population=([1.0], [2.0])).description()["population"]
-    )
+    for same in ({}, {"population": "normal"}):
+        assert QueueSettings(**same).changed() == {}
+    for patience in (None, math.inf):
+        assert QueueSettings(patience=patience).patience == math.inf
+    rated = QueueSettings(stay=0.5, population=([1.0], [2.0]))
+    population = RatedPopulation(np.array([1.0]), np.array([2.0]))
+    assert rated.changed() == {"stay": 0.5, "population": population}
+    assert "RatedPopulation of 1 players" in str(rated.description()["population"])
 
 
 RATINGS = np.array([21.0, 13.5, 27.0]), np.array([1.0, 4.0, 2.5])

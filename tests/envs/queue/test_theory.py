@@ -54,8 +54,7 @@ def runs(choose: Choose, count: int, seed: int = 0, **options: Any) -> dict[str,
 
 
 @pytest.mark.parametrize(
-    ("choose", "patience"),
-    [(first, 8.0), (at_random, math.inf), (now_and_then, 8.0), (wait, 8.0)],
+    ("choose", "patience"), [(first, 8.0), (at_random, math.inf), (now_and_then, 8.0), (wait, 8.0)]
 )
 def test_littles_law(choose: Choose, patience: float) -> None:
     """The mean queue length is the rate of joining times the mean wait.
