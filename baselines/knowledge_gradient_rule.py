@@ -30,20 +30,15 @@ MOST_STATES = 1 << 14
 class Opponents(NamedTuple):
     """The opponents of one state, arrays of shape (M,).
 
-    Attributes:
-        gaps: means of s_0 - s_k.
-        variances: V_k, variances of the differences of performances after player 0's drift.
-        loads: L_k.
-        crosses: 2 Var(s_0) Var(s_k) on the factorised belief, whose update drops the covariance
-            that a game creates between its two players; 0 on the full one.
-        densities: current draw densities.
+    ``crosses`` is 2 Var(s_0) Var(s_k) on the factorised belief, whose update drops the covariance
+    that a game creates between its two players; 0 on the full one.
     """
 
-    gaps: Floats
-    variances: Floats
-    loads: Floats
+    gaps: Floats  # means of s_0 - s_k
+    variances: Floats  # V_k, of the differences of performances after player 0's drift
+    loads: Floats  # L_k
     crosses: Floats
-    densities: Floats
+    densities: Floats  # current draw densities
 
 
 @compiled

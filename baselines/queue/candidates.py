@@ -135,7 +135,7 @@ class QueuePolicy(Baseline):
         Returns:
             Shape (B,): 0 to wait this tick, k for the k-th candidate.
         """
-        return self._choose(queues, np.random.default_rng() if rng is None else rng)
+        return self._choose(queues, np.random.default_rng(rng))
 
     def choose(self, waiting: WaitingPlayers, rng: np.random.Generator | None = None) -> int:
         """Return the action in one queue, see ``act``."""

@@ -84,32 +84,22 @@ STENCIL = 4
 class Kinds(NamedTuple):
     """T kinds of opponents, with expectations after each of S records of fewer than D games.
 
-    Attributes:
-        prices: ascending from 0, denser towards the highest draw density, shape (P,).
-        chances: probability that player 0 wins the next game, shape (T, S).
-        densities: expected draw density of the next game, shape (T, S).
-        known: gain of all games after D games, w of them won, at each price, if the skill is then
-            known, shape (T, D + 1, P).
-        charges: fair charges, shape (T, S).
+    ``known`` is the gain of all games after D games, w of them won, at each price, if the skill is
+    then known.
     """
 
-    prices: Floats
-    chances: Floats
-    densities: Floats
-    known: Floats
-    charges: Floats
+    prices: Floats  # ascending from 0, denser towards the highest draw density, shape (P,)
+    chances: Floats  # probability that player 0 wins the next game, shape (T, S)
+    densities: Floats  # expected draw density of the next game, shape (T, S)
+    known: Floats  # shape (T, D + 1, P)
+    charges: Floats  # fair charges, shape (T, S)
 
 
 class Places(NamedTuple):
-    """Interpolation of R opponents between kinds.
+    """Interpolation of R opponents between kinds."""
 
-    Attributes:
-        nodes: indices of kinds, shape (R, A).
-        shares: weights of these kinds, which sum to 1, shape (R, A).
-    """
-
-    nodes: Integers
-    shares: Floats
+    nodes: Integers  # indices of kinds, shape (R, A)
+    shares: Floats  # weights of these kinds, which sum to 1, shape (R, A)
 
 
 @compiled

@@ -126,11 +126,7 @@ def new_figure(
 
 
 def points(
-    y: str,
-    estimates: Iterable[Named],
-    *,
-    x: str = "",
-    level: tuple[float, str] | None = None,
+    y: str, estimates: Iterable[Named], *, x: str = "", level: tuple[float, str] | None = None
 ) -> go.Figure:
     """Return a figure of estimates with their intervals, side by side in each category.
 

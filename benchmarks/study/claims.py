@@ -33,21 +33,13 @@ RIVALS = tuple(name for name in PAPER_POLICIES if name != OURS)
 
 
 class Statement(NamedTuple):
-    """A claim of the paper about KG and each of its rivals.
+    """A claim of the paper about KG and each of its rivals."""
 
-    Attributes:
-        text: the claim.
-        measure: measure that it is about.
-        window: window of games.
-        sign: +1 if KG should have more or be nearer to the goal, -1 if the rival should.
-        goal: goal of both policies; None to compare the measure itself.
-    """
-
-    text: str
-    measure: str
-    window: str
-    sign: float
-    goal: float | None = None
+    text: str  # the claim
+    measure: str  # measure that it is about
+    window: str  # window of games
+    sign: float  # +1 if KG should have more or be nearer to the goal, -1 if the rival should
+    goal: float | None = None  # goal of both policies; None to compare the measure itself
 
     def claim(self, where: str, cells: Sequence[CellResult]) -> Record:
         """Return the verdict in some cells, with a finding for each cell and rival."""

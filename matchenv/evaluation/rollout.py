@@ -294,7 +294,7 @@ def rollout(
     protocol = part_of(env_id_of(settings), "protocol")
     simulator = protocol.simulator if summary is None else simulator_of
     policy, batch = begin_for(make, settings, seeds, simulator, given)
-    decisions = Decisions(policy, np.random.default_rng() if rng is None else rng)
+    decisions = Decisions(policy, np.random.default_rng(rng))
     arrays = (summary or protocol.summary)(batch, decisions.steps(batch))
     clock = np.reshape(decisions.times[1:], (-1, 2)).sum(axis=0)
     return {**arrays, CLOCK: clock}
