@@ -125,11 +125,7 @@ def place_of(grid: Grid, z: float, variance: float) -> Place:
     """Return the place of a state; states outside the grid are moved to its edge.
 
     Arrays over z start with one extra entry, the mirror of z_1, since all functions are even in z.
-
-    Args:
-        grid: the grid.
-        z: standardised distance, >= 0.
-        variance: C, > 0.
+    The standardised distance ``z`` is >= 0, and ``variance``, C, is > 0.
     """
     row = (math.log(variance) - grid.lowest) / grid.step
     row = min(max(row, 0.0), grid.variances - 1.0)
@@ -219,17 +215,10 @@ class Values(NamedTuple):
 def after_game(
     grid: Grid, gap: float, variance: float, outcome: int, game: tuple[float, float]
 ) -> tuple[float, float, Place]:
-    """Return the effect of an outcome of a game.
+    """Return the probability of an outcome, and q and place of the next state.
 
-    Args:
-        grid: the grid.
-        gap: distance of the means.
-        variance: C.
-        outcome: one of ``OUTCOMES``.
-        game: draw margin and drift, in units of sqrt(2) beta.
-
-    Returns:
-        Probability of the outcome; q and place of the next state.
+    ``gap`` is the distance of the means, and ``variance`` is C; ``game`` is draw margin and drift,
+    in units of sqrt(2) beta.
     """
     draw_margin, tau = game
     uncertain = variance + 2.0 * tau * tau

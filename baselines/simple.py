@@ -21,13 +21,9 @@ from matchenv.runtime.checks import (
 
 
 def nearest_opponents(values: Floats) -> Integers:
-    """Return the opponents whose values are nearest to player 0's; ties go to the lowest index.
+    """Return the opponents, shape (B,), whose values are nearest to player 0's.
 
-    Args:
-        values: shape (B, M + 1), player 0 first.
-
-    Returns:
-        Actions of shape (B,).
+    The values have shape (B, M + 1), player 0 first. Ties go to the lowest index.
     """
     return np.argmin(np.abs(values[:, :1] - values[:, 1:]), axis=1)
 

@@ -201,13 +201,7 @@ class Comparison:
 
 
 def columns(against: str, kind: Protocol, shown: Mapping[str, Column]) -> list[Column]:
-    """Return the columns of a table of standings.
-
-    Args:
-        against: label of the policy compared with.
-        kind: protocol of the environment.
-        shown: columns of the measures.
-    """
+    """Return the columns of a table of standings, with those of the measures in ``shown``."""
 
     def detectable(standing: Record) -> str:
         known = standing.policy != against and math.isfinite(standing.detectable)

@@ -87,9 +87,9 @@ def claims_on(results: Sequence[CellResult]) -> list[Record]:
     claim if positive; and a ``verdict``, based on the findings whose intervals exclude 0 after
     Holm's correction over the claim, ``undecided`` if there is none.
     """
-    by_place = {each.where: each for each in results if set(PAPER_POLICIES) <= set(each.policies)}
-    if not by_place:
+    if not set(PAPER_POLICIES) <= set(results[0].rows.policies):
         return []
+    by_place = {each.where: each for each in results}
     claims, num_players, units = [], results[0].settings.game.num_players, results[0].units
     middle = middle_places(num_players)
     places = f"{', '.join(ordinal(place + 1) for place in middle)} of {num_players}"

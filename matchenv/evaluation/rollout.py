@@ -6,7 +6,7 @@ import inspect
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -325,13 +325,8 @@ def one_thread() -> Iterator[None]:
 
     It does nothing if no policy has imported torch.
     """
-    torch = sys.modules.get("torch")
-    if torch is None:
+    with ExitStack() as stack:
+        if torch := sys.modules.get("torch"):
+            stack.callback(torch.set_num_threads, torch.get_num_threads())
+            torch.set_num_threads(1)
         yield
-        return
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
