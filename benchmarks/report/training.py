@@ -113,12 +113,11 @@ def levels_of(runs: Sequence[Run], measure: str) -> dict[str, float]:
     """
     problem = PROBLEMS[runs[0].config.environment]
     first = pd.DataFrame([run.evaluations.iloc[0] for run in runs])
-    rivals = problem.rivals if measure == problem.goal else ()
-    differences = {rival: f"{problem.difference}_{rival}" for rival in rivals}
     return {
         rival: float((first[measure] - first[name]).mean())
-        for rival, name in differences.items() if name in first
-    }  # fmt: skip
+        for rival in (problem.rivals if measure == problem.goal else ())
+        if (name := f"{problem.difference}_{rival}") in first
+    }
 
 
 def training_sections(folders: Sequence[Path]) -> list[Section]:
