@@ -36,13 +36,8 @@ def log_indices(
 ) -> Floats:
     """Return log G + log(2 pi) / 2 of every opponent, shape (B, M), in units of sqrt(2) beta.
 
-    Args:
-        grid: grid of the table.
-        bonus: see ``IndexTable``.
-        planes: games left minus 1, shape (B,).
-        mu: means of the beliefs, player 0 first, shape (B, M + 1).
-        variances: variances of s_0 - s_k, shape (B, M).
-        beta: standard deviation of one performance around skill.
+    ``planes``, shape (B,), is games left minus 1. ``mu``, shape (B, M + 1), has player 0 first, and
+    ``variances``, shape (B, M), are those of s_0 - s_k. For ``bonus`` see ``IndexTable``.
     """
     logs = np.empty((mu.shape[0], mu.shape[1] - 1))
     unit = 0.5 / (beta * beta)

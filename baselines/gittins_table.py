@@ -79,39 +79,23 @@ NOTICE = "matchenv: computing a table of Gittins indices for {games:,} games, on
 
 
 class Grid(NamedTuple):
-    """Nodes z_j = sinh(j stretch) / scale, j < gaps, and C_i = exp(lowest + i step), i < variances.
+    """Nodes z_j = sinh(j stretch) / scale and C_i = exp(lowest + i step)."""
 
-    Attributes:
-        gaps: number of nodes in z.
-        stretch: spacing in asinh(z).
-        scale: factor on z.
-        variances: number of nodes in C.
-        lowest: logarithm of the smallest C.
-        step: spacing in log C.
-    """
-
-    gaps: int
-    stretch: float
-    scale: float
-    variances: int
-    lowest: float
-    step: float
+    gaps: int  # number of nodes in z
+    stretch: float  # spacing in asinh(z)
+    scale: float  # factor on z
+    variances: int  # number of nodes in C
+    lowest: float  # logarithm of the smallest C
+    step: float  # spacing in log C
 
 
 class Place(NamedTuple):
-    """Position of a state in a grid: the first node of each cubic, and the offset from it in nodes.
+    """Position of a state in a grid: first nodes of the cubics, and offsets from them in nodes."""
 
-    Attributes:
-        variance: first node in C.
-        down: offset in C.
-        gap: first node in z, counting the mirror node.
-        across: offset in z.
-    """
-
-    variance: int
-    down: float
-    gap: int
-    across: float
+    variance: int  # first node in C
+    down: float  # offset in C
+    gap: int  # first node in z, counting the mirror node
+    across: float  # offset in z
 
 
 def new_grid(gaps: int, smallest: float, step: float) -> Grid:
@@ -141,11 +125,7 @@ def place_of(grid: Grid, z: float, variance: float) -> Place:
     """Return the place of a state; states outside the grid are moved to its edge.
 
     Arrays over z start with one extra entry, the mirror of z_1, since all functions are even in z.
-
-    Args:
-        grid: the grid.
-        z: standardised distance, >= 0.
-        variance: C, > 0.
+    The standardised distance ``z`` is >= 0, and ``variance``, C, is > 0.
     """
     row = (math.log(variance) - grid.lowest) / grid.step
     row = min(max(row, 0.0), grid.variances - 1.0)
@@ -171,19 +151,12 @@ def read(values: Floats, place: Place) -> float:
 
 
 class Node(NamedTuple):
-    """One state before a game, and its successors.
+    """One state before a game, and its successors."""
 
-    Attributes:
-        density: q.
-        probability: probability of each outcome, shape (outcomes,).
-        indices: G after each outcome, shape (outcomes,).
-        values: V / G after each outcome, shape (outcomes, K), see ``Values``.
-    """
-
-    density: float
-    probability: Floats
-    indices: Floats
-    values: Floats
+    density: float  # q
+    probability: Floats  # probability of each outcome, shape (outcomes,)
+    indices: Floats  # G after each outcome, shape (outcomes,)
+    values: Floats  # V / G after each outcome, shape (outcomes, K), see ``Values``
 
 
 @compiled
@@ -232,32 +205,20 @@ def price_of(node: Node, start: float) -> float:
 
 
 class Values(NamedTuple):
-    """Index and value function of every node, for one number of games left.
+    """Index and value function of every node, for one number of games left."""
 
-    Attributes:
-        bonus: log(G / q), shape (variances, gaps + 1), the mirror of z_1 first.
-        values: V / G at rho = 1 - (k / (K - 1))^2, shape (variances, gaps + 1, K).
-    """
-
-    bonus: Floats
-    values: Floats
+    bonus: Floats  # log(G / q), shape (variances, gaps + 1), the mirror of z_1 first
+    values: Floats  # V / G at rho = 1 - (k / (K - 1))^2, shape (variances, gaps + 1, K)
 
 
 @compiled
 def after_game(
     grid: Grid, gap: float, variance: float, outcome: int, game: tuple[float, float]
 ) -> tuple[float, float, Place]:
-    """Return the effect of an outcome of a game.
+    """Return the probability of an outcome, and q and place of the next state.
 
-    Args:
-        grid: the grid.
-        gap: distance of the means.
-        variance: C.
-        outcome: one of ``OUTCOMES``.
-        game: draw margin and drift, in units of sqrt(2) beta.
-
-    Returns:
-        Probability of the outcome; q and place of the next state.
+    ``gap`` is the distance of the means, and ``variance`` is C; ``game`` is draw margin and drift,
+    in units of sqrt(2) beta.
     """
     draw_margin, tau = game
     uncertain = variance + 2.0 * tau * tau
@@ -324,10 +285,7 @@ def compute_bonus(
 class IndexTable(NamedTuple):
     """Gittins indices of all states, in units of performances: 2 beta^2 = 1.
 
-    Attributes:
-        grid: the grid of states.
-        bonus: log(G / q) with 1 to T games left, float32, shape (T, variances, gaps + 1), the
-            mirror of z_1 first.
+    ``bonus`` is ``Values.bonus`` with 1 to T games left, shape (T, variances, gaps + 1).
     """
 
     grid: Grid

@@ -26,6 +26,7 @@ import math
 from typing import ClassVar, NamedTuple, Self, Unpack
 
 import numpy as np
+from numpy.random import Generator
 
 from matchenv.baselines.knowledge_gradient_rule import (
     OUTCOMES,
@@ -38,12 +39,7 @@ from matchenv.baselines.knowledge_gradient_rule import (
     updated_belief_scores,
 )
 from matchenv.baselines.policy import Floats, Integers, PolicyOptions, ScoringPolicy
-from matchenv.belief import (
-    FactorisedBelief,
-    FullBelief,
-    GameConstants,
-    belief_named,
-)
+from matchenv.belief import FactorisedBelief, FullBelief, GameConstants, belief_named
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.core.settings import PAPER_BETA
 from matchenv.envs.one_player.settings import Settings
@@ -80,19 +76,12 @@ LARGEST_RATE = 1.0 - 1e-6
 
 
 class Levels(NamedTuple):
-    """Lower bounds of the minimum of E_k over all opponents.
+    """Lower bounds of the minimum of E_k over all opponents."""
 
-    Attributes:
-        lower: at the start of each part of [0, rho] and each node, shape (parts, 2 nodes + 1).
-        upper: at the end of each part.
-        rho: the largest L_k^2 / V_k.
-        step: distance between nodes.
-    """
-
-    lower: Floats
-    upper: Floats
-    rho: float
-    step: float
+    lower: Floats  # at the start of each part of [0, rho] and each node, shape (parts, 2 nodes + 1)
+    upper: Floats  # at the end of each part, same shape
+    rho: float  # the largest L_k^2 / V_k
+    step: float  # distance between nodes
 
 
 @compiled
@@ -165,17 +154,11 @@ def score_bounds(
 
 
 class Orders(NamedTuple):
-    """The opponents of one state, sorted; empty if sorting does not pay or if loads differ.
+    """The opponents of one state, sorted; empty if sorting does not pay or if loads differ."""
 
-    Attributes:
-        by_gap: actions in ascending order of the gap.
-        gaps: gaps in this order.
-        by_variance: actions in ascending order of the variance.
-    """
-
-    by_gap: Integers
-    gaps: Floats
-    by_variance: Integers
+    by_gap: Integers  # actions in ascending order of the gap
+    gaps: Floats  # gaps in this order
+    by_variance: Integers  # actions in ascending order of the variance
 
 
 @compiled
@@ -349,9 +332,7 @@ class KnowledgeGradient(ScoringPolicy):
         numbers = state.mu, state.sigma, state.extra, multipliers
         return np.asarray(knowledge_gradient_scores(*numbers, self._game))
 
-    def _choose(
-        self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator
-    ) -> Integers:
+    def _choose(self, state: KnowledgeState, games_left: Floats, rng: Generator) -> Integers:
         if state.belief not in COMPILED:
             return super()._choose(state, games_left, rng)
         numbers = state.mu, state.sigma, state.extra, self._multipliers(games_left)

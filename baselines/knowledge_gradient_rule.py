@@ -10,6 +10,7 @@ compiled rule serves the factorised and the full belief. Other beliefs are updat
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -24,26 +25,21 @@ from matchenv.trueskill.game import density_at_zero, difference_moments, outcome
 OUTCOMES = np.array([1, -1, 0])
 
 # Largest batch of successor states when a belief's own update is used.
-MOST_STATES = 1 << 14
+MOST_STATES = 1 << 13
 
 
 class Opponents(NamedTuple):
     """The opponents of one state, arrays of shape (M,).
 
-    Attributes:
-        gaps: means of s_0 - s_k.
-        variances: V_k, variances of the differences of performances after player 0's drift.
-        loads: L_k.
-        crosses: 2 Var(s_0) Var(s_k) on the factorised belief, whose update drops the covariance
-            that a game creates between its two players; 0 on the full one.
-        densities: current draw densities.
+    ``crosses`` is 2 Var(s_0) Var(s_k) on the factorised belief, whose update drops the covariance
+    that a game creates between its two players; 0 on the full one.
     """
 
-    gaps: Floats
-    variances: Floats
-    loads: Floats
+    gaps: Floats  # means of s_0 - s_k
+    variances: Floats  # V_k, of the differences of performances after player 0's drift
+    loads: Floats  # L_k
     crosses: Floats
-    densities: Floats
+    densities: Floats  # current draw densities
 
 
 @compiled
@@ -141,15 +137,8 @@ def knowledge_gradient_scores(
 ) -> Floats:
     """Return q_0j + multiplier F_j of every opponent, from 2 M^2 draw densities per state.
 
-    Args:
-        mu: a row for each of B states, see ``read_opponents``.
-        sigma: a row for each state.
-        differences: a row for each state.
-        multipliers: number of later games that benefit, shape (B,).
-        game: constants of the games.
-
-    Returns:
-        Scores of shape (B, M).
+    The first three arrays have a row for each of B states, see ``read_opponents``. The multipliers,
+    shape (B,), are the numbers of later games that benefit. Scores have shape (B, M).
     """
     scores = np.empty((mu.shape[0], mu.shape[1] - 1))
     for b in range(mu.shape[0]):
@@ -163,26 +152,33 @@ def knowledge_gradient_scores(
 def updated_belief_scores(
     state: KnowledgeState, multipliers: Floats, game: GameConstants
 ) -> Floats:
-    """Return q_0j + multiplier F_j on any belief, using the belief's own update.
+    """Return q_0j + multiplier F_j on any belief, shape (B, M), using the belief's own update.
 
-    Args:
-        state: beliefs of shape (B,).
-        multipliers: number of later games that benefit, shape (B,).
-        game: constants of the games.
-
-    Returns:
-        Scores of shape (B, M).
+    The beliefs, and the multipliers of ``knowledge_gradient_scores``, have shape (B,).
     """
-    count = state.num_opponents
-    future = np.zeros((len(state), count))
-    batch = max(1, MOST_STATES // count)
-    for first in range(0, len(state), batch):
-        rows = slice(first, first + batch)
-        before = state[rows].repeated(count)
-        chosen = np.tile(np.arange(count), len(before) // count)
-        for outcome in game.outcomes:
-            best = before.after_games(chosen, outcome, game).draw_density(game.beta).max(axis=1)
-            probability = state[rows].outcome_probability(outcome, game)
-            future[rows] += probability * best.reshape(-1, count)
+    future = np.zeros((len(state), state.num_opponents))
+    add_best_after_game(future, state, game, lambda after: after.draw_density(game.beta))
     scores: Floats = state.draw_density(game.beta) + multipliers[:, None] * future
     return scores
+
+
+def add_best_after_game(
+    values: Floats,
+    states: KnowledgeState,
+    game: GameConstants,
+    values_of: Callable[[KnowledgeState], Floats],
+) -> None:
+    """Add the expected best value after a game against each opponent to ``values``, shape (B, M).
+
+    The states have shape (B,). ``values_of`` returns the values of the opponents in some states.
+    """
+    count = states.num_opponents
+    batch = max(1, MOST_STATES // count)
+    for first in range(0, len(states), batch):
+        rows = slice(first, first + batch)
+        before = states[rows].repeated(count)
+        chosen = np.tile(np.arange(count), len(before) // count)
+        for outcome in game.outcomes:
+            best = values_of(before.after_games(chosen, outcome, game)).max(axis=1)
+            probability = states[rows].outcome_probability(outcome, game)
+            values[rows] += probability * best.reshape(-1, count)

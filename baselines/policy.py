@@ -8,17 +8,13 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self, TypedDict
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from matchenv.belief import DEFAULT_BELIEF, belief_named
 from matchenv.belief.knowledge import KnowledgeState, share_of_games_left, split_mask
 from matchenv.envs.one_player.settings import Settings
-from matchenv.runtime.checks import (
-    as_action_masks,
-    as_actions,
-    as_integer,
-    as_non_negative_array,
-)
+from matchenv.runtime.checks import as_action_masks, as_actions, as_integer, as_non_negative_array
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -140,7 +136,7 @@ class Policy(Baseline, PredictMixin):
         self,
         knowledge_state: KnowledgeState,
         games_left: ArrayLike,
-        rng: np.random.Generator | None = None,
+        rng: Generator | None = None,
         action_masks: ArrayLike | None = None,
     ) -> Integers:
         """Choose opponents.
@@ -191,7 +187,7 @@ class Policy(Baseline, PredictMixin):
         return self.act(knowledge_state, games_left, action_masks=masks)
 
     def _choose_among(
-        self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator, allowed: Masks
+        self, state: KnowledgeState, games_left: Floats, rng: Generator, allowed: Masks
     ) -> Integers:
         """Return actions, shape (B,), among the opponents in ``allowed``, shape (B, M).
 
@@ -207,9 +203,7 @@ class Policy(Baseline, PredictMixin):
         return actions
 
     @abstractmethod
-    def _choose(
-        self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator
-    ) -> Integers:
+    def _choose(self, state: KnowledgeState, games_left: Floats, rng: Generator) -> Integers:
         """Return actions, shape (B,), for states and games left of shape (B,)."""
 
 
@@ -241,7 +235,5 @@ class ScoringPolicy(Policy):
         """Return values in the order of the scores that do not underflow when scores do."""
         return self._scores(state, games_left)
 
-    def _choose(
-        self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator
-    ) -> Integers:
+    def _choose(self, state: KnowledgeState, games_left: Floats, rng: Generator) -> Integers:
         return np.argmax(self._preferences(state, games_left), axis=1)

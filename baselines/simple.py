@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import ClassVar, Unpack
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 from matchenv.baselines.policy import Floats, Integers, Masks, Policy, PolicyOptions, ScoringPolicy
@@ -20,13 +21,9 @@ from matchenv.runtime.checks import (
 
 
 def nearest_opponents(values: Floats) -> Integers:
-    """Return the opponents whose values are nearest to player 0's; ties go to the lowest index.
+    """Return the opponents, shape (B,), whose values are nearest to player 0's.
 
-    Args:
-        values: shape (B, M + 1), player 0 first.
-
-    Returns:
-        Actions of shape (B,).
+    The values have shape (B, M + 1), player 0 first. Ties go to the lowest index.
     """
     return np.argmin(np.abs(values[:, :1] - values[:, 1:]), axis=1)
 
@@ -41,9 +38,7 @@ class PointEstimate(Policy):
 
     name: ClassVar[str] = "pe"
 
-    def _choose(
-        self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator
-    ) -> Integers:
+    def _choose(self, state: KnowledgeState, games_left: Floats, rng: Generator) -> Integers:
         return nearest_opponents(state.mu)
 
 
@@ -126,9 +121,7 @@ class RandomOpponent(Policy):
     name: ClassVar[str] = "random"
     stochastic: ClassVar[bool] = True
 
-    def _choose(
-        self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator
-    ) -> Integers:
+    def _choose(self, state: KnowledgeState, games_left: Floats, rng: Generator) -> Integers:
         return rng.integers(0, state.num_opponents, size=state.batch_shape)
 
 
@@ -157,9 +150,7 @@ class ThompsonSampling(Policy):
         super().__init__(seed=seed, **options)
         self.spread = as_non_negative_number("spread", spread)
 
-    def _choose(
-        self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator
-    ) -> Integers:
+    def _choose(self, state: KnowledgeState, games_left: Floats, rng: Generator) -> Integers:
         normals = rng.standard_normal(state.mu.shape)
         return nearest_opponents(state.drawn_skills(normals, self.spread))
 
@@ -180,20 +171,16 @@ class Oracle(Policy):
     needs_truth: ClassVar[bool] = True
 
     def __init__(
-        self,
-        true_skill: ArrayLike | Callable[[], ArrayLike],
-        **options: Unpack[PolicyOptions],
+        self, true_skill: ArrayLike | Callable[[], ArrayLike], **options: Unpack[PolicyOptions]
     ) -> None:
         super().__init__(**options)
         self._true_skill = true_skill
 
-    def _choose(
-        self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator
-    ) -> Integers:
+    def _choose(self, state: KnowledgeState, games_left: Floats, rng: Generator) -> Integers:
         return nearest_opponents(self._skills(state.mu.shape))
 
     def _choose_among(
-        self, state: KnowledgeState, games_left: Floats, rng: np.random.Generator, allowed: Masks
+        self, state: KnowledgeState, games_left: Floats, rng: Generator, allowed: Masks
     ) -> Integers:
         skills = self._skills(state.mu.shape)
         skills[:, 1:][~allowed] = np.inf

@@ -28,9 +28,7 @@ LINES: tuple[tuple[str, Any, str], ...] = (
 def style(name: str, font_size: float) -> Iterator[None]:
     """Set Matplotlib's parameters within a block, independent of the user's.
 
-    Args:
-        name: kind of the figures, used as a salt for the ids in an SVG.
-        font_size: in points.
+    ``name`` salts the ids in an SVG; ``font_size`` is in points.
     """
     with mpl.rc_context():
         mpl.rcdefaults()

@@ -141,9 +141,7 @@ def decision_side(policy: Any, state: matchenv.KnowledgeState) -> Side:
 
 
 def states_of_play(
-    num_opponents: int = NUM_OPPONENTS,
-    count: int = BATCH,
-    belief: str = FactorisedBelief.name,
+    num_opponents: int = NUM_OPPONENTS, count: int = BATCH, belief: str = FactorisedBelief.name
 ) -> matchenv.KnowledgeState:
     """Return the knowledge states of ``count`` episodes after random games."""
     env = matchenv.MatchmakingVectorEnv(count, num_opponents=num_opponents, belief=belief)

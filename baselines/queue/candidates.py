@@ -41,13 +41,7 @@ def information_gain(mu: Floats, sigma: Floats, i: int, j: int, game: GameConsta
 
     This is KG's F_j minus the best current draw density, in units of match quality. As in the
     paper, the look-ahead assumes the same opponents after the game: j and the nearest neighbours.
-
-    Args:
-        mu: means in ascending order, shape (n,).
-        sigma: standard deviations, shape (n,).
-        i: index of the player.
-        j: index of the opponent.
-        game: constants of the games.
+    ``mu``, in ascending order, and ``sigma`` have shape (n,).
 
     Source: Ryzhov, Tariq, Powell (2011), section 3, misprints corrected.
     """
@@ -77,17 +71,10 @@ def pair_value(
 def band_values(
     mu: Floats, sigma: Floats, width: int, multiplier: float, game: GameConstants
 ) -> Floats:
-    """Return match quality + multiplier x mean gain of all pairs at most ``width`` places apart.
+    """Return match quality + multiplier x mean gain of pairs at most W = ``width`` places apart.
 
-    Args:
-        mu: means in ascending order, shape (n,).
-        sigma: standard deviations, shape (n,).
-        width: W, largest distance of two players in this order.
-        multiplier: number of later games that benefit from a gain, >= 0.
-        game: constants of the games.
-
-    Returns:
-        Shape (n, W), entry (i, d - 1) for players i and i + d; 0 beyond the last player.
+    ``mu``, in ascending order, and ``sigma`` have shape (n,). The result has shape (n, W), with
+    entry (i, d - 1) for players i and i + d, and 0 beyond the last player.
     """
     values = np.zeros((mu.size, width))
     halves = (0.5 * multiplier, 0.5 * multiplier)
@@ -103,11 +90,7 @@ def candidate_values(
 ) -> Floats:
     """Return the value of the first player's game against each of the others, shape (n - 1,).
 
-    Args:
-        mu: means in any order, shape (n,).
-        sigma: standard deviations, shape (n,).
-        multipliers: for the gains of the first player and of the opponent.
-        game: constants of the games.
+    ``mu``, in any order, and ``sigma`` have shape (n,).
     """
     order = np.argsort(mu, kind="mergesort")
     place = np.empty(mu.size, dtype=np.int64)
@@ -135,7 +118,7 @@ class QueuePolicy(Baseline):
         Returns:
             Shape (B,): 0 to wait this tick, k for the k-th candidate.
         """
-        return self._choose(queues, np.random.default_rng() if rng is None else rng)
+        return self._choose(queues, np.random.default_rng(rng))
 
     def choose(self, waiting: WaitingPlayers, rng: np.random.Generator | None = None) -> int:
         """Return the action in one queue, see ``act``."""

@@ -27,7 +27,7 @@ from matchenv.baselines.gittins import ToldIndex
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.estimates import CONFIDENCE, Estimate, Record, ratio_of_means
 from matchenv.evaluation.protocols import HIGH_END, LOW_END
-from matchenv.evaluation.registry import Candidate, adapted, candidates_of
+from matchenv.evaluation.registry import Candidate, candidates_of
 from matchenv.evaluation.rollout import TrueSkills, rollout, sums
 from matchenv.evaluation.seeds import (
     BENCH,
@@ -78,19 +78,14 @@ MARKS = {name: Record(mark) for name, mark in parsed_json(_BOUNDS)["families"].i
 class Family:
     """Episodes with the same settings.
 
-    Attributes:
-        number: index of the family, which decides its seeds.
-        name: for example ``top_informative_49_500`` or ``middle_drift``.
-        settings: settings of the environment.
-        mark: what counts as 1 in a main family: an upper ``bound`` on the mean total of true q of
-            any policy, the total of ``drawchance`` on the same sample ``paths``, and their paired
-            ``difference`` with its ``standard_error``. None in variants, where the oracle counts
-            as 1.
+    ``mark`` is what counts as 1 in a main family: an upper ``bound`` on the mean total of true q of
+    any policy, the total of ``drawchance`` on the same sample ``paths``, and their paired
+    ``difference`` with its ``standard_error``. None in variants, where the oracle counts as 1.
     """
 
-    number: int
-    name: str
-    settings: Settings
+    number: int  # decides the seeds
+    name: str  # for example ``top_informative_49_500`` or ``middle_drift``
+    settings: Settings  # settings of the environment
     mark: Record | None = None
 
     @property
@@ -148,8 +143,7 @@ def family_scores(above: Floats, span: Floats) -> Floats:
         above: true q of each episode minus DrawChance's, shape (runs, F, E).
         span: mark of the same episodes minus DrawChance's true q, shape (F, E).
     """
-    scores: Floats = above.mean(axis=-1) / span.mean(axis=-1)
-    return scores
+    return np.asarray(above.mean(axis=-1) / span.mean(axis=-1))
 
 
 def overall(above: Floats, span: Floats) -> Estimate:
@@ -313,11 +307,8 @@ class Result:
 
 def told_index(settings: Settings, true_skill: TrueSkills | None) -> ToldIndex:
     """Build the index that is told player 0's skill, the second mark."""
-    del true_skill
-    belief = ToldIndex.preferred_belief(settings)
     games = {name: getattr(settings, name) for name in ("beta", "draw_margin", "tau", "horizon")}
-    policy: ToldIndex = adapted(ToldIndex(**games, belief=belief), settings)
-    return policy
+    return ToldIndex(**games, belief=ToldIndex.preferred_belief(settings)).for_settings(settings)
 
 
 def run_bench(
@@ -363,12 +354,16 @@ def play_families(
         Totals of true q by label, shape (F, E) each, with DrawChance's in refused families; and
         the names of refused families by label.
     """
-    players = [_candidates(family, policies) for family in families]
-    results = iter(store.results([
-        _job(family, place, candidate)
-        for family, candidates in zip(families, players, strict=True)
-        for place, candidate in enumerate(candidates)
-    ]))  # fmt: skip
+    players, jobs = [], []
+    for family in families:
+        marks = candidates_of([LOW_END, HIGH_END], family.settings)
+        playing = {mark.label: mark for mark in (*marks, Candidate(TOLD, told_index, TOLD))}
+        for text in policies:
+            with suppress(ValueError):
+                (playing[text],) = candidates_of([text], family.settings)
+        players.append([playing[label] for label in sorted(playing)])
+        jobs += [_job(family, *each) for each in enumerate(players[-1])]
+    results = iter(store.results(jobs))
     played = [{each.label: next(results)[TRUE_Q] for each in candidates} for candidates in players]
     totals = {
         label: np.array([each.get(label, each[LOW_END]) for each in played])
@@ -380,16 +375,6 @@ def play_families(
         for label in policies
     }  # fmt: skip
     return totals, {label: names for label, names in refused.items() if names}
-
-
-def _candidates(family: Family, policies: Sequence[str]) -> list[Candidate]:
-    """Return the marks and the policies that can play a family, by label."""
-    marks = candidates_of([LOW_END, HIGH_END], family.settings)
-    playing = {mark.label: mark for mark in (*marks, Candidate(TOLD, told_index, TOLD))}
-    for text in policies:
-        with suppress(ValueError):
-            (playing[text],) = candidates_of([text], family.settings)
-    return [playing[label] for label in sorted(playing)]
 
 
 def _job(family: Family, place: int, candidate: Candidate) -> Job:

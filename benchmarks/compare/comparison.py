@@ -201,13 +201,7 @@ class Comparison:
 
 
 def columns(against: str, kind: Protocol, shown: Mapping[str, Column]) -> list[Column]:
-    """Return the columns of a table of standings.
-
-    Args:
-        against: label of the policy compared with.
-        kind: protocol of the environment.
-        shown: columns of the measures.
-    """
+    """Return the columns of a table of standings, with those of the measures in ``shown``."""
 
     def detectable(standing: Record) -> str:
         known = standing.policy != against and math.isfinite(standing.detectable)
@@ -327,14 +321,8 @@ def plan_of(
 ) -> tuple[Plan, dict[str, Any]]:
     """Return the plan of a comparison, and everything that decides its results, as plain data.
 
-    Args:
-        policies: see ``run_comparison``; at least one.
-        settings: settings that all cells share.
-        cells: the cells.
-        episodes: see ``run_comparison``.
-        seed: see ``run_comparison``.
-        purpose: ``REPORT`` or ``TUNING``, which share no episodes.
-        references: policies that play even if they are not among ``policies``.
+    All cells share ``settings``. The purposes ``REPORT`` and ``TUNING`` share no episodes. The
+    references play even if they are not among the policies. See also ``run_comparison``.
 
     Raises:
         ValueError: for a bad value, or a policy that cannot play.

@@ -59,12 +59,9 @@ def compare_runs(
 
 
 def summary_over(comparison: Comparison, runs: Sequence[str], rivals: Sequence[str]) -> str:
-    """Return a table of the mean and standard deviation over seeds in each cell.
+    """Return a table of the mean and standard deviation over at least two runs in each cell.
 
-    Args:
-        comparison: the comparison.
-        runs: labels of at least two runs.
-        rivals: labels of policies that they are compared with.
+    ``rivals`` are labels of policies that they are compared with.
     """
     measure = comparison.protocol.measure
     rows = []

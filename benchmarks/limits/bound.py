@@ -220,10 +220,9 @@ def bounds_of(
 def paths_of(settings: Settings, seeds: Sequence[int]) -> tuple[Floats, NDArray[np.bool_]]:
     """Return the players of some episodes, and the outcomes of their games.
 
-    Returns:
-        Prior mean (even if hidden from policies), standard deviation and true skill of each player,
-        shape (E, M + 1, 3); and whether player 0 wins the n-th game against each opponent, shape
-        (E, M, N).
+    These are prior mean (even if hidden from policies), standard deviation and true skill of each
+    player, shape (E, M + 1, 3); and whether player 0 wins the n-th game against each opponent,
+    shape (E, M, N).
     """
     state = Batch(replace(settings, prior="informative"), seeds).state
     won = [

@@ -84,32 +84,22 @@ STENCIL = 4
 class Kinds(NamedTuple):
     """T kinds of opponents, with expectations after each of S records of fewer than D games.
 
-    Attributes:
-        prices: ascending from 0, denser towards the highest draw density, shape (P,).
-        chances: probability that player 0 wins the next game, shape (T, S).
-        densities: expected draw density of the next game, shape (T, S).
-        known: gain of all games after D games, w of them won, at each price, if the skill is then
-            known, shape (T, D + 1, P).
-        charges: fair charges, shape (T, S).
+    ``known`` is the gain of all games after D games, w of them won, at each price, if the skill is
+    then known.
     """
 
-    prices: Floats
-    chances: Floats
-    densities: Floats
-    known: Floats
-    charges: Floats
+    prices: Floats  # ascending from 0, denser towards the highest draw density, shape (P,)
+    chances: Floats  # probability that player 0 wins the next game, shape (T, S)
+    densities: Floats  # expected draw density of the next game, shape (T, S)
+    known: Floats  # shape (T, D + 1, P)
+    charges: Floats  # fair charges, shape (T, S)
 
 
 class Places(NamedTuple):
-    """Interpolation of R opponents between kinds.
+    """Interpolation of R opponents between kinds."""
 
-    Attributes:
-        nodes: indices of kinds, shape (R, A).
-        shares: weights of these kinds, which sum to 1, shape (R, A).
-    """
-
-    nodes: Integers
-    shares: Floats
+    nodes: Integers  # indices of kinds, shape (R, A)
+    shares: Floats  # weights of these kinds, which sum to 1, shape (R, A)
 
 
 @compiled
@@ -122,14 +112,8 @@ def kinds_of(gaps: Floats, weights: Floats, beta: float, horizon: int, depth: in
     """Return kinds of opponents with their expectations and fair charges.
 
     The probability of a record depends on the gap only, so one matrix product per number of games
-    serves all kinds.
-
-    Args:
-        gaps: evenly spaced grid, shape (G,).
-        weights: probabilities of the gaps for each kind, shape (T, G).
-        beta: standard deviation of one performance around skill.
-        horizon: N.
-        depth: D, in [1, N].
+    serves all kinds. The grid of gaps, shape (G,), is evenly spaced; ``weights``, shape (T, G), are
+    the probabilities of the gaps for each kind. ``horizon`` is N, and ``depth`` is D, in [1, N].
     """
     log_win, log_loss = (log_ndtr(sign * gaps / (math.sqrt(2.0) * beta)) for sign in (1.0, -1.0))
     densities = true_draw_density(gaps, 0.0, beta)
@@ -255,11 +239,8 @@ def surpluses_at(kinds: Kinds, places: Places, wins: Integers, lowest: Floats) -
 def payments_of(kinds: Kinds, places: Places, won: Flags, densities: Floats) -> Floats:
     """Return F of each opponent of E paths, shape (E, M, N + 1).
 
-    Args:
-        kinds: the kinds of opponents.
-        places: the opponents between the kinds.
-        won: whether player 0 wins the n-th game against each opponent, shape (E, M, N).
-        densities: true draw densities, shape (E, M).
+    ``won`` is whether player 0 wins the n-th game against each opponent, shape (E, M, N), and
+    ``densities`` are the true draw densities, shape (E, M).
     """
     horizon, depth = won.shape[2], kinds.known.shape[1] - 1
     known, results = densities.ravel(), won.reshape(-1, horizon)
@@ -345,9 +326,7 @@ def informed_kinds(beta: float, horizon: int, depth: int) -> Kinds:
 def places_by_gap(gaps: Floats, variances: Floats) -> Places:
     """Return opponents between ``informed_kinds``.
 
-    Args:
-        gaps: player 0's skill minus prior means, shape (R,).
-        variances: prior variances, shape (R,).
+    ``gaps`` are player 0's skill minus prior means; they and the prior variances have shape (R,).
     """
     distance = np.minimum(np.abs(gaps), LARGEST_GAP)
     first = np.clip((distance / GAP_STEP).astype(np.int64) - 1, 0, GAPS.size - STENCIL)

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from matchenv.baselines.knowledge_gradient_rule import add_best_after_game
 from matchenv.belief import DEFAULT_BELIEF, MU, SIGMA, GameConstants
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.one_player.settings import Settings
@@ -53,8 +54,7 @@ DEFAULT_POLICIES = (
 
 # Limits for a run of a few minutes, and for memory.
 MOST_SEQUENCES, MOST_NODES, MOST_TRUTHS = 20_000_000, 5_000, 1_000
-# Instances in a job, and largest batch of successor states at each depth.
-BLOCK, MOST_STATES = 10, 1 << 13
+BLOCK = 10  # instances in a job
 
 # Options of the environment that define a problem, and its default sizes.
 OPTIONS = ("num_opponents", "horizon", "belief", "beta", "draw_margin")
@@ -208,38 +208,17 @@ def solve(
 def choice_values(states: KnowledgeState, games_left: int, constants: GameConstants) -> Floats:
     """Return the expected sum of q for every first choice, followed by optimal choices.
 
-    Args:
-        states: B states of the belief model.
-        games_left: games left, including the next one, >= 1.
-        constants: constants of the games.
-
-    Returns:
-        Shape (B, M).
+    The result has shape (B, M), for B states; ``games_left`` includes the next one, and is >= 1.
     """
     values = states.draw_density(constants.beta)
-    if games_left == 1:
-        return values
-    count, opponents = values.shape
-    batch = max(1, MOST_STATES // opponents)
-    for first in range(0, count, batch):
-        rows = slice(first, first + batch)
-        some = states[rows]
-        chosen = np.tile(np.arange(opponents), len(some))
-        games = some.repeated(opponents)
-        for outcome in constants.outcomes:
-            after = games.after_games(chosen, outcome, constants)
-            best = choice_values(after, games_left - 1, constants).max(axis=1)
-            chance = some.outcome_probability(outcome, constants)
-            values[rows] += chance * best.reshape(-1, opponents)
+    if games_left > 1:
+        later = partial(choice_values, games_left=games_left - 1, constants=constants)
+        add_best_after_game(values, states, constants, later)
     return values
 
 
 def rule_of(candidate: Candidate, settings: Settings) -> Rule:
-    """Return a policy as a function of a batch of states.
-
-    Args:
-        candidate: the policy; it has ``act``, or the ``predict`` of stable-baselines3.
-        settings: settings of the problem.
+    """Return a policy, with ``act`` or ``predict``, as a function of a batch of states.
 
     Raises:
         ValueError: for a policy that does not choose by the state alone; for one with a memory,

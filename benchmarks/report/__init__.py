@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from matchenv.benchmarks.report.comparisons import (
     bound_section,
     compare_section,
+    json_of,
     optimum_section,
+    rows_of,
     study_section,
     tune_section,
 )
@@ -20,15 +23,16 @@ from matchenv.runtime.object_spec import only_installed_code
 
 __all__ = ["latex_summary", "page_text", "sections_of", "write_report"]
 
-# The result file that identifies a folder, and the reader of the folder; the first match counts.
-READERS: dict[str, Callable[[Path], Section]] = {
-    "judge.json": judge_section,
+# The result file that identifies a folder, and the reader of its content and of the folder; the
+# first match counts.
+READERS: dict[str, Callable[[Any, Path], Section]] = {
+    "judge.json": lambda content, folder: judge_section(content, folder.name),
     "verdict.json": study_section,
     "tuning.csv": tune_section,
     "bound.json": bound_section,
     "optimum.json": optimum_section,
     "comparison.json": compare_section,
-    "report.json": replay_section,
+    "report.json": lambda content, folder: replay_section(content, folder.name),
 }
 COMMANDS = "train, compare, study, tune, limits, replay or judge"
 
@@ -100,8 +104,10 @@ def _file(folder: Path) -> str | None:
 
 
 def _section(folder: Path) -> Section:
+    name = str(_file(folder))
     try:
-        return READERS[str(_file(folder))](folder)
+        content = (json_of if name.endswith(".json") else rows_of)(folder / name)
+        return READERS[name](content, folder)
     except (LookupError, AttributeError, TypeError, ValueError, FileNotFoundError) as error:
         raise ValueError(
             f"{folder} contains results that cannot be read, run its command again: {error!r}"

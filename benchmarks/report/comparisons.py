@@ -50,11 +50,10 @@ def rows_of(file: Path) -> pd.DataFrame:
     return table
 
 
-def read_standings(folder: Path) -> tuple[Record, list[Record]]:
-    """Return the content of ``comparison.json``, and its standings with their cells' titles."""
-    result = json_of(folder / "comparison.json")
+def standings_of(result: Record) -> list[Record]:
+    """Return the standings of ``comparison.json`` with the titles of their cells."""
     titles = {tuple(cell.labels.items()): cell.title for cell in result["cells"].values()}
-    return result, [Record(row, title=titles[tuple(row.cell.items())]) for row in result.standings]
+    return [Record(row, title=titles[tuple(row.cell.items())]) for row in result.standings]
 
 
 def front_of(policies: pd.DataFrame, note: str) -> Block:
@@ -65,10 +64,9 @@ def front_of(policies: pd.DataFrame, note: str) -> Block:
     return Block("Quality against waiting", figure, note)
 
 
-def compare_section(folder: Path) -> Section:
+def compare_section(result: Record, folder: Path) -> Section:
     """Return the section of ``matchenv compare``."""
-    result, standings = read_standings(folder)
-    against = result.against
+    standings, against = standings_of(result), result.against
     kind: Protocol = part_of(result.env, "protocol")
     measures = kind.shown or dict(
         mean_column(name, name.replace("_", " ")) for name, value in standings[0].items()
@@ -102,10 +100,9 @@ def compare_section(folder: Path) -> Section:
     )
 
 
-def tune_section(folder: Path) -> Section:
+def tune_section(tried: pd.DataFrame, folder: Path) -> Section:
     """Return the section of ``matchenv tune``."""
-    tried, best = rows_of(folder / "tuning.csv"), json_of(folder / "best.json")
-    settings = json_of(folder / "settings.json")
+    best, settings = json_of(folder / "best.json"), json_of(folder / "settings.json")
     lead = [difference.times(-1.0) for difference in tried["behind"]]
     verdicts = [
         "best" if best == "True" else difference.verdict
@@ -141,9 +138,8 @@ def tune_section(folder: Path) -> Section:
     )
 
 
-def bound_section(folder: Path) -> Section:
+def bound_section(result: Record, folder: Path) -> Section:
     """Return the section of ``matchenv limits``."""
-    result = json_of(folder / "bound.json")
     rows = [Record(cell, **each) for cell in result.cells for each in cell.pop("policies")]
     lead = (
         "An upper bound for all policies, and policies on the same instances. Room is the bound "
@@ -153,9 +149,8 @@ def bound_section(folder: Path) -> Section:
     return _limits(f"bound: {folder.name}", lead, settings, result.versions, rows, "room")
 
 
-def optimum_section(folder: Path) -> Section:
+def optimum_section(result: Record, folder: Path) -> Section:
     """Return the section of ``matchenv limits optimum``."""
-    result = json_of(folder / "optimum.json")
     rows = [
         Record({"title": f"{problem.num_opponents} opponents, {problem.horizon} games", **loss})
         for problem in result.problems for loss in problem.losses if loss.policy != OPTIMUM
@@ -181,18 +176,14 @@ def _limits(
     return Section(title, lead, settings, blocks, versions)
 
 
-def study_section(folder: Path) -> Section:
+def study_section(verdict: Record, folder: Path) -> Section:
     """Return the section of ``matchenv study``."""
-    settings, verdict = json_of(folder / "settings.json"), json_of(folder / "verdict.json")
+    settings = json_of(folder / "settings.json")
     means, paired = (
-        rows_of(folder / name).assign(cell=lambda rows: rows["cell"].map(study_cell))
+        rows_of(folder / name).replace({"cell": {r"^([^_]*)_(.*)$": r"\2, \1"}}, regex=True)
         for name in ("windows.csv", "paired.csv")
     )
-    draws, games, first = (
-        settings["prior_draws"],
-        settings["horizon"],
-        next(iter(settings.policies)),
-    )
+    draws, games, first = settings.prior_draws, settings.horizon, next(iter(settings.policies))
     priors = "one prior" if draws == 1 else f"each of {draws} priors"
     paired = paired[paired["measure"] == DRAW]
     paired["verdict"] = [difference.verdict for difference in paired["difference"]]
@@ -204,10 +195,10 @@ def study_section(folder: Path) -> Section:
         for row in to_first.itertuples()
     ]
     claims = [
-        {"claim": claim["text"], "verdict": claim["verdict"],
-         "numbers, positive if they support the claim": "; ".join(
-             f"{finding['label']}: {finding['value']:+.4f}" for finding in claim["findings"])}
-        for claim in verdict["claims"]
+        {"claim": claim.text, "verdict": claim.verdict,
+         "numbers, positive if they support the claim":
+             "; ".join(map("{label}: {value:+.4f}".format_map, claim.findings))}
+        for claim in verdict.claims
     ]  # fmt: skip
     means = means.replace({"measure": TITLES})[["cell", "policy", "games", "measure", "mean"]]
     paired = paired[["cell", "policy", "other", "games", "difference", "verdict"]]
@@ -228,9 +219,3 @@ def study_section(folder: Path) -> Section:
             Block(f"Paired differences of policies, {TITLES[DRAW]} per game", texts_of(paired, 4)),
         ],
     )
-
-
-def study_cell(cell: str) -> str:
-    """Return the title of a cell of the study."""
-    prior, _, rank = cell.partition("_")
-    return f"{rank}, {prior}"

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from matchenv.benchmarks.judge.text import TITLES, conclusion, tables_of
-from matchenv.benchmarks.report.comparisons import json_of
 from matchenv.benchmarks.report.page import Block, Section, new_figure, page_text, points, table_of
 from matchenv.evaluation.estimates import Record
 from matchenv.runtime.files import number
@@ -13,15 +10,11 @@ from matchenv.runtime.files import number
 
 def judge_page(found: Record) -> str:
     """Return the page of a judgement, given the content of ``judge.json``."""
-    return page_text([_section(found, found.name)], f"The matcher of {found.name}")
+    return page_text([judge_section(found, found.name)], f"The matcher of {found.name}")
 
 
-def judge_section(folder: Path) -> Section:
+def judge_section(found: Record, name: str) -> Section:
     """Return the section of ``matchenv judge``."""
-    return _section(json_of(folder / "judge.json"), folder.name)
-
-
-def _section(found: Record, name: str) -> Section:
     groups = [
         (label, TITLES[row.group], row[key])
         for label, key in (("believed", "believed"), ("in hindsight", "hindsight"))

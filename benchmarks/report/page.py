@@ -92,11 +92,8 @@ def texts_of(table: pd.DataFrame, digits: int) -> pd.DataFrame:
 def pivot(title: str, corner: str, cells: Iterable[Named], digits: int = 0) -> Block:
     """Return a table with a column per name and a row per category, in order of appearance.
 
-    Args:
-        title: title of the table.
-        corner: heading of the categories.
-        cells: texts, or estimates, shown as mean ± half of the interval.
-        digits: decimal places of estimates.
+    ``corner`` is the heading of the categories. Estimates are shown as mean ± half of the interval,
+    with ``digits`` decimal places.
     """
     rows: dict[str, dict[str, str]] = {}
     for name, category, value in cells:
@@ -126,19 +123,11 @@ def new_figure(
 
 
 def points(
-    y: str,
-    estimates: Iterable[Named],
-    *,
-    x: str = "",
-    level: tuple[float, str] | None = None,
+    y: str, estimates: Iterable[Named], *, x: str = "", level: tuple[float, str] | None = None
 ) -> go.Figure:
     """Return a figure of estimates with their intervals, side by side in each category.
 
-    Args:
-        y: title of the vertical axis.
-        estimates: the points.
-        x: title of the categories.
-        level: height and name of a horizontal line.
+    ``x`` and ``y`` are titles of the axes; ``level`` is height and name of a horizontal line.
     """
     figure = new_figure(x, y, scattermode="group", scattergap=0.4)
     found: dict[str, dict[str, Estimate]] = {}
@@ -159,28 +148,16 @@ def points(
 
 
 def add_line(
-    figure: go.Figure,
-    name: str,
-    /,
-    x: ArrayLike,
-    y: ArrayLike,
-    low: ArrayLike | None = None,
-    high: ArrayLike | None = None,
-    **trace: Any,
+    figure: go.Figure, name: str, /, x: ArrayLike, y: ArrayLike, *band: ArrayLike, **trace: Any
 ) -> None:
     """Add a curve, optionally with a band that the legend hides together with it.
 
-    Args:
-        figure: the figure.
-        name: name in the legend.
-        x: shape (n,).
-        y: shape (n,).
-        low: lower limit of the band, shape (n,); None for no band.
-        high: upper limit of the band, shape (n,).
-        trace: attributes of the trace, for example ``mode``.
+    ``x``, ``y`` and the lower and upper limits in ``band`` have shape (n,); ``trace`` holds
+    attributes of the trace, for example ``mode``.
     """
     along = np.asarray(x, dtype=float)
-    if low is not None and high is not None:
+    if band:
+        low, high = band
         figure.add_scatter(
             x=np.concatenate((along, along[::-1])), y=np.concatenate((high, np.flip(low))),
             fill="toself", line={"width": 0}, mode="lines", hoverinfo="skip", showlegend=False,

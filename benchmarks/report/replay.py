@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from matchenv.benchmarks.replay.report import measure_rows
-from matchenv.benchmarks.report.comparisons import json_of
 from matchenv.benchmarks.report.page import (
     Block,
     Section,
@@ -42,15 +40,12 @@ CURVES = {
 
 def replay_page(found: Mapping[str, Any], name: str) -> str:
     """Return the page of a replay, given the content of ``report.json``."""
-    return page_text([_section(found, name)], f"{found['log']['file']}, rated in order of play")
+    title = f"{found['log']['file']}, rated in order of play"
+    return page_text([replay_section(found, name)], title)
 
 
-def replay_section(folder: Path) -> Section:
+def replay_section(found: Mapping[str, Any], name: str) -> Section:
     """Return the section of ``matchenv replay``."""
-    return _section(json_of(folder / "report.json"), folder.name)
-
-
-def _section(found: Mapping[str, Any], name: str) -> Section:
     log, systems, settings = found["log"], found["systems"], found["settings"]
     rows = [(label.strip(), *cells) for label, cells in measure_rows(found).items()]
     cells = pd.DataFrame(rows, columns=["measure", *systems])
@@ -87,13 +82,9 @@ def _section(found: Mapping[str, Any], name: str) -> Section:
 def skills_page(
     reading: Reading, smoothed: SmoothedLog, players: Sequence[str], found: Mapping[str, Any]
 ) -> str:
-    """Return the page of a smoothed log, with some players' skills over time.
+    """Return the page of a smoothed log, with the skills of ``players`` over time.
 
-    Args:
-        reading: the log.
-        smoothed: the result of ``smooth``.
-        players: names of players in the log.
-        found: the content of ``smooth.json``.
+    ``found`` is the content of ``smooth.json``.
     """
     log, game = reading.log, reading.log.entry_game
     title, x = "games of the log", game + 1.0

@@ -16,7 +16,7 @@ from scipy.stats import trim_mean
 from matchenv.agents.environments import PROBLEMS
 from matchenv.agents.learned_names import CONFIG
 from matchenv.agents.run_config import RunConfig, RunFolder
-from matchenv.benchmarks.report.comparisons import read_standings
+from matchenv.benchmarks.report.comparisons import json_of, standings_of
 from matchenv.benchmarks.report.page import Block, Section, add_line, new_figure, pivot
 
 Floats = NDArray[np.float64]
@@ -78,14 +78,8 @@ def alike(runs: Iterable[Run], of: Callable[[Run], Any]) -> list[list[Run]]:
 def curves_of(runs: Sequence[Run], measure: str) -> dict[str, pd.DataFrame]:
     """Return the learning curves of each training by name; runs of different seeds share it.
 
-    Runs evaluated at different times are interpolated, up to the end of the shortest run.
-
-    Args:
-        runs: one or more runs.
-        measure: a measure of their evaluations.
-
-    Returns:
-        Values indexed by games learned from, with a column per seed.
+    Values are indexed by games learned from, with a column per seed. Runs evaluated at different
+    times are interpolated, up to the end of the shortest run.
     """
     shared = attrgetter("algorithm", "hyperparameters", "env_kwargs", "start_from")
     trainings = alike(runs, lambda run: shared(run.config))
@@ -115,24 +109,20 @@ def middle_of(curves: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
 def levels_of(runs: Sequence[Run], measure: str) -> dict[str, float]:
     """Return the values of the baselines in the first evaluations, if ``measure`` is the goal.
 
-    Args:
-        runs: one or more runs, evaluated on the same games.
-        measure: a measure of their evaluations.
+    All runs are evaluated on the same games.
     """
     problem = PROBLEMS[runs[0].config.environment]
     first = pd.DataFrame([run.evaluations.iloc[0] for run in runs])
-    rivals = problem.rivals if measure == problem.goal else ()
-    differences = {rival: f"{problem.difference}_{rival}" for rival in rivals}
     return {
         rival: float((first[measure] - first[name]).mean())
-        for rival, name in differences.items() if name in first
-    }  # fmt: skip
+        for rival in (problem.rivals if measure == problem.goal else ())
+        if (name := f"{problem.difference}_{rival}") in first
+    }
 
 
 def training_sections(folders: Sequence[Path]) -> list[Section]:
     """Return a section for each group of runs on the same games."""
-    groups = alike(read_runs(folders), lambda run: run.config.comparison())
-    return [_section(runs) for runs in groups]
+    return [*map(_section, alike(read_runs(folders), lambda run: run.config.comparison()))]
 
 
 def _section(runs: list[Run]) -> Section:
@@ -154,8 +144,9 @@ def _section(runs: list[Run]) -> Section:
     blocks = [_chart(runs, name) for name in charts if name in last]
     ends = [
         (run.path.name, row.title, row.difference)
-        for run in runs if (RunFolder(run.path).comparison / "comparison.json").is_file()
-        for _, standings in [read_standings(RunFolder(run.path).comparison)]
+        for run in runs
+        for file in RunFolder(run.path).comparison.glob("comparison.json")
+        for standings in [standings_of(json_of(file))]
         for row in standings if row.policy == standings[0].policy
     ]  # fmt: skip
     if ends:

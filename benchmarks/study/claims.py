@@ -33,21 +33,13 @@ RIVALS = tuple(name for name in PAPER_POLICIES if name != OURS)
 
 
 class Statement(NamedTuple):
-    """A claim of the paper about KG and each of its rivals.
+    """A claim of the paper about KG and each of its rivals."""
 
-    Attributes:
-        text: the claim.
-        measure: measure that it is about.
-        window: window of games.
-        sign: +1 if KG should have more or be nearer to the goal, -1 if the rival should.
-        goal: goal of both policies; None to compare the measure itself.
-    """
-
-    text: str
-    measure: str
-    window: str
-    sign: float
-    goal: float | None = None
+    text: str  # the claim
+    measure: str  # measure that it is about
+    window: str  # window of games
+    sign: float  # +1 if KG should have more or be nearer to the goal, -1 if the rival should
+    goal: float | None = None  # goal of both policies; None to compare the measure itself
 
     def claim(self, where: str, cells: Sequence[CellResult]) -> Record:
         """Return the verdict in some cells, with a finding for each cell and rival."""
@@ -95,9 +87,9 @@ def claims_on(results: Sequence[CellResult]) -> list[Record]:
     claim if positive; and a ``verdict``, based on the findings whose intervals exclude 0 after
     Holm's correction over the claim, ``undecided`` if there is none.
     """
-    by_place = {each.where: each for each in results if set(PAPER_POLICIES) <= set(each.policies)}
-    if not by_place:
+    if not set(PAPER_POLICIES) <= set(results[0].rows.policies):
         return []
+    by_place = {each.where: each for each in results}
     claims, num_players, units = [], results[0].settings.game.num_players, results[0].units
     middle = middle_places(num_players)
     places = f"{', '.join(ordinal(place + 1) for place in middle)} of {num_players}"

@@ -85,7 +85,7 @@ def _figure(
         result = by_place[prior, place]
         if measure in GOALS:
             ax.axhline(GOALS[measure], color="0.6", linewidth=0.6)
-        for k, policy in enumerate(result.policies):
+        for k, policy in enumerate(result.rows.policies):
             colour, line, marker = LINES[k % len(LINES)]
             games, mean, half = binned(result.curve(policy, measure), GAMES_TOGETHER)
             ax.fill_between(games, mean - half, mean + half, color=colour, alpha=0.18, linewidth=0)

@@ -6,6 +6,7 @@ import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import permutations, product
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -41,17 +42,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class CellResult:
-    """Results in one cell.
-
-    Attributes:
-        settings: settings of the study.
-        rows: episodes of the study.
-        number: index of the cell.
-    """
+    """Results in one cell."""
 
     settings: StudySettings
-    rows: EpisodeTable
-    number: int
+    rows: EpisodeTable  # episodes of the study
+    number: int  # index of the cell
 
     @property
     def cell(self) -> Cell:
@@ -63,11 +58,6 @@ class CellResult:
         """Prior, and place of player 0 from 0 for the best."""
         place = place_of_rank(self.cell.options["rank"], self.settings.num_opponents)
         return self.cell.labels["prior"], place
-
-    @property
-    def policies(self) -> tuple[str, ...]:
-        """Labels of the policies."""
-        return self.rows.policies
 
     @property
     def units(self) -> int:
@@ -93,12 +83,8 @@ class CellResult:
 
     def curve(self, policy: str, measure: str) -> Record:
         """Return a measure at each game, see ``curve_of_sums``."""
-        sums = self.rows.totals["curves"][self.number, self.policies.index(policy)]
+        sums = self.rows.totals["curves"][self.number, self.rows.policies.index(policy)]
         return curve_of_sums(sums[:, MEASURES.index(measure)], self.rows.seeds.shape[1])
-
-
-# A row of the summary: the results in a cell, and a policy.
-Row = tuple[CellResult, str]
 
 
 @dataclass(frozen=True)
@@ -119,31 +105,26 @@ class Study:
         return [CellResult(self.settings, self.rows, cell) for cell in range(len(self.rows.cells))]
 
     def summary(self, table: TableWriter = markdown_table) -> str:
-        """Return a table of the true draw density, summed over games.
+        """Return a table of the true draw density, summed over games, written by ``table``.
 
         It has the paired differences to the first policy.
-
-        Args:
-            table: writer of the table.
         """
         asked, first, draws = self.settings, self.rows.policies[0], self.settings.prior_draws
-        columns = [
-            Column("cell", lambda row: row[0].cell.title),
-            Column("policy", lambda row: row[1]),
-        ]
-        for window in (ALL, "first", "last"):
-            span = windows_of(asked.horizon)[window]
-            games = span.stop - span.start
-
-            def total(row: Row, window: str = window, games: int = games) -> str:
-                return f"{games * float(row[0].values(row[1], DRAW, window).mean()):.3f}"
-
-            def difference(row: Row, window: str = window, games: int = games) -> str:
-                less = row[0].paired(row[1], first, DRAW, window).times(games)
-                return "" if row[1] == first else f"{less.mean:+.3f} +- {less.half_width:.3f}"
-
-            heading = window if window == ALL else f"{window} {games}"
-            columns += [Column(heading, total), Column(f"minus {first}", difference)]
+        spans = windows_of(asked.horizon)
+        games = {name: spans[name].stop - spans[name].start for name in (ALL, "first", "last")}
+        headings = ["cell", "policy"]
+        for window, count in games.items():
+            headings += [window if window == ALL else f"{window} {count}", f"minus {first}"]
+        rows = []
+        for result, policy in product(self.results, self.rows.policies):
+            row = [result.cell.title, policy]
+            for window, count in games.items():
+                row.append(f"{count * float(result.values(policy, DRAW, window).mean()):.3f}")
+                less = result.paired(policy, first, DRAW, window).times(count)
+                text = f"{less.mean:+.3f} +- {less.half_width:.3f}"
+                row.append("" if policy == first else text)
+            rows.append(row)
+        columns = [Column(heading, itemgetter(k)) for k, heading in enumerate(headings)]
         lines = [
             "# True draw density, summed over games",
             "",
@@ -151,7 +132,7 @@ class Study:
             f"{asked.horizon} games, {asked.num_opponents} opponents, seed {asked.seed}, "
             f"{asked.belief} belief. Intervals are 95 %.",
             "",
-            *table(columns, list(product(self.results, self.rows.policies))),
+            *table(columns, rows),
         ]
         return "\n".join(lines) + "\n"
 

@@ -87,7 +87,6 @@ class PrintedBelief(IndependentBelief):
         self, mu: Floats, sigma: Floats, variance: Floats, outcome: int, constants: GameConstants
     ) -> Floats:
         """Return the probability of an outcome, eq. (10) as printed."""
-        del sigma
         gap = outcome * (mu[..., :1] - mu[..., 1:])
         chances: Floats = ndtr(gap / (variance + 2.0 * constants.beta**2))
         return chances
@@ -156,7 +155,9 @@ class StudySettings:
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
         """The cells, prior by prior."""
-        ranks = paper_places(self.game.num_players) if self.ranks is None else list(self.ranks)
+        ranks: list[str | int] = ["top", *middle_places(self.game.num_players), "bottom"]
+        if self.ranks is not None:
+            ranks = list(self.ranks)
         known, hidden = (
             cells_of(ranks, self.priors, self.num_opponents, by)
             for by in (Settings.rank_by, self.equal_rank_by)
@@ -195,11 +196,6 @@ class StudySettings:
         rng = stream_of(self.seed, REPORT, draw, STUDY_PRIOR)
         prior = DrawnPrior.of(kind, rng, self.game.num_players)
         return replace(self.game, **{**cell.options, "prior": prior})
-
-
-def paper_places(num_players: int) -> list[str | int]:
-    """Return the paper's ranks of player 0, best first."""
-    return ["top", *middle_places(num_players), "bottom"]
 
 
 def middle_places(num_players: int) -> list[int]:

@@ -162,24 +162,18 @@ def cells_of(
         Settings.checked(num_opponents=num_opponents, **options)
         name = ANY if rank is None else str(rank)
         where = ordinal(rank + 1) if isinstance(rank, int) else name
-        title = _title(where, options, num_opponents + 1)
+        kind = f"of {num_opponents + 1}" if isinstance(rank, int) else "rank"
+        known = f"prior {prior}" if is_object_spec(prior) else f"{prior} prior"
+        by = ""  # the title says what the rank is by, except for the known prior mean
+        if rank is not None and rank_by == "true_skill":
+            by = " by true skill"
+        elif rank is not None and prior == "equal":
+            by = " by hidden mean"
+        title = f"{where} {kind}{by}, {known}"
         labels = {"rank": name, "prior": prior}
         cell = Cell(f"{quote(prior, safe='=+,')}_{where}", title, labels, options)
         cells.setdefault((place_of_rank(rank, num_opponents), prior), cell)
     return tuple(cells.values())
-
-
-def _title(where: str, options: Mapping[str, Any], num_players: int) -> str:
-    """Return a heading; it says what the rank is by, except for the known prior mean."""
-    rank, prior = options["rank"], options["prior"]
-    known = f"prior {prior}" if is_object_spec(prior) else f"{prior} prior"
-    kind = f"of {num_players}" if isinstance(rank, int) else "rank"
-    by = ""
-    if rank is not None and options["rank_by"] == "true_skill":
-        by = " by true skill"
-    elif rank is not None and prior == "equal":
-        by = " by hidden mean"
-    return f"{where} {kind}{by}, {known}"
 
 
 def ordinal(number: int) -> str:

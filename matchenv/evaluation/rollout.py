@@ -6,7 +6,7 @@ import inspect
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -294,7 +294,7 @@ def rollout(
     protocol = part_of(env_id_of(settings), "protocol")
     simulator = protocol.simulator if summary is None else simulator_of
     policy, batch = begin_for(make, settings, seeds, simulator, given)
-    decisions = Decisions(policy, np.random.default_rng() if rng is None else rng)
+    decisions = Decisions(policy, np.random.default_rng(rng))
     arrays = (summary or protocol.summary)(batch, decisions.steps(batch))
     clock = np.reshape(decisions.times[1:], (-1, 2)).sum(axis=0)
     return {**arrays, CLOCK: clock}
@@ -325,13 +325,8 @@ def one_thread() -> Iterator[None]:
 
     It does nothing if no policy has imported torch.
     """
-    torch = sys.modules.get("torch")
-    if torch is None:
+    with ExitStack() as stack:
+        if torch := sys.modules.get("torch"):
+            stack.callback(torch.set_num_threads, torch.get_num_threads())
+            torch.set_num_threads(1)
         yield
-        return
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)

@@ -71,13 +71,9 @@ def spans_of(episodes: int, size: int) -> list[tuple[int, int]]:
 
 def training_seed(seed: int) -> int:
     """Return the seed of a run's first training environment; add i for environment i."""
-    return TRAINING + _environments_of(seed)
+    return TRAINING + int(np.random.SeedSequence(seed).generate_state(1)[0]) * ENVIRONMENTS
 
 
 def evaluation_seed(seed: int) -> int:
     """Return the seed of a run's first held-out episode, the same in all evaluations."""
-    return EVALUATION + _environments_of(seed)
-
-
-def _environments_of(seed: int) -> int:
-    return int(np.random.SeedSequence(seed).generate_state(1)[0]) * ENVIRONMENTS
+    return EVALUATION - TRAINING + training_seed(seed)

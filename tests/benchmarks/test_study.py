@@ -14,7 +14,7 @@ from matchenv.belief import TRUE_SKILL
 from matchenv.benchmarks.study import claims, run_study
 from matchenv.benchmarks.study.figures import binned, figures_for, pictures
 from matchenv.benchmarks.study.results import Study
-from matchenv.benchmarks.study.settings import MEASURES, StudySettings, paper_places, windows_of
+from matchenv.benchmarks.study.settings import MEASURES, StudySettings, middle_places, windows_of
 from matchenv.envs.one_player.priors import DrawnPrior
 from matchenv.envs.one_player.settings import place_of_rank
 from matchenv.envs.one_player.simulator import OUTCOME, OnePlayer
@@ -208,7 +208,7 @@ def test_bad_settings_are_refused(name: str, value: object) -> None:
 
 THREE = ("pe", "drawchance", "kg")
 GAMES, EPISODES = 300, 40
-CELLS = cells_of(paper_places(50), ["informative", "equal"], 49)
+CELLS = cells_of(["top", *middle_places(50), "bottom"], ["informative", "equal"], 49)
 
 
 def study_of(games: np.ndarray, policies: tuple[str, ...]) -> Study:
