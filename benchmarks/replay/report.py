@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from tqdm import tqdm
 
 from matchenv.benchmarks.replay.fits import locked, with_fitted
@@ -27,14 +26,13 @@ from matchenv.logs.forecasts import (
     pairs_of_sides,
 )
 from matchenv.logs.games import Model
-from matchenv.logs.match_log import MatchLog
+from matchenv.logs.match_log import Flags, Floats, MatchLog
 from matchenv.logs.reading import Reading, reading_text
 from matchenv.logs.replay import ratings_table
 from matchenv.runtime.checks import as_positive_share
 from matchenv.runtime.files import columns_csv, csv_bytes, json_bytes, number, write_together
 
 Content = Mapping[str, Any]
-Floats = NDArray[np.float64]
 
 # Points of a curve in a file; one for each game would be too many.
 CURVE = np.linspace(0.0, 1.0, 101)
@@ -183,7 +181,7 @@ def measures(
     return {name: of_system(judgement) for name, judgement in judged.items()}
 
 
-def most_even(quality: Floats, share: float) -> NDArray[np.bool_]:
+def most_even(quality: Floats, share: float) -> Flags:
     """Return (games,) True for a share of the games, rounded up: those of the highest quality.
 
     The earlier of equal games is chosen.
@@ -223,7 +221,7 @@ def win_shares(log: MatchLog) -> Floats:
     return (others + 1 - log.rank - level + 0.5 * (level - 1)) / others
 
 
-def win_ratio_deviation(log: MatchLog, kept: NDArray[np.bool_]) -> dict[str, Any]:
+def win_ratio_deviation(log: MatchLog, kept: Flags) -> dict[str, Any]:
     """Return the mean distance of players' win ratios from 50 % in the kept games.
 
     For several least numbers of ``games`` played, it has the number of ``players`` and their mean

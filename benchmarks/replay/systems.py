@@ -7,18 +7,15 @@ from dataclasses import asdict
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matchenv.logs.forecasts import Pairs, gaussian_log_probabilities
 from matchenv.logs.games import Model
-from matchenv.logs.match_log import MatchLog
+from matchenv.logs.match_log import Floats, MatchLog
 from matchenv.logs.replay import BeliefReplay, match_qualities, replay_system, replay_trueskill
 from matchenv.ratings.elo import LOGISTIC_RATE, Elo, elo_log_probabilities
 from matchenv.ratings.openskill import OpenSkill
 from matchenv.runtime.checks import as_choice
 from matchenv.runtime.object_spec import build_object, is_object_spec, object_from_spec
-
-Floats = NDArray[np.float64]
 
 TRUESKILL = "trueskill"
 # Systems in Python: their class, and arguments that are set.

@@ -6,10 +6,9 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matchenv.logs.forecasts import draws_of_games, share_of_draws
-from matchenv.logs.match_log import MatchLog
+from matchenv.logs.match_log import Floats, Indices, Integers, MatchLog
 from matchenv.runtime.checks import (
     as_float_array,
     as_non_negative_number,
@@ -30,10 +29,6 @@ from matchenv.trueskill.sides import (
     rate_sides,
     side_performance,
 )
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Indices = NDArray[np.int32]
 
 SECONDS_PER_DAY = 86_400.0
 
@@ -131,8 +126,8 @@ class Games(NamedTuple):
     team_start: Integers
     game_start: Integers
     rank: Indices
-    weight: Floats  # (entries,) weight of each performance
-    advantage: Floats  # (games,) advantage of the first side of each game
+    weight: Floats  # (entries,) weight of each performance in the strength of its side
+    advantage: Floats  # (games,) advantage of the first side of each game: 0 on neutral ground
 
 
 class Room(NamedTuple):
@@ -149,21 +144,14 @@ class Room(NamedTuple):
 
 def games_of(log: MatchLog, model: Model) -> Games:
     """Return the games of a log for compiled code."""
-    weight = performance_weights(log, model.team_exponent)
-    advantage = advantages_of(log, model.advantage)
+    size = log.team_size
+    weight = np.repeat(size.astype(np.float64) ** -float(model.team_exponent), size)
+    if log.weight is not None:
+        weight *= log.weight
+    advantage = np.full(log.num_games, float(model.advantage))
+    if log.neutral is not None:
+        advantage[log.neutral] = 0.0
     return Games(log.player, log.team_start, log.game_start, log.rank, weight, advantage)
-
-
-def performance_weights(log: MatchLog, team_exponent: float) -> Floats:
-    """Return (entries,) the weight of each performance in the strength of its side."""
-    weight = np.repeat(log.team_size.astype(np.float64) ** -float(team_exponent), log.team_size)
-    return weight if log.weight is None else weight * log.weight
-
-
-def advantages_of(log: MatchLog, advantage: float) -> Floats:
-    """Return (games,) the advantage of each game's first side: 0 on neutral ground."""
-    ahead = np.full(log.num_games, as_number("advantage", advantage))
-    return ahead if log.neutral is None else np.where(log.neutral, 0.0, ahead)
 
 
 def variance_of_time_away(log: MatchLog, time_drift: float) -> Floats:

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matchenv.logs.games import (
     Games,
@@ -23,14 +22,11 @@ from matchenv.logs.games import (
     rate_game,
     variance_of_time_away,
 )
-from matchenv.logs.match_log import MatchLog
+from matchenv.logs.match_log import Floats, Integers, MatchLog
 from matchenv.runtime.checks import as_float_array
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import drifted
 from matchenv.trueskill.sides import LEAST_VARIANCE, Constants, log_quality_of_sides
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from tqdm import tqdm
 
 from matchenv.logs.games import (
@@ -33,12 +32,10 @@ from matchenv.logs.games import (
     rate_game,
     variance_of_time_away,
 )
-from matchenv.logs.match_log import MatchLog
+from matchenv.logs.match_log import Floats, MatchLog
 from matchenv.runtime.checks import as_float_array, as_integer, as_positive_number
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.sides import Constants
-
-Floats = NDArray[np.float64]
 
 SETTLED = 1e-5
 MAX_SWEEPS = 200
