@@ -13,8 +13,8 @@ from matchenv.evaluation.visits import DECILES, GROUPS
 from matchenv.logs import SmoothedLog, TrueSkillReplay
 from matchenv.logs.fitting import blocks_of
 from matchenv.logs.forecasts import Pairs, gaussian_log_probabilities, log_losses, pairs_of_sides
-from matchenv.logs.games import Model, games_of
 from matchenv.logs.match_log import Flags, Floats, Integers, MatchLog
+from matchenv.logs.replay import Model, games_of
 from matchenv.trueskill import match_quality
 
 # A player is a newcomer in this many first games of the log.

@@ -14,8 +14,8 @@ from matchenv.evaluation.estimates import Record
 from matchenv.evaluation.registry import POLICIES, QUEUE, Candidate, candidates_of
 from matchenv.evaluation.rollout import rollout
 from matchenv.logs import TrueSkillReplay
-from matchenv.logs.games import variance_of_time_away
 from matchenv.logs.match_log import Flags, Integers, MatchLog
+from matchenv.logs.replay import variance_of_time_away
 from matchenv.runtime.checks import as_non_negative_number
 from matchenv.runtime.object_spec import is_object_spec
 

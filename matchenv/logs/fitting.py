@@ -20,9 +20,8 @@ from matchenv.logs.forecasts import (
     pairs_of_sides,
     share_of_draws,
 )
-from matchenv.logs.games import variance_of_time_away
 from matchenv.logs.match_log import Floats, Integers, MatchLog
-from matchenv.logs.replay import replay_trueskill
+from matchenv.logs.replay import replay_trueskill, variance_of_time_away
 from matchenv.runtime.checks import as_open_share
 
 Values = Mapping[str, float]
