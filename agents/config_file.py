@@ -19,9 +19,6 @@ LONGEST_YAML = 50_000
 # pydantic's settings for classes whose fields are entries of a file.
 CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
 
-# No larger buffer fits into memory.
-MOST = 100_000_000
-
 # The packaged files of hyperparameters.
 PACKAGED = Path(__file__).parent / "hyperparameters"
 
@@ -32,14 +29,8 @@ def _whole(value: Any) -> Any:
     return int(value) if whole else value
 
 
-# Strict types of fields: a text is not a number, and a number is not a truth value.
+# A strict integer: a text or a truth value is none.
 Whole = Annotated[int, BeforeValidator(_whole), Field(strict=True)]
-Count = Annotated[Whole, Field(ge=1)]
-Large = Annotated[Count, Field(le=MOST)]
-Number = Annotated[float, Field(strict=True)]
-Positive = Annotated[Number, Field(gt=0.0)]
-NonNegative = Annotated[Number, Field(ge=0.0)]
-Share = Annotated[Number, Field(ge=0.0, le=1.0)]
 
 
 def read_yaml(default: str, path: Path | None, section: str) -> dict[str, Any]:

@@ -20,21 +20,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, Field, StrictBool, create_model
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from matchenv.agents.config_file import (
-    CLOSED,
-    MOST,
-    Count,
-    Large,
-    NonNegative,
-    Number,
-    Positive,
-    Share,
-    Whole,
-    built,
-    parsed,
-    read_yaml,
-    yaml_text,
-)
+from matchenv.agents.config_file import CLOSED, Whole, built, parsed, read_yaml, yaml_text
 from matchenv.agents.environments import PROBLEMS, settings_of, settings_without_code
 from matchenv.agents.learned_names import CONFIG, POLICY_FILE
 from matchenv.envs import ENVIRONMENTS, simulator_of
@@ -75,7 +61,7 @@ NOT_HYPERPARAMETERS = {
 LARGEST_SEED = 2**32 - 1
 
 # Larger values would exhaust memory.
-MOST_EVALUATION_EPISODES = 1_000_000
+MOST, MOST_EVALUATION_EPISODES = 100_000_000, 1_000_000
 WIDEST_LAYER, MOST_LAYERS = 16_384, 32
 
 LINEAR = "lin_"
@@ -85,6 +71,15 @@ ENV_KWARGS = "env_kwargs"
 
 # Entries of a hyperparameter file that are not arguments of the algorithm.
 ABOUT_THE_RUN = ("n_timesteps", "n_envs", "policy", "policy_kwargs")
+
+
+# Strict types of fields: a text is not a number, and a number is not a truth value.
+Count = Annotated[Whole, Field(ge=1)]
+Large = Annotated[Count, Field(le=MOST)]
+Number = Annotated[float, Field(strict=True)]
+Positive = Annotated[Number, Field(gt=0.0)]
+NonNegative = Annotated[Number, Field(ge=0.0)]
+Share = Annotated[Number, Field(ge=0.0, le=1.0)]
 
 
 def algorithm_class(algo: Any) -> Any:
@@ -129,7 +124,6 @@ def _rate(value: Any) -> Any:
 
 
 Rate = Annotated[Any, BeforeValidator(_rate)]
-Switch = StrictBool
 Width = Annotated[Whole, Field(ge=1, le=WIDEST_LAYER)]
 Layers = Annotated[list[Width], Field(max_length=MOST_LAYERS)]
 AtLeastMinusOne = Annotated[Whole, Field(ge=-1, le=MOST)]
@@ -149,8 +143,8 @@ class PolicyKwargs(BaseModel):
     activation_fn: Literal["tanh", "relu", "elu", "leaky_relu", "silu"] | None = None
     features_extractor_class: Literal["Flatten", "Reader"] | None = None
     optimizer_kwargs: dict[str, Number] | None = None
-    ortho_init: Switch | None = None
-    share_features_extractor: Switch | None = None
+    ortho_init: StrictBool | None = None
+    share_features_extractor: StrictBool | None = None
 
 
 # The libraries would fail on a bad value in the middle of the training. Hyperparameters that are
@@ -174,7 +168,7 @@ HYPERPARAMETERS: dict[str, Any] = {
     **dict.fromkeys(("ent_coef", "vf_coef", "cg_damping"), NonNegative),
     "rms_prop_eps": Positive,
     **dict.fromkeys(("max_grad_norm", "target_kl"), Positive | None),
-    **dict.fromkeys(("normalize_advantage", "use_rms_prop", "optimize_memory_usage"), Switch),
+    **dict.fromkeys(("normalize_advantage", "use_rms_prop", "optimize_memory_usage"), StrictBool),
     **dict.fromkeys(("learning_rate", "clip_range"), Rate),
     "clip_range_vf": Rate | None,
     "use_sde": Literal[False],  # only for continuous actions
@@ -400,10 +394,10 @@ class RunFolder:
         """
         folder = cls(path)
         folder.check_new(config)
-        path.mkdir(parents=True, exist_ok=True)
+        folder.checkpoints.mkdir(parents=True, exist_ok=True)
         if not folder.config_file.exists():
             folder.write_config(config)
-        return cls.open(path)
+        return folder
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
@@ -415,7 +409,6 @@ class RunFolder:
         folder = cls(path)
         if not folder.config_file.is_file():
             raise ValueError(f"{path} holds no run: it has no {CONFIG}")
-        folder.checkpoints.mkdir(exist_ok=True)
         return folder
 
     def write_config(self, config: RunConfig) -> None:

@@ -23,7 +23,7 @@ from matchenv.evaluation.estimates import Estimate, Record
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import Batch, Steps, rollout
 from matchenv.evaluation.tables import Column, text_table
-from matchenv.logs.text_table import read_ratings
+from matchenv.logs.reading import read_ratings
 from matchenv.runtime.files import Arrays
 from matchenv.runtime.jobs import Job, RunOptions
 

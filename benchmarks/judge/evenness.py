@@ -7,19 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from matchenv.evaluation.estimates import UNKNOWN, Record, estimate, paired_difference, verdicts
 from matchenv.evaluation.visits import DECILES, GROUPS
 from matchenv.logs import SmoothedLog, TrueSkillReplay
 from matchenv.logs.fitting import blocks_of
 from matchenv.logs.forecasts import Pairs, gaussian_log_probabilities, log_losses, pairs_of_sides
-from matchenv.logs.games import advantages_of, performance_weights
-from matchenv.logs.match_log import MatchLog
+from matchenv.logs.match_log import Flags, Floats, Integers, MatchLog
+from matchenv.logs.replay import Model, games_of
 from matchenv.trueskill import match_quality
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # A player is a newcomer in this many first games of the log.
 NEWCOMER_GAMES = 10
@@ -58,10 +54,11 @@ def qualities_of(
     """
     beta, draws = parameters["beta"], parameters["draw_probability"]
     pairs = pairs_of_sides(log.game_start, log.rank)
-    share = performance_weights(log, parameters["team_exponent"])
+    games = games_of(log, Model(**parameters))
+    share = games.weight
     noise = beta * beta * log.team_sums(share * share)
     ahead = np.zeros(log.num_teams)
-    ahead[log.game_start[:-1]] = advantages_of(log, parameters["advantage"])
+    ahead[log.game_start[:-1]] = games.advantage
     lead, players = pairs.gap(ahead), pairs.sum(log.team_size)
 
     def likelihood(gap: Floats, variance: Floats) -> Floats:
@@ -93,7 +90,7 @@ def qualities_of(
     )
 
 
-def groups_of(log: MatchLog, skill: Floats) -> dict[str, NDArray[np.bool_]]:
+def groups_of(log: MatchLog, skill: Floats) -> dict[str, Flags]:
     """Return masks by group of players: (entries,), whether a participation belongs to the group.
 
     ``skill`` is (entries,) in hindsight; its tenths are of all participations.
@@ -162,7 +159,7 @@ def favourites_of(log: MatchLog, found: Qualities) -> Record:
                   difference=difference, verdict=verdict)  # fmt: skip
 
 
-def block_values(values: Floats, mask: NDArray[np.bool_], block: Integers) -> Floats:
+def block_values(values: Floats, mask: Flags, block: Integers) -> Floats:
     """Return a value for each block; their mean is that of the masked values, with its error.
 
     This is the delta method, as in ``ratio_of_means``, since blocks hold different numbers of

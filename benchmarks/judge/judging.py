@@ -31,8 +31,8 @@ from matchenv.evaluation.seeds import REPORT, TUNING
 from matchenv.evaluation.visits import GROUPS, group_values
 from matchenv.logs import fit, replay_trueskill, smooth
 from matchenv.logs.fitting import FEWEST_GAMES, MU, SIGMA
-from matchenv.logs.games import Model
 from matchenv.logs.match_log import MatchLog
+from matchenv.logs.replay import Model
 from matchenv.runtime.files import json_bytes, records_csv
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.provenance import versions

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matchenv.agents.config_file import parsed
 from matchenv.benchmarks.judge import JudgeSettings
@@ -15,12 +14,10 @@ from matchenv.evaluation.estimates import Record
 from matchenv.evaluation.registry import POLICIES, QUEUE, Candidate, candidates_of
 from matchenv.evaluation.rollout import rollout
 from matchenv.logs import TrueSkillReplay
-from matchenv.logs.games import variance_of_time_away
-from matchenv.logs.match_log import MatchLog
+from matchenv.logs.match_log import Flags, Integers, MatchLog
+from matchenv.logs.replay import variance_of_time_away
 from matchenv.runtime.checks import as_non_negative_number
 from matchenv.runtime.object_spec import is_object_spec
-
-Integers = NDArray[np.int64]
 
 DEFAULTS = QueueSettings.checked()
 
@@ -146,7 +143,7 @@ def arrivals_of(log: MatchLog, settings: JudgeSettings) -> Record:
     )
 
 
-def sessions_of(log: MatchLog, session_minutes: float) -> tuple[NDArray[np.bool_], Integers]:
+def sessions_of(log: MatchLog, session_minutes: float) -> tuple[Flags, Integers]:
     """Return where sessions begin: at a first game, and at a game after a break.
 
     Returns:

@@ -13,9 +13,9 @@ import numpy as np
 
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.logs.fitting import TRAIN_SHARE, Fit, fit
-from matchenv.logs.games import Model
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.reading import Reading
+from matchenv.logs.replay import Model
 from matchenv.logs.smoothing import MAX_SWEEPS, SETTLED, SmoothedLog, curves_table, smooth
 from matchenv.runtime.checks import as_integer, as_number, as_positive_number
 from matchenv.runtime.files import (

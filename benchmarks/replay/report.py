@@ -1,45 +1,131 @@
-"""A replay of a log: every measure of every rating system, as data, text and files."""
+"""A replay of a log: rating systems and their measures, as data, text and files."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from tqdm import tqdm
 
 from matchenv.benchmarks.replay.fits import locked, with_fitted
-from matchenv.benchmarks.replay.systems import Judgement, judge, system_of
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.logs.forecasts import (
     Pairs,
     calibrations,
     constant_log_loss,
     draws_of_games,
+    gaussian_log_probabilities,
     log_losses,
     mean_over_pairs,
     pair_costs,
     pairs_of_sides,
 )
-from matchenv.logs.games import Model
-from matchenv.logs.match_log import MatchLog
+from matchenv.logs.match_log import Flags, Floats, MatchLog
 from matchenv.logs.reading import Reading, reading_text
-from matchenv.logs.replay import ratings_table
-from matchenv.runtime.checks import as_positive_share
+from matchenv.logs.replay import (
+    BeliefReplay,
+    Model,
+    match_qualities,
+    ratings_table,
+    replay_system,
+    replay_trueskill,
+)
+from matchenv.ratings.elo import LOGISTIC_RATE, Elo, elo_log_probabilities
+from matchenv.ratings.openskill import OpenSkill
+from matchenv.runtime.checks import as_choice, as_positive_share
 from matchenv.runtime.files import columns_csv, csv_bytes, json_bytes, number, write_together
+from matchenv.runtime.object_spec import build_object, is_object_spec, object_from_spec
 
 Content = Mapping[str, Any]
-Floats = NDArray[np.float64]
+
+TRUESKILL = "trueskill"
+# Systems in Python: their class, and arguments that are set.
+CLASSES: dict[str, tuple[Callable[..., Any], dict[str, str]]] = {
+    "elo": (Elo, {"form": "gaussian"}),
+    "elo-logistic": (Elo, {"form": "logistic"}),
+    "weng-lin-bt": (OpenSkill, {"model": "BradleyTerryFull"}),
+    "weng-lin-pl": (OpenSkill, {"model": "PlackettLuce"}),
+}
+SYSTEMS = (TRUESKILL, *CLASSES)
 
 # Points of a curve in a file; one for each game would be too many.
 CURVE = np.linspace(0.0, 1.0, 101)
 # Players whose ratings are shown game by game.
 TOP_PLAYERS = 4
+
+
+class Judgement(NamedTuple):
+    """A system's ratings, and its forecast of each game before it."""
+
+    replay: BeliefReplay  # beliefs before and after each game
+    # (games,), in (0, 1], high for an even game. The match quality of k sides is a ratio of
+    # densities in k - 1 dimensions; its (k - 1)-th root does not fall with k.
+    quality: Floats
+    log_probability: Floats  # (pairs, 3), of a win, a draw and a loss of a pair's first side
+    start: float  # rating of a new player
+    gap: Floats  # (pairs,) forecast strength of the first side minus that of the second
+
+
+def judge(text: str, log: MatchLog, pairs: Pairs, model: Model) -> Judgement:
+    """Rate a log with a system, see ``system_of``; the model has a draw probability.
+
+    Raises:
+        ValueError: for parameters that the system refuses.
+    """
+    draws, players = model.draw_probability or 0.0, log.team_size
+    system = system_of(text, model)
+    is_elo = isinstance(system, Elo)
+    if text == TRUESKILL:
+        replay = replay_trueskill(log, **asdict(model))
+        variance, quality = replay.team_variance, replay.quality
+    else:
+        replay = replay_system(log, system)
+        # A side of Elo has the noise of all its members, others that of one player.
+        noise = system.beta**2 * (players if is_elo else np.ones(log.num_teams))
+        variance = replay.team_variance + noise
+        quality = match_qualities(log.game_start, replay.team_mean, variance, noise)
+    gap = pairs.gap(replay.team_mean)
+    if text == TRUESKILL or (is_elo and system.form == "gaussian"):
+        log_probability = gaussian_log_probabilities(
+            gap, pairs.sum(variance), pairs.sum(players), system.beta, draws
+        )
+    else:
+        square = 0.5 * players if is_elo else LOGISTIC_RATE**2 * variance
+        log_probability = elo_log_probabilities(gap / np.sqrt(pairs.sum(square)), draws)
+    quality = quality ** (1.0 / (log.game_size - 1))
+    return Judgement(replay, quality, log_probability, system.mu, gap)
+
+
+def system_of(text: str, model: Model) -> Any:
+    """Return a rating system; for TrueSkill the model.
+
+    Its text is one of ``SYSTEMS``, those in Python also with options, ``elo:alpha=0.1``; or
+    ``module:Class:key=value`` of a ``matchenv.logs.RatingSystem``.
+
+    Raises:
+        ValueError: for an unknown system, or options that it refuses.
+    """
+    if text == TRUESKILL:
+        return model
+    name, _, options = text.partition(":")
+    given = {key: getattr(model, key) for key in ("mu", "sigma", "beta", "tau")}
+    if name in CLASSES:
+        factory, defaults = CLASSES[name]
+        if factory is OpenSkill:  # Elo has a scale of its own
+            defaults = defaults | given
+        return build_object("system", text, factory, options, defaults)
+    if not is_object_spec(text):
+        as_choice("systems", text, SYSTEMS)
+    system = object_from_spec("system", text, given, SYSTEMS)
+    missing = [key for key in (*given, "rate") if not hasattr(system, key)]
+    if missing:
+        raise ValueError(f"system {text!r} must have {', '.join(missing)}, as a RatingSystem has")
+    return system
 
 
 @dataclass(frozen=True)
@@ -183,7 +269,7 @@ def measures(
     return {name: of_system(judgement) for name, judgement in judged.items()}
 
 
-def most_even(quality: Floats, share: float) -> NDArray[np.bool_]:
+def most_even(quality: Floats, share: float) -> Flags:
     """Return (games,) True for a share of the games, rounded up: those of the highest quality.
 
     The earlier of equal games is chosen.
@@ -223,7 +309,7 @@ def win_shares(log: MatchLog) -> Floats:
     return (others + 1 - log.rank - level + 0.5 * (level - 1)) / others
 
 
-def win_ratio_deviation(log: MatchLog, kept: NDArray[np.bool_]) -> dict[str, Any]:
+def win_ratio_deviation(log: MatchLog, kept: Flags) -> dict[str, Any]:
     """Return the mean distance of players' win ratios from 50 % in the kept games.
 
     For several least numbers of ``games`` played, it has the number of ``players`` and their mean

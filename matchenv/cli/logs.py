@@ -36,7 +36,7 @@ def declare_replay(add: Parser) -> Command:
 
 def _check_model_options(given: Given) -> None:
     """Check extras, and refuse parameters of TrueSkill together with ``--fitted``."""
-    from matchenv.logs.games import Model
+    from matchenv.logs.replay import Model
 
     if given.fitted is not None:
         given.refuse([field.name for field in fields(Model)], "parameters are those of --fitted")

@@ -42,7 +42,7 @@ def declare_serve(add: Parser) -> Command:
 
     given = yield
     given.needs("serve")
-    from matchenv.logs.text_table import read_ratings
+    from matchenv.logs.reading import read_ratings
     from matchenv.runtime.checks import as_integer
     from matchenv.service import NewPlayer, Pool
     from matchenv.service.http import listen, serve

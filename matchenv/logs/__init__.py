@@ -4,11 +4,17 @@
 """
 
 from matchenv.logs.fitting import Fit, fit
-from matchenv.logs.games import Model
 from matchenv.logs.match_log import MatchLog, ranks_from_scores
-from matchenv.logs.reading import GamesLeftOutError, Reading, ReadingSettings, read_log
+from matchenv.logs.reading import (
+    BadLogError,
+    GamesLeftOutError,
+    Reading,
+    ReadingSettings,
+    read_log,
+)
 from matchenv.logs.replay import (
     BeliefReplay,
+    Model,
     RatingSystem,
     TrueSkillReplay,
     ratings_table,
@@ -16,7 +22,6 @@ from matchenv.logs.replay import (
     replay_trueskill,
 )
 from matchenv.logs.smoothing import SmoothedLog, curves_table, smooth
-from matchenv.logs.text_table import BadLogError
 
 __all__ = [
     "BadLogError",

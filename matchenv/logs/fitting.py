@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit, logit, stdtrit
 from tqdm import tqdm
 
@@ -21,12 +20,10 @@ from matchenv.logs.forecasts import (
     pairs_of_sides,
     share_of_draws,
 )
-from matchenv.logs.games import variance_of_time_away
-from matchenv.logs.match_log import MatchLog
-from matchenv.logs.replay import replay_trueskill
+from matchenv.logs.match_log import Floats, Integers, MatchLog
+from matchenv.logs.replay import replay_trueskill, variance_of_time_away
 from matchenv.runtime.checks import as_open_share
 
-Floats = NDArray[np.float64]
 Values = Mapping[str, float]
 
 # Skills have no scale of their own: the prior sets it.
@@ -319,13 +316,13 @@ def _judged(log: MatchLog, train_games: int, defaults: Values, values: Values) -
     }
 
 
-def blocks_of(games: int) -> NDArray[np.int64]:
+def blocks_of(games: int) -> Integers:
     """Return the block of each game: consecutive games, in blocks of nearly equal size."""
     count = min(BLOCKS, games)
     return np.arange(games) * count // max(games, 1)
 
 
-def _quantile(block: NDArray[np.int64]) -> float:
+def _quantile(block: Integers) -> float:
     """Return the half width of a 95 % interval over blocks, in standard errors."""
     return float(stdtrit(max(int(block[-1]), 1), 0.975))
 

@@ -12,13 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.logs.match_log import MatchLog
+from matchenv.logs.match_log import Floats, Integers, MatchLog
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.draw_margin import draw_margin_from_probability
 from matchenv.trueskill.game import log_outcome_probability_of
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Outcomes = NDArray[np.int8]
 
 # Bins of a calibration.
@@ -94,9 +92,8 @@ def gaussian_log_probabilities(
 def _log_probabilities(gap: Floats, variance: Floats, margin: Floats) -> Floats:
     out = np.empty((gap.size, 3))
     for k in range(gap.size):
-        out[k, 0] = log_outcome_probability_of(gap[k], variance[k], 1, margin[k])
-        out[k, 1] = log_outcome_probability_of(gap[k], variance[k], 0, margin[k])
-        out[k, 2] = log_outcome_probability_of(gap[k], variance[k], -1, margin[k])
+        for place, outcome in enumerate((1, 0, -1)):
+            out[k, place] = log_outcome_probability_of(gap[k], variance[k], outcome, margin[k])
     return out
 
 

@@ -21,24 +21,20 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from tqdm import tqdm
 
-from matchenv.logs.games import (
+from matchenv.logs.match_log import Floats, MatchLog
+from matchenv.logs.replay import (
     Games,
     Model,
     Room,
-    games_of,
-    new_room,
+    prepared,
     rate_game,
     variance_of_time_away,
 )
-from matchenv.logs.match_log import MatchLog
 from matchenv.runtime.checks import as_float_array, as_integer, as_positive_number
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.sides import Constants
-
-Floats = NDArray[np.float64]
 
 SETTLED = 1e-5
 MAX_SWEEPS = 200
@@ -104,11 +100,11 @@ def smooth(
     if log.num_games < 2:
         raise ValueError(f"log must hold at least 2 games, got {log.num_games}")
     model = Model(**parameters)
-    constants, games = model.constants(log, 0.0), games_of(log, model)  # the drift is between games
-    mean, prior_sigma = model.priors(log)
+    # The drift is between games.
+    mean, prior_sigma, constants, games, room = prepared(log, model, 0.0)
     bound = as_positive_number("tolerance", tolerance)
     most = as_integer("max_iterations", max_iterations, 1)
-    entries, room = len(log.player), new_room(log)
+    entries = len(log.player)
     chains = Chains(
         model.tau**2 + variance_of_time_away(log, model.time_drift), mean,
         np.empty((log.num_players, 3)), np.zeros((entries, 2)), np.empty((entries, 2)),

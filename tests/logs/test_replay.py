@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from matchenv.logs import games, ratings_table, replay_system, replay_trueskill
+from matchenv.logs import ratings_table, replay_system, replay_trueskill
 from matchenv.logs.match_log import MatchLog, ranks_from_scores
 from matchenv.ratings.elo import Elo
 from matchenv.ratings.openskill import MODELS, OpenSkill
@@ -89,7 +89,7 @@ def test_the_compiled_replay_equals_rate(log: MatchLog) -> None:
 
 
 def test_unconverged_games_are_listed(log: MatchLog, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(games, "MAX_ITERATIONS", 1)
+    monkeypatch.setattr("matchenv.logs.replay.MAX_ITERATIONS", 1)
     replay = replay_trueskill(log)
     assert set(replay.unconverged) == set(np.flatnonzero(log.game_size > 2))
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from matchenv.benchmarks.replay.systems import SYSTEMS, judge
+from matchenv.benchmarks.replay.report import SYSTEMS, judge
 from matchenv.logs import MatchLog, Model
 from matchenv.logs.forecasts import pairs_of_sides
 from matchenv.ratings.elo import LOGISTIC_BETA

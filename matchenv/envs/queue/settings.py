@@ -167,7 +167,7 @@ def population_of(given: Any) -> Population:
     if isinstance(given, tuple | list | np.ndarray) and len(given) == 2:
         return RatedPopulation(given[0], given[1])
     if isinstance(given, str | os.PathLike):
-        from matchenv.logs.text_table import read_ratings
+        from matchenv.logs.reading import read_ratings
 
         table = read_ratings(Path(given), "population")
         source = repr(os.fspath(given))
