@@ -2,7 +2,6 @@
 
 import math
 import warnings
-from typing import Any
 
 import mpmath
 import numpy as np
