@@ -271,10 +271,10 @@ def pair_score(
 def loss_decrease(lead: float, share: float) -> float:
     """Return the expected decrease of P(misordered) by a normal measurement of the difference.
 
-    With lead h = |mu_i - mu_j| / deviation and removed share r^2 of the variance, s_i - s_j and its
-    posterior mean are normal with correlation r. The expected P(misordered) after the measurement
-    is 2 T(h, sqrt(1 - r^2) / r) with Owen's T. The decrease Phi(-h) - 2 T is Craig's integral of
-    Phi(-h) up to asin(r):
+    With lead ``h = |mu_i - mu_j| / deviation`` and removed share r^2 of the variance, s_i - s_j and
+    its posterior mean are normal with correlation r. The expected P(misordered) after the
+    measurement is 2 T(h, sqrt(1 - r^2) / r) with Owen's T. The decrease Phi(-h) - 2 T is Craig's
+    integral of Phi(-h) up to asin(r):
 
         1 / pi times the integral from 0 to asin(r) of exp(-h^2 / (2 sin^2 t)) dt
 
