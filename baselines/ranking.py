@@ -82,6 +82,8 @@ class RankingPolicy(PredictMixin):
         truths = [None] * len(view.mu) if view.true_skill is None else view.true_skill
         beliefs = map(RankingView, *view[:3], truths)
         rule, generator = RULES[self.name], rng or self._rng
+        if self.name == "kg" and action_masks is None:  # only the best score matters
+            rule = partial(rule, floor=1.0)
         scores = np.stack([rule(belief, self.settings, generator) for belief in beliefs])
         if action_masks is not None:
             scores[~as_action_masks(action_masks, scores.shape)] = -math.inf
@@ -173,14 +175,18 @@ def oracle(belief: RankingView, settings: RankingSettings, rng: Generator) -> Fl
 
 
 def by_formula(
-    formula: int, belief: RankingView, settings: RankingSettings, rng: Generator
+    formula: int,
+    belief: RankingView,
+    settings: RankingSettings,
+    rng: Generator,
+    floor: float = 0.0,
 ) -> Floats:
-    """Score each pair by a formula of ``pair_score``."""
-    return pair_scores(formula, belief.mu, belief.covariance, settings.game())
+    """Score each pair by a formula of ``pair_score``; see ``pair_scores`` for ``floor``."""
+    return pair_scores(formula, belief.mu, belief.covariance, settings.game(), floor)
 
 
 # A rule returns the score of each pair, shape (P,), from the belief of one episode.
-RULES: dict[str, Callable[[RankingView, RankingSettings, Generator], Floats]] = {
+RULES: dict[str, Callable[..., Floats]] = {
     "random": random,
     "round-robin": round_robin,
     "swiss": swiss,

@@ -56,6 +56,15 @@ def test_knowledge_gradient_uses_the_best_number_of_games(lead: float, spread: f
     assert 0.8 * best <= found <= best * (1.0 + 1e-4)
 
 
+@pytest.mark.parametrize("options", [{}, {"goal": "top", "k": 3, "draw_margin": 0.5}])
+def test_knowledge_gradient_may_leave_low_scores_out(options: dict[str, Any]) -> None:
+    for games in (0, 10, 80):
+        batch, view = batch_after(games, **options)
+        kg = rules.RankingPolicy("kg").for_settings(batch.simulator.settings)
+        all_pairs = np.ones((3, batch.simulator.num_actions), dtype=np.bool_)  # scores all pairs
+        np.testing.assert_array_equal(kg.act(view), kg.act(view, action_masks=all_pairs))
+
+
 @pytest.mark.parametrize("gap", [0.0, 0.7, -2.0])
 def test_information_gain_matches_quadrature(gap: float) -> None:
     spread, scale = 0.9, math.sqrt(2.0) * BETA
