@@ -3,10 +3,10 @@
 ``read_log`` needs pandas (``pip install "matchenv[logs]"``), and so does ``MatchLog.from_table``.
 """
 
+from matchenv.logs.columns import BadLogError
 from matchenv.logs.fitting import Fit, fit
 from matchenv.logs.match_log import MatchLog, ranks_from_scores
 from matchenv.logs.reading import (
-    BadLogError,
     GamesLeftOutError,
     Reading,
     ReadingSettings,
