@@ -112,6 +112,7 @@ PROBLEMS: dict[str, Problem] = {
         same=("num_items", "horizon", "beta", "goal", "k", "max_games_per_pair", "barred_pairs"),
         means=("expected_loss", "true_loss", "kendall_tau"),
         opponents=("random", "information", "shrinkage", "kg"),
+        summary=sums,
     ),
 }
 

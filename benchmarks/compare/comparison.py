@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.benchmarks.compare import queue
+from matchenv.benchmarks.compare import queue, ranking
 from matchenv.envs import env_id_of, part_of, simulator_of
 from matchenv.envs.core.settings import Options
 from matchenv.envs.queue.settings import Population
@@ -33,6 +33,7 @@ from matchenv.evaluation.protocols import Protocol
 from matchenv.evaluation.registry import (
     ONE_PLAYER,
     QUEUE,
+    RANKING,
     candidate_of,
     candidates_of,
     known_policies,
@@ -53,7 +54,7 @@ DEFAULT_EPISODES = 200
 LARGEST_BLOCK_PLAYERS = 1_000_000
 
 # Modules with further numbers, tables and files of one environment.
-FURTHER: dict[str, Any] = {QUEUE: queue}
+FURTHER: dict[str, Any] = {QUEUE: queue, RANKING: ranking}
 
 
 @dataclass(frozen=True)
@@ -166,6 +167,8 @@ class Comparison:
         if self.protocol.marks:
             low, high = self.protocol.marks
             lines.append(f"gap closed: share of the gap between {low} and {high}")
+        if self.further:
+            lines.append(self.further.NOTE.format(self.against))
         shown = columns(self.against, self.protocol, self.shown)
         shown += self.further.COLUMNS if self.further else []
         for i, cell in enumerate(self.cells):
@@ -182,22 +185,20 @@ class Comparison:
 
     def files(self) -> Iterator[tuple[str, bytes]]:
         """Yield the result files: standings as text, CSV and JSON, and the episodes."""
-        groups = {"groups": self.further.group_standings(self)} if self.further else {}
+        tables = self.further.tables(self) if self.further else {}
         content = {
             **self.asked,
             "against": self.against,
             "confidence": CONFIDENCE,
             "versions": versions("gymnasium"),
             "standings": self.standings,
-            **groups,
+            **tables,
         }
         yield from self.rows.files().items()
         yield "comparison.txt", f"{self.table(timing=False)}\n".encode()
         yield "comparison.json", json_bytes(content, checked=True)
-        for name, records in {"comparison": self.standings, **groups}.items():
+        for name, records in {"comparison": self.standings, **tables}.items():
             yield f"{name}.csv", records_csv(list(map(columns_of, records)))
-        if self.further:
-            yield from self.further.files(self.rows).items()
 
 
 def columns(against: str, kind: Protocol, shown: Mapping[str, Column]) -> list[Column]:

@@ -11,13 +11,13 @@ from matchenv.evaluation.estimates import Record, estimate, paired_difference
 from matchenv.evaluation.registry import family_of
 from matchenv.evaluation.tables import Column
 from matchenv.evaluation.visits import GROUPS, MEANS, group_values, long_wait
-from matchenv.runtime.files import records_csv
 
 if TYPE_CHECKING:
     from matchenv.benchmarks.compare.comparison import Comparison
 
-# Further columns of the tables.
+# Further columns of the tables, and their explanation.
 COLUMNS = [Column("95 % wait", "{long_wait:.0f}")]
+NOTE = "95 % wait: in ticks, of all visits"
 
 QUALITY = "true_match_quality"
 # Means of a group in the files, in this order.
@@ -85,10 +85,15 @@ def mean_over(rows: EpisodeTable, measure: str, load: int, policy: str) -> float
     return estimate(rows.values(measure, load, policy)[0]).mean
 
 
-def files(rows: EpisodeTable) -> dict[str, bytes]:
-    """Return the points of all loads as ``front.csv``, which ``matchenv report`` plots."""
-    return {"front.csv": records_csv([
-        {"load": load.name, **point}
+def front_of(rows: EpisodeTable) -> list[Record]:
+    """Return the points of all loads, which ``matchenv report`` plots."""
+    return [
+        Record(point, load=load.name)
         for place, load in enumerate(rows.cells)
         for point in points_of(rows, place)
-    ])}  # fmt: skip
+    ]
+
+
+def tables(comparison: Comparison) -> dict[str, list[Record]]:
+    """Return further tables by name."""
+    return {"groups": group_standings(comparison), "front": front_of(comparison.rows)}

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from matchenv.benchmarks.compare.comparison import FURTHER, plan_of, problem_of
+from matchenv.benchmarks.compare.comparison import plan_of, problem_of
+from matchenv.benchmarks.compare.queue import front_of
 from matchenv.evaluation.episode_table import EpisodeTable, play
 from matchenv.evaluation.estimates import Record, columns_of, estimate, paired_difference
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, expanded, family_of
@@ -140,7 +141,7 @@ def run_tuning(
             "tuning.csv": records_csv([columns_of(each) for each in tuning.tried]),
             "best.json": json_bytes({cell.name: tuning.best(cell.name) for cell in places}),
             "tuning.md": tuning.text().encode(),
-            **(FURTHER[env].files(rows) if env in FURTHER else {}),
+            **({"front.csv": records_csv(front_of(rows))} if env == QUEUE else {}),
         }
         store.finish(tuning, files.items())
     return tuning

@@ -86,6 +86,14 @@ def compare_section(result: Record, folder: Path) -> Section:
         loads = [(row.policy, row.wait.mean, row.true_match_quality.mean) for row in standings]
         table = pd.DataFrame(loads, columns=["name", "wait", "quality"])
         blocks.append(front_of(table, "One point per load."))
+    if (folder / "curves.csv").is_file():
+        curves = pd.read_csv(folder / "curves.csv")
+        x, y = "share_of_games", "accuracy"
+        lines = [
+            (", ".join(map(str, names)), curve[x], curve[y])
+            for names, curve in curves.groupby(list(curves.columns.drop([x, y])), sort=False)
+        ]
+        blocks.append(Block("Accuracy over the games", new_figure("share of the games", y, lines)))
     columns = (Column("cell", "{title}"), *standing_columns(against, kind, measures))
     return Section(
         title=f"compare: {folder.name}",

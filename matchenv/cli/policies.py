@@ -30,7 +30,7 @@ def declare_compare(add: Parser) -> Command:
     from matchenv.evaluation.protocols import ONE_PLAYER
 
     add.group("policies", "policy")
-    add.option("--against", "policy to compare with (default: kg; in Ranking-v0 the first one)")
+    add.option("--against", "policy to compare with (default: kg)")
     add.group("games", *GAMES, episodes=comparison.DEFAULT_EPISODES)
     add.environments()
     add.option("--noise", "index of random numbers: games with the opponent, or all games",

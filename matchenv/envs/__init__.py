@@ -58,6 +58,7 @@ ENVIRONMENTS = {
         env="matchenv.envs.ranking:RankingEnv",
         vector_env="matchenv.envs.ranking:RankingVectorEnv",
         renderer="matchenv.rendering.ranking:RankingRenderer",
+        protocol="matchenv.evaluation.protocols:RANKING",
     ),
 }
 

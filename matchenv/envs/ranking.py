@@ -7,8 +7,10 @@ this ranking is its number of misordered pairs: among all pairs, or among those 
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -32,6 +34,7 @@ from matchenv.envs.core.simulator import LAST, Facts, Floats, Integers, Keys, Ma
 from matchenv.envs.core.vector import NativeVectorEnv
 from matchenv.runtime.checks import (
     as_choice,
+    as_float_array,
     as_integer,
     as_non_negative_number,
     as_number,
@@ -51,6 +54,9 @@ Game = tuple[Integers, tuple[float, float], tuple[int, float]]
 # The covariance matrix of this many items takes 800 MB.
 MOST_ITEMS = 10_000
 
+# Items of a file with fewer games are left out: their fitted skills are mostly the prior's.
+LEAST_GAMES = 20
+
 
 def _as_pairs(name: str, value: Any) -> tuple[tuple[int, int], ...]:
     """Return distinct pairs of different items, sorted, the lower index first."""
@@ -61,6 +67,23 @@ def _as_pairs(name: str, value: Any) -> tuple[tuple[int, int], ...]:
     if any(len(set(pair)) != 2 or len(pair) != 2 for pair in pairs):
         raise ValueError(f"{name} must hold pairs of different items, as [(0, 3)], got {value!r}")
     return tuple(sorted((i, j) for i, j in pairs))
+
+
+def _as_skills(name: str, value: Any) -> tuple[float, ...]:
+    """Return skills minus their mean, from numbers or a file of ``matchenv rank --out``."""
+    if isinstance(value, str | os.PathLike):
+        from matchenv.logs.reading import read_ratings
+
+        rows = read_ratings(Path(value), name, ("mean", "games"))
+        ranked = zip(rows["mean"], rows["games"], strict=True)
+        value = [mean for mean, games in ranked if games >= LEAST_GAMES]
+    skills = as_float_array(name, value)
+    if skills.ndim != 1 or (np.abs(skills) > LARGEST_OBSERVED).any():
+        raise ValueError(
+            f"{name} must be numbers of at most {LARGEST_OBSERVED:g} in size, shape (K,), got "
+            f"{value!r}"
+        )
+    return tuple((skills - (skills.mean() if skills.size else 0.0)).tolist())
 
 
 @dataclass(frozen=True)
@@ -93,6 +116,10 @@ class RankingSettings(Options):
         None, as_limit, "games after which a pair is masked; None for no limit"
     )
     barred_pairs: Any = option((), _as_pairs, "pairs of items that never play, as `[(0, 3)]`")
+    skills: Any = option(
+        (), _as_skills, "numbers from which true skills are drawn, without replacement, or the "
+        "`ranking.csv` of `matchenv rank`; empty: the prior",
+    )  # fmt: skip
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -104,6 +131,10 @@ class RankingSettings(Options):
             raise ValueError(
                 f"barred_pairs must hold items below num_items={self.num_items}, "
                 f"got {self.barred_pairs!r}"
+            )
+        if 0 < len(self.skills) < self.num_items:
+            raise ValueError(
+                f"skills must be at least num_items={self.num_items}, got {len(self.skills)}"
             )
         free = self.num_pairs - len(self.barred_pairs)
         most = self.max_games_per_pair or self.horizon
@@ -230,10 +261,13 @@ class RankingSimulator(Simulator[State]):
     def begin(self, state: State, rows: Integers, keys: Keys, given: Floats | None = None) -> State:
         """Start episodes, with the given true skills or new ones."""
         settings = self.settings
-        if given is None:
-            state.true_skill[rows] = settings.sigma * normals(keys, SKILLS, 0, settings.num_items)
-        else:
+        if given is not None:
             state.true_skill[rows] = np.broadcast_to(given, state.true_skill.shape)[rows]
+        elif settings.skills:
+            order = normals(keys, SKILLS, 0, len(settings.skills)).argsort(axis=1)
+            state.true_skill[rows] = np.array(settings.skills)[order[:, : settings.num_items]]
+        else:
+            state.true_skill[rows] = settings.sigma * normals(keys, SKILLS, 0, settings.num_items)
         state.mu[rows] = state.met[rows] = 0
         state.covariance[rows] = settings.sigma**2 * np.eye(settings.num_items)
         state.games[rows] = state.outcomes[rows] = 0
@@ -421,9 +455,10 @@ class RankingEnv(ScalarEnv):
 
     ## Starting State
 
-    True skills are drawn from the prior; `reset(options={"true_skill": ...})` fixes them, shape
-    (n,). The k-th game of a pair has its own random number, so that with equal seeds all policies
-    meet equal items and equal luck.
+    True skills are drawn from the prior, or from `skills`, minus their mean; `sigma` should then be
+    their deviation. `reset(options={"true_skill": ...})` fixes them, shape (n,). The k-th game of a
+    pair has its own random number, so that with equal seeds all policies meet equal items and equal
+    luck.
 
     ## Episode End
 

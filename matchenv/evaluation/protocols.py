@@ -18,6 +18,7 @@ from matchenv.envs.one_player.priors import Prior
 from matchenv.envs.one_player.settings import Settings, place_of_rank
 from matchenv.envs.one_player.simulator import OnePlayer
 from matchenv.evaluation.episode_table import Cell
+from matchenv.evaluation.ranking import ranking_sums
 from matchenv.evaluation.rollout import REWARD, Summary, sums
 from matchenv.evaluation.seeds import OTHERS, REPORT
 from matchenv.evaluation.seeds import QUEUE as QUEUE_RUNS
@@ -231,4 +232,18 @@ QUEUE = Protocol(
     fixed=("arrival_rate", "reward"),
     block=50,
     key=(QUEUE_RUNS,),
+)  # fmt: skip
+
+RANKING = Protocol(
+    summary=ranking_sums,
+    against="kg",
+    shown=dict([
+        mean_column(REWARD, "reward", ".2f"),
+        mean_column("expected_loss", "expected loss", ".2f"),
+        mean_column("true_loss", "true loss", ".2f"),
+        mean_column("kendall_tau", "tau"),
+        mean_column("top_errors", "top errors", ".2f"),
+        mean_column("settled", "settled"),
+        mean_column("wrong", "wrong"),
+    ]),
 )  # fmt: skip

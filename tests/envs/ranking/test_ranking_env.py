@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
@@ -12,6 +13,8 @@ import pytest
 from scipy.stats import kendalltau, norm
 
 from matchenv.belief.joint import game_precision, learn_joint
+from matchenv.envs.ranking import RankingSettings
+from matchenv.evaluation.rollout import Batch
 from matchenv.runtime.random import drawn_key, uniform
 
 BETA = 0.8
@@ -54,6 +57,19 @@ def test_moments_and_the_precision_of_a_game_match_quadrature(margin: float) -> 
         left += probability * spread
     precision = game_precision(gap, variance, (BETA, margin))
     assert variance / (1.0 + variance * precision) == pytest.approx(left, rel=1e-7)
+
+
+def test_skills_are_drawn_without_replacement_and_read_from_rankings(tmp_path: Path) -> None:
+    file, skills = tmp_path / "ranking.csv", 2.0 ** np.arange(6)
+    rows = [f"item {k},{skill},20" for k, skill in enumerate(skills)]
+    file.write_text("\n".join(["item,mean,games", *rows, "rarely played,9.0,19"]))
+    for given in (skills, str(file)):
+        drawn = Batch(RankingSettings(num_items=4, skills=given), range(600)).state.true_skill
+        values, counts = np.unique(drawn.round(9), return_counts=True)
+        np.testing.assert_allclose(values, skills - skills.mean())
+        assert all(np.unique(row).size == 4 for row in drawn)
+        # Each is drawn with probability 2/3; five standard errors.
+        assert np.abs(counts / 600 - 2 / 3).max() < 5 * math.sqrt(2 / 9 / 600)
 
 
 def test_the_covariance_stays_positive_definite() -> None:

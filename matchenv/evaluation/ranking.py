@@ -1,0 +1,61 @@
+"""Summary of episodes of ``Ranking-v0``: accuracy over the games, and when they could stop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from matchenv.envs.ranking import RankingSimulator
+from matchenv.evaluation.estimates import CONFIDENCE
+from matchenv.evaluation.rollout import Batch, Steps, sums
+from matchenv.runtime.files import Arrays
+
+# Maximum number of points of a curve; each is the mean over equally many games.
+POINTS = 200
+
+
+def ranking_sums(batch: Batch, steps: Steps) -> Arrays:
+    """Return the measures of a batch of rankings, their accuracy, and the stopping rule's errors.
+
+    Games could stop once the goal is settled at a confidence of 95 %.
+
+    Args:
+        batch: B episodes that have just begun.
+        steps: their steps.
+
+    Returns:
+        The arrays of ``sums``, and ``accuracy``, shape (B, points): Kendall's tau, for the goals
+        ``top`` and ``best`` minus the number of wrong items at the top. Further columns are
+        ``settled``, 1 if games could stop within the episode; ``games_to_settle``, NaN if not; and
+        ``wrong``, 1 if the ranking was wrong at that time, ``ever_wrong`` at that time or later
+        while settled.
+    """
+    simulator, state = batch.simulator, batch.state
+    assert isinstance(simulator, RankingSimulator)
+    horizon = simulator.settings.horizon
+    name, sign = ("kendall_tau", 1.0) if simulator.settings.cut == 0 else ("top_errors", -1.0)
+    point = np.arange(horizon) * min(POINTS, horizon) // horizon
+    accuracy = np.zeros((len(batch), point[-1] + 1))
+    first, wrong = np.full(len(batch), np.nan), np.zeros((2, len(batch)))
+
+    def watched() -> Iterator[Any]:
+        for n, step in enumerate(steps):
+            yield step
+            measured = simulator.measured(state)
+            accuracy[:, point[n]] += sign * measured[name]
+            settled = measured["expected_loss"] <= 1.0 - CONFIDENCE
+            mistaken = settled & (measured["true_loss"] > 0.0)
+            wrong[0] += mistaken & np.isnan(first)
+            wrong[1] = np.maximum(wrong[1], mistaken)
+            first[settled & np.isnan(first)] = n + 1
+
+    return {
+        **sums(batch, watched()),
+        "accuracy": accuracy / np.bincount(point),
+        "settled": np.where(np.isnan(first), 0.0, 1.0),
+        "games_to_settle": first,
+        "wrong": wrong[0],
+        "ever_wrong": wrong[1],
+    }
