@@ -55,6 +55,12 @@ def save_checkpoint(
         old.unlink()
 
 
+def steps_of(folder: Path) -> int:
+    """Return the number of timesteps of the newest checkpoint, 0 if there is none."""
+    names = [path.stem.removeprefix("step-") for path in folder.glob("step-*.pt")]
+    return max((int(name) for name in names if name.isdigit()), default=0)
+
+
 def read_checkpoint(path: Path, config: RunConfig) -> dict[str, Any]:
     """Return the state in a checkpoint, arrays as tensors.
 

@@ -22,7 +22,7 @@ from stable_baselines3.common.logger import KVWriter, configure
 from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 from tqdm import tqdm
 
-from matchenv.agents.checkpoints import restore_newest, save_checkpoint
+from matchenv.agents.checkpoints import restore_newest, save_checkpoint, steps_of
 from matchenv.agents.environments import PROBLEMS, HeldOutGames, settings_of
 from matchenv.agents.learned_names import RUNS
 from matchenv.agents.policy_file import (
@@ -139,8 +139,8 @@ def continue_training(
         The folder, with the trained policy.
 
     Raises:
-        ValueError: for a folder that is missing, damaged, in use or holds no run, and for classes
-            that may not be imported.
+        ValueError: for a folder that is missing, damaged, in use or holds no run, for fewer
+            timesteps than were played, and for classes that may not be imported.
     """
     with only_installed_code(allow_code=allow_code):
         with folder_lock(path):
@@ -148,7 +148,14 @@ def continue_training(
             config = folder.read_config()
             if timesteps is not None:
                 values = {**config.hyperparameters, "n_timesteps": timesteps}
-                config = config.replaced(hyperparameters=values)
+                longer = config.replaced(hyperparameters=values)
+                played = min(steps_of(folder.checkpoints), config.timesteps)
+                if longer.timesteps < played:
+                    raise ValueError(
+                        f"timesteps must be at least the {played:,} that the run has played, "
+                        f"got {timesteps!r}"
+                    )
+                config = longer
                 folder.write_config(config)
         return start_training(path, config, **options)
 
