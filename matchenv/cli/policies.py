@@ -20,8 +20,8 @@ def declare_compare(add: Parser) -> Command:
     """Play the same episodes with every policy, and compare.
 
     Compares true draw densities in Matchmaking-v0, rewards, qualities and waiting
-    times in the queue, and rewards elsewhere. See docs/benchmarks.md and
-    docs/queue.md.
+    times in the queue, rewards and games needed in Ranking-v0. See
+    docs/benchmarks.md, docs/queue.md and docs/ranking.md.
 
     Example:
         matchenv compare --policy pe 'kg:multiplier={10,20}' --rank top

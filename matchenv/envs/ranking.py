@@ -41,6 +41,7 @@ from matchenv.runtime.checks import (
     as_positive_number,
 )
 from matchenv.runtime.compile import compiled
+from matchenv.runtime.files import checksum
 from matchenv.runtime.random import normals, uniform
 from matchenv.trueskill.game import draw_probability_of, total_variance, win_probability_of
 from matchenv.trueskill.normal import normal_probability
@@ -69,7 +70,14 @@ def _as_pairs(name: str, value: Any) -> tuple[tuple[int, int], ...]:
     return tuple(sorted((i, j) for i, j in pairs))
 
 
-def _as_skills(name: str, value: Any) -> tuple[float, ...]:
+class Skills(tuple[float, ...]):
+    """Skills that items are drawn from; their ``repr`` is short and identifies them."""
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} skills, {checksum([*self])[:16]}>" if self else "()"
+
+
+def _as_skills(name: str, value: Any) -> Skills:
     """Return skills minus their mean, from numbers or a file of ``matchenv rank --out``."""
     if isinstance(value, str | os.PathLike):
         from matchenv.logs.reading import read_ratings
@@ -78,12 +86,10 @@ def _as_skills(name: str, value: Any) -> tuple[float, ...]:
         ranked = zip(rows["mean"], rows["games"], strict=True)
         value = [mean for mean, games in ranked if games >= LEAST_GAMES]
     skills = as_float_array(name, value)
-    if skills.ndim != 1 or (np.abs(skills) > LARGEST_OBSERVED).any():
-        raise ValueError(
-            f"{name} must be numbers of at most {LARGEST_OBSERVED:g} in size, shape (K,), got "
-            f"{value!r}"
-        )
-    return tuple((skills - (skills.mean() if skills.size else 0.0)).tolist())
+    if skills.ndim != 1:
+        raise ValueError(f"{name} must be numbers, shape (K,), got shape {skills.shape}")
+    as_number(name, np.abs(skills).max(initial=0.0), high=LARGEST_OBSERVED)
+    return Skills((skills - (skills.mean() if skills.size else 0.0)).tolist())
 
 
 @dataclass(frozen=True)
