@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, norm
 
-from matchenv.belief.joint import game_precision, learn_joint
+from matchenv.belief.joint import expect_joint, game_precision, learn_joint
 from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.rollout import Batch
 from matchenv.runtime.random import drawn_key, uniform
@@ -42,6 +42,7 @@ def test_moments_and_the_precision_of_a_game_match_quadrature(margin: float) -> 
     i, j = 1, 3
     moved = before[:, i] - before[:, j]
     variance, gap, left = moved[i] - moved[j], prior[i] - prior[j], 0.0
+    mean_covariance = np.zeros((4, 4))
     x = np.linspace(gap - 12 * math.sqrt(variance), gap + 12 * math.sqrt(variance), 200_001)
     density = norm.pdf(x, gap, math.sqrt(variance)) * (x[1] - x[0])
     for outcome in (1, 0, -1) if margin else (1, -1):
@@ -55,8 +56,13 @@ def test_moments_and_the_precision_of_a_game_match_quadrature(margin: float) -> 
         np.testing.assert_allclose(mu, prior + moved / variance * (mean - gap), rtol=1e-8)
         np.testing.assert_allclose(covariance, expected, rtol=1e-7, atol=1e-10)
         left += probability * spread
+        mean_covariance += probability * covariance
     precision = game_precision(gap, variance, (BETA, margin))
     assert variance / (1.0 + variance * precision) == pytest.approx(left, rel=1e-7)
+    mu, covariance = prior.copy(), before.copy()
+    assert expect_joint(mu, covariance, (i, j), (BETA, margin)) == 1.0
+    np.testing.assert_array_equal(mu, prior)
+    np.testing.assert_allclose(covariance, mean_covariance, rtol=1e-6, atol=1e-9)
 
 
 def test_skills_are_drawn_without_replacement_and_read_from_rankings(tmp_path: Path) -> None:
