@@ -148,10 +148,10 @@ def settings_of(environment: str, env_kwargs: Mapping[str, Any]) -> list[Any]:
         if name not in known:
             raise ValueError(f"env_kwargs must be among {', '.join(known)}; got {name!r}")
         for each in _list_of(value):
-            if not isinstance(each, bool | int | float | str | None):
+            if not isinstance(each, bool | int | float | str | list | None):
                 raise ValueError(
-                    "env_kwargs must be names and numbers, which the folder of a training can "
-                    f"keep, got {name}={each!r}"
+                    "env_kwargs must be names, numbers and lists of lists, which the folder of a "
+                    f"training can keep, got {name}={each!r}"
                 )
     settings: list[Any] = [kind.checked(**cell) for cell in combinations(env_kwargs)]
     for name in PROBLEMS[environment].same:

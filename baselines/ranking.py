@@ -102,6 +102,8 @@ class RankingPolicy(PredictMixin):
             action_masks = numbers[..., -pairs:]
         edges = [items, 2 * items, 2 * items + pairs, 2 * (items + pairs)]
         means, deviations, _, differences, rest = np.split(np.atleast_2d(numbers), edges, axis=1)
+        if not (deviations > 0.0).all():
+            raise ValueError(f"observation must have deviations above 0, got {deviations.min()!r}")
         i, j = settings.pairs.T
         variances = deviations**2
         covariance = variances[:, :, np.newaxis] * np.eye(items)
@@ -242,8 +244,8 @@ def pair_score(
     - ``KNOWLEDGE``: the expected decrease of P(misordered) per game, for the best number of games.
       The knowledge gradient of one game is exactly 0 if no outcome changes the order. As in KG(*)
       (Frazier and Powell, "Paradoxes in learning and the marginal value of information", Decision
-      Analysis, 2010), a game is therefore valued as one of m games of the pair, for the m with the
-      largest value per game. The m games are replaced by the normal measurement of s_i - s_j with
+      Analysis, 2010), a game is therefore valued as one of m games of the pair, for an m whose
+      value per game is near the largest (at least 0.8 of it). The m games are replaced by the normal measurement of s_i - s_j with
       the same precision.
 
     Args:

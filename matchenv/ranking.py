@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -147,8 +147,7 @@ class Ranker:
             ValueError: if ``record`` would refuse one of the games; nothing is changed.
         """
         checked = list[tuple[int, int, int]]()
-        for game in games:
-            a, b, outcome = _parts("games", "(a, b, outcome)", game)
+        for a, b, outcome in _rows("games", "(a, b, outcome)", games):
             checked.append((*self._pair(a, b), as_integer("outcome", outcome, -1, 1)))
             if outcome == 0 and self.settings.draw_margin == 0.0:
                 raise ValueError("outcome must be 1 or -1 with draw_margin=0, got 0")
@@ -172,8 +171,8 @@ class Ranker:
         """
         mu, covariance, noise = self._mu, self._covariance.copy(), self.settings.noise
         game = self.settings.game(as_non_negative_number("indifference", indifference))
-        for pair in pending:
-            expect_joint(mu, covariance, self._pair(*_parts("pending", "(a, b)", pair)), noise)
+        for a, b in _rows("pending", "(a, b)", pending):
+            expect_joint(mu, covariance, self._pair(a, b), noise)
         names, chosen = self.items, list[Pair]()
         for _ in range(as_integer("count", count, 1)):
             scores = pair_scores(KNOWLEDGE, mu, covariance, game, 1.0)
@@ -319,12 +318,13 @@ class Ranker:
         return game[0][order[:count]]
 
 
-def _parts(name: str, form: str, value: Any) -> tuple[Any, ...]:
-    """Return the parts of a value of a form, for example ``"(a, b)"``."""
-    parts = tuple(value) if isinstance(value, Iterable) else ()
-    if len(parts) != form.count(",") + 1:
-        raise ValueError(f"{name} must hold tuples {form}, got {value!r}")
-    return parts
+def _rows(name: str, form: str, values: Any) -> Iterator[tuple[Any, ...]]:
+    """Yield tuples of a form, for example ``"(a, b)"``."""
+    for value in values if isinstance(values, Iterable) else [values]:
+        parts = tuple(value) if isinstance(value, Iterable) else ()
+        if len(parts) != form.count(",") + 1:
+            raise ValueError(f"{name} must hold tuples {form}, got {value!r}")
+        yield parts
 
 
 @compiled

@@ -300,11 +300,11 @@ def problem_of(
     for name, values in swept.items():
         if isinstance(values, str) or not isinstance(values, Sequence):
             raise ValueError(f"cells must map options to lists of values, got {name}={values!r}")
-    settings = settings_type.checked(**options)
+    # Some options must fit together, so the shared settings have those of the first cell.
+    first = {name: values[0] for name, values in swept.items() if name in known and len(values)}
+    settings = settings_type.checked(**first, **options)
     made = kind.cells(swept, settings)
-    for cell in made:
-        replace(settings, **cell.options)  # raises for bad values
-    values = [cell.options for cell in made]
+    values = [replace(settings, **cell.options).description() for cell in made]
     if not values or any(values.count(each) > 1 for each in values):
         raise ValueError(f"cells must be at least one, none of them twice, got {swept!r}")
     return replace(kind, policies=kind.policies or known_policies(env)), settings, made
@@ -340,8 +340,9 @@ def plan_of(
               (*key, POLICIES, first // size))
         for first, count in spans_of(episodes, size)
     )  # fmt: skip
+    apart = set(kind.fixed).union(*(cell.labels for cell in cells))
     environment = {name: value for name, value in settings.description().items()
-                   if name not in kind.fixed}  # fmt: skip
+                   if name not in apart}  # fmt: skip
     for name, value in vars(settings).items():
         if isinstance(value, Population) and name in environment:
             digest = hashlib.sha256(value.rows.tobytes()).hexdigest()
@@ -352,7 +353,8 @@ def plan_of(
     asked = {
         "env": env,
         "policies": {candidate.label: candidate.identity for candidate in candidates},
-        "cells": {cell.name: {"title": cell.title, "labels": dict(cell.labels)} for cell in cells},
+        "cells": {cell.name: {"title": cell.title, "labels": dict(cell.labels),
+                              "options": cell.checked_options(settings)} for cell in cells},
         **({"priors": own} if own else {}),
         "episodes": episodes,
         "seed": seed,

@@ -38,18 +38,19 @@ def games_needed(ours: Floats, theirs: Floats) -> Estimate:
     The interval is from a bootstrap over episodes, the same for all policies.
 
     Args:
-        ours: accuracy over the games, shape (E, points).
+        ours: accuracy over the games, shape (E, POINTS).
         theirs: on the same episodes, same shape.
     """
     episodes, points = ours.shape
-    # Weights of the episodes in each resample; the first row is the sample itself.
-    weights = np.ones((RESAMPLES + 1, episodes)) / episodes
-    rng = np.random.default_rng(0)
-    weights[1:] = rng.multinomial(episodes, weights[0], size=RESAMPLES) / episodes
-    window = max(1, points // SMOOTHED)
-    goals = weights @ theirs[:, -window:].mean(axis=1)
-    total = np.cumsum(np.pad(weights @ ours, ((0, 0), (1, 0))), axis=1)
-    reached = (total[:, window:] - total[:, :-window]) / window >= goals[:, np.newaxis]
+    window, rng = max(1, points // SMOOTHED), np.random.default_rng(0)
+    values = np.column_stack((theirs[:, -window:].mean(axis=1), ours))
+    same = np.full(episodes, 1.0 / episodes)
+    # The sample itself, then its resamples.
+    means = [same @ values]
+    means += [rng.multinomial(episodes, same) / episodes @ values for _ in range(RESAMPLES)]
+    goals, curves = np.split(np.array(means), [1], axis=1)
+    total = np.cumsum(np.pad(curves, ((0, 0), (1, 0))), axis=1)
+    reached = (total[:, window:] - total[:, :-window]) / window >= goals
     reached[:, -1] = True
     shares = (window + reached.argmax(axis=1)) / points
     low, high = np.quantile(shares[1:], [0.025, 0.975]).tolist()

@@ -63,10 +63,10 @@ def _as_pairs(name: str, value: Any) -> tuple[tuple[int, int], ...]:
     """Return distinct pairs of different items, sorted, the lower index first."""
     try:
         pairs = {tuple(sorted(as_integer(name, item, 0) for item in pair)) for pair in value}
-    except TypeError:
+    except (TypeError, ValueError):
         pairs = {()}
     if any(len(set(pair)) != 2 or len(pair) != 2 for pair in pairs):
-        raise ValueError(f"{name} must hold pairs of different items, as [(0, 3)], got {value!r}")
+        raise ValueError(f"{name} must hold pairs of different items, as [[0, 3]], got {value!r}")
     return tuple(sorted((i, j) for i, j in pairs))
 
 
@@ -84,12 +84,18 @@ def _as_skills(name: str, value: Any) -> Skills:
 
         rows = read_ratings(Path(value), name, ("mean", "games"))
         ranked = zip(rows["mean"], rows["games"], strict=True)
+        source = value
         value = [mean for mean, games in ranked if games >= LEAST_GAMES]
+        if not value:
+            raise ValueError(
+                f"{name} must have items with at least {LEAST_GAMES} games, {source} has none"
+            )
     skills = as_float_array(name, value)
     if skills.ndim != 1:
         raise ValueError(f"{name} must be numbers, shape (K,), got shape {skills.shape}")
+    skills = skills - (skills.mean() if skills.size else 0.0)
     as_number(name, np.abs(skills).max(initial=0.0), high=LARGEST_OBSERVED)
-    return Skills((skills - (skills.mean() if skills.size else 0.0)).tolist())
+    return Skills(skills.tolist())
 
 
 @dataclass(frozen=True)
@@ -121,10 +127,10 @@ class RankingSettings(Options):
     max_games_per_pair: int | None = option(
         None, as_limit, "games after which a pair is masked; None for no limit"
     )
-    barred_pairs: Any = option((), _as_pairs, "pairs of items that never play, as `[(0, 3)]`")
+    barred_pairs: Any = option((), _as_pairs, "pairs of items that never play, as `[[0, 3]]`")
     skills: Any = option(
-        (), _as_skills, "numbers from which true skills are drawn, without replacement, or the "
-        "`ranking.csv` of `matchenv rank`; empty: the prior",
+        (), _as_skills, "numbers from which true skills are drawn, without replacement, or a "
+        "`ranking.csv` of `matchenv rank` (items with 20 games); empty: the prior",
     )  # fmt: skip
 
     def __post_init__(self) -> None:
@@ -140,7 +146,8 @@ class RankingSettings(Options):
             )
         if 0 < len(self.skills) < self.num_items:
             raise ValueError(
-                f"skills must be at least num_items={self.num_items}, got {len(self.skills)}"
+                f"skills must be at least num_items={self.num_items}, got {len(self.skills)} (of a "
+                f"file, those of items with at least {LEAST_GAMES} games)"
             )
         free = self.num_pairs - len(self.barred_pairs)
         most = self.max_games_per_pair or self.horizon

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.envs.core.settings import Options
 from matchenv.evaluation.registry import Candidate
 from matchenv.evaluation.rollout import ALL, TOTAL, Summary, column_of, rollout
 from matchenv.evaluation.seeds import policy_key, stream_of
@@ -34,6 +35,11 @@ class Cell:
     title: str
     labels: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
+
+    def checked_options(self, settings: Options) -> dict[str, Any]:
+        """Return the options as plain data, after the checks of the shared settings."""
+        described = replace(settings, **self.options).description()
+        return {name: described[name] for name in self.options}
 
 
 class Block(NamedTuple):

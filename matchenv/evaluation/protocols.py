@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from matchenv.envs import simulator_of
+from matchenv.envs.core.settings import Options
 from matchenv.envs.core.simulator import Simulator
 from matchenv.envs.one_player.priors import Prior
 from matchenv.envs.one_player.settings import Settings, place_of_rank
@@ -74,7 +75,7 @@ class Protocol:
     measure: str = REWARD
     shown: Mapping[str, Column] = field(default_factory=dict)
     swept: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    cells: CellMaker = lambda swept, settings: variants_of(swept)
+    cells: CellMaker = lambda swept, settings: variants_of(swept, settings)
     fixed: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
     block: int = 100
@@ -114,16 +115,19 @@ def load_of(name: str, rate: float | None = None) -> Cell:
     return Cell(name, title, {"load": name}, {"arrival_rate": rate})
 
 
-def variants_of(swept: Mapping[str, Sequence[Any]]) -> tuple[Cell, ...]:
+def variants_of(swept: Mapping[str, Sequence[Any]], settings: Options) -> tuple[Cell, ...]:
     """Return a cell for each combination of the values of some options.
 
     Args:
         swept: values by option; one cell of default options if empty.
+        settings: other options.
     """
     cells = []
     for values in product(*swept.values()):
         options = dict(zip(swept, values, strict=True))
-        labels = {name: str(value) for name, value in options.items()}
+        described = Cell("", "", options=options).checked_options(settings)
+        labels = {name: str(value if isinstance(value, str) else described[name])
+                  for name, value in options.items()}  # fmt: skip
         text = ",".join(f"{name}={value}" for name, value in labels.items())
         cells.append(Cell(quote(text, safe="=+,") or "default", text or "default options",
                           labels, options))  # fmt: skip

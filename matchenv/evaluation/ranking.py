@@ -12,7 +12,7 @@ from matchenv.evaluation.estimates import CONFIDENCE
 from matchenv.evaluation.rollout import Batch, Steps, sums
 from matchenv.runtime.files import Arrays
 
-# Maximum number of points of a curve; each is the mean over equally many games.
+# Points of a curve; each is the mean over its share of the games.
 POINTS = 200
 
 
@@ -26,7 +26,7 @@ def ranking_sums(batch: Batch, steps: Steps) -> Arrays:
         steps: their steps.
 
     Returns:
-        The arrays of ``sums``, and ``accuracy``, shape (B, points): Kendall's tau, for the goals
+        The arrays of ``sums``, and ``accuracy``, shape (B, POINTS): Kendall's tau, for the goals
         ``top`` and ``best`` minus the number of wrong items at the top. Further columns are
         ``settled``, 1 if games could stop within the episode; ``games_to_settle``, NaN if not; and
         ``wrong``, 1 if the ranking was wrong at that time, ``ever_wrong`` at that time or later
@@ -35,16 +35,17 @@ def ranking_sums(batch: Batch, steps: Steps) -> Arrays:
     simulator, state = batch.simulator, batch.state
     assert isinstance(simulator, RankingSimulator)
     horizon = simulator.settings.horizon
+    parts = min(POINTS, horizon)
     name, sign = ("kendall_tau", 1.0) if simulator.settings.cut == 0 else ("top_errors", -1.0)
-    point = np.arange(horizon) * min(POINTS, horizon) // horizon
-    accuracy = np.zeros((len(batch), point[-1] + 1))
+    part = np.arange(horizon) * parts // horizon
+    accuracy = np.zeros((len(batch), parts))
     first, wrong = np.full(len(batch), np.nan), np.zeros((2, len(batch)))
 
     def watched() -> Iterator[Any]:
         for n, step in enumerate(steps):
             yield step
             measured = simulator.measured(state)
-            accuracy[:, point[n]] += sign * measured[name]
+            accuracy[:, part[n]] += sign * measured[name]
             settled = measured["expected_loss"] <= 1.0 - CONFIDENCE
             mistaken = settled & (measured["true_loss"] > 0.0)
             wrong[0] += mistaken & np.isnan(first)
@@ -53,7 +54,7 @@ def ranking_sums(batch: Batch, steps: Steps) -> Arrays:
 
     return {
         **sums(batch, watched()),
-        "accuracy": accuracy / np.bincount(point),
+        "accuracy": (accuracy / np.bincount(part))[:, np.arange(POINTS) * parts // POINTS],
         "settled": np.where(np.isnan(first), 0.0, 1.0),
         "games_to_settle": first,
         "wrong": wrong[0],

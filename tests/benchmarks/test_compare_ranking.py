@@ -41,7 +41,8 @@ def test_the_summary_follows_the_measures_after_each_game(options: dict[str, Any
         found = rollout(make, settings, [seed])
         trace = rollout(make, settings, [seed], summary=traces)
         values = trace["kendall_tau"] if settings.cut == 0 else -trace["top_errors"]
-        points = values.reshape(min(POINTS, settings.horizon), -1).mean(axis=1)
+        parts = values.reshape(min(POINTS, settings.horizon), -1).mean(axis=1)
+        points = parts[np.arange(POINTS) * parts.size // POINTS]
         np.testing.assert_allclose(found["accuracy"][0], points)
         settled, mistaken = trace["expected_loss"] <= 0.05, trace["true_loss"] > 0
         assert found["settled"][0] == settled.any()
@@ -63,6 +64,26 @@ def test_the_oracle_needs_fewer_games_than_random_pairs(tmp_path: Path) -> None:
     assert curves["oracle"].iloc[-1] == pytest.approx(
         found.values("accuracy", 0, "oracle")[:, -1].mean()
     )
+
+
+def test_cells_may_need_their_own_options_and_files_of_skills_count(tmp_path: Path) -> None:
+    options = {"max_games_per_pair": 1, "num_items": 8}
+    found = run_comparison(["random"], env=RANKING, env_kwargs=options, episodes=2, run=RUN,
+                           cells={"horizon": [10, 20], "skills": [range(8), range(9)]})  # fmt: skip
+    assert [cell.labels["horizon"] for cell in found.cells] == ["10", "10", "20", "20"]
+    assert found.cells[1].labels["skills"].startswith("<9 skills")
+    file, run = tmp_path / "ranking.csv", RunOptions(tmp_path / "out", workers=1, quiet=True)
+    swept: dict[str, Any] = {"env": RANKING, "cells": {"skills": [str(file)]}, "run": run}
+    for scale in (1, 5):
+        rows = [f"{k},{scale * k},20" for k in range(20)]
+        file.write_text("\n".join(["item,mean,games", *rows]))
+        if scale == 1:
+            run_comparison(["random"], env_kwargs={"horizon": 5}, episodes=2, **swept)
+    with pytest.raises(ValueError, match=r"out holds results .* skills was"):
+        run_comparison(["random"], env_kwargs={"horizon": 5}, episodes=2, **swept)
+    file.write_text("item,mean,games\na,0.5,19\n")
+    with pytest.raises(ValueError, match=r"skills must have items with at least 20 games, .*csv"):
+        run_comparison(["random"], **swept)
 
 
 def test_the_stopping_rule_is_rarely_wrong() -> None:
