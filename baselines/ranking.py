@@ -245,8 +245,8 @@ def pair_score(
       The knowledge gradient of one game is exactly 0 if no outcome changes the order. As in KG(*)
       (Frazier and Powell, "Paradoxes in learning and the marginal value of information", Decision
       Analysis, 2010), a game is therefore valued as one of m games of the pair, for an m whose
-      value per game is near the largest (at least 0.8 of it). The m games are replaced by the normal measurement of s_i - s_j with
-      the same precision.
+      value per game is near the largest (at least 0.8 of it). The m games are replaced by the
+      normal measurement of s_i - s_j with the same precision.
 
     Args:
         formula: one of the formulas.

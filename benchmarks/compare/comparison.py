@@ -353,8 +353,14 @@ def plan_of(
     asked = {
         "env": env,
         "policies": {candidate.label: candidate.identity for candidate in candidates},
-        "cells": {cell.name: {"title": cell.title, "labels": dict(cell.labels),
-                              "options": cell.checked_options(settings)} for cell in cells},
+        "cells": {
+            cell.name: {
+                "title": cell.title,
+                "labels": dict(cell.labels),
+                "options": cell.checked_options(settings),
+            }
+            for cell in cells
+        },
         **({"priors": own} if own else {}),
         "episodes": episodes,
         "seed": seed,

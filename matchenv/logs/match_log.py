@@ -51,7 +51,7 @@ class MatchLog:
     Raises:
         ValueError: for arrays that do not fit together, a game of fewer than two teams, an empty
             team, a player twice in a game, ranks other than described above, decreasing times, or
-            weights that ``matchenv.trueskill.rate`` refuses.
+            weights that are negative, above 1e9 or all 0 in a team.
     """
 
     players: Sequence[str]
@@ -239,6 +239,8 @@ class MatchLog:
             ValueError: see ``MatchLog``, and if games and scores differ in number.
         """
         games, scores = [list(teams) for teams in games], [list(points) for points in scores]
+        if len(scores) != len(games):
+            raise ValueError(f"scores must hold {len(games)} games, got {len(scores)}")
         for game, (teams, points) in enumerate(zip(games, scores, strict=True)):
             if len(points) != len(teams):
                 raise ValueError(

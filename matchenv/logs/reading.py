@@ -133,12 +133,14 @@ def read_table(
         text = data.decode(encoding, "surrogateescape")
     except (LookupError, ValueError) as error:
         raise BadLogError(f"the log cannot be read with encoding {encoding!r}: {error}") from None
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").rstrip()
-    if not text:
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
+    if not text or text.isspace():
         raise BadLogError("the log is empty: it has no header")
     if text.count("\n") > MOST_ROWS:
         raise BadLogError(f"the log has more than {MOST_ROWS:,} rows")
     first, *lines = text.split("\n")
+    while lines and not lines[-1].strip():
+        lines.pop()
     delimiter = max(DELIMITERS, key=first.count)
     header = [name.strip() for name in _fields(first, delimiter)]
     if not header or BROKEN.search(first):

@@ -6,6 +6,7 @@ not played. Rows of files (``read_log``) and tables (``MatchLog.from_table``) ar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,14 +21,17 @@ BadRows = dict[int, BadRow]
 
 # Texts in place of a value. All words are compared in lower case.
 MISSING = ("", "na", "n/a", "null", "none")
-TRUTH = dict.fromkeys(("true", "t", "yes", "y", "1"), True)
-TRUTH |= dict.fromkeys(("false", "f", "no", "n", "0", *MISSING), False)
+TRUTH = dict.fromkeys(("true", "t", "yes", "y", "1", "1.0"), True)
+TRUTH |= dict.fromkeys(("false", "f", "no", "n", "0", "0.0", *MISSING), False)
 WORDS = dict.fromkeys(("win", "won", "w", "victory", "true"), "1")
-WORDS |= dict.fromkeys(("loss", "lost", "lose", "l", "defeat", "false"), "0")
+WORDS |= dict.fromkeys(("loss", "lost", "lose", "l", "defeat", "false"), "-1")
 WORDS |= dict.fromkeys(("draw", "drawn", "d", "tie", "tied", "t"), "0.5")
+# Sums of the results of two sides that agree: 1 and 0, or 0.5 twice; 1 and -1, or 0 twice.
+AGREEING = (0, 1)
 # Range of plausible numbers of each role. Scores are summed as floats.
 LARGEST = 2**62
-RANGES = dict.fromkeys(("rank", "result", "team_score", "time"), (-LARGEST, LARGEST))
+RANGES = dict.fromkeys(("rank", "team_score", "time"), (-LARGEST, LARGEST))
+RANGES["result"] = -1, 1
 RANGES["score"] = -(2**53), 2**53
 RANGES["weight"], RANGES["time_played"] = (0, int(LARGEST_WEIGHT)), (0, LARGEST)
 NAMED = ("game", "player", "team")
@@ -86,7 +90,7 @@ def whole_games(
     common = result != "score" or _is_repeated(sound)
     if common and result == "score":
         notes.append("members of a side have equal scores: they are read as the score of the side")
-    _add_faults(sound, f"side with two values of {result}" if common else "", bad)
+    _add_faults(sound, result, common, bad)
     ordered = _in_order(_without(sound, bad), notes)
     log = _match_log(ordered, common, result == "rank", "time_played" in texts)
     return log, rows["game"][split].nunique(), used, notes
@@ -132,8 +136,10 @@ def _numbers(texts: pd.Series[Any], role: str) -> pd.Series[Any]:
     A decimal comma is allowed, unless three digits follow: it could separate thousands.
     """
     plain = texts.mask(texts.str.contains(r",\d{3}$")).str.replace(",", ".")
+    # Without other texts, since integers beside them would be converted to floats.
+    plain = plain[plain.str.fullmatch(r"[-+.\deE]+").fillna(False).astype(bool)]
     found = pd.to_numeric(plain, errors="coerce", dtype_backend="numpy_nullable")
-    return found.where(found.between(*RANGES[role]).fillna(False))
+    return found.where(found.between(*RANGES[role]).fillna(False)).reindex(texts.index)
 
 
 def read_times(texts: pd.Series[Any], time_format: str | None = None) -> tuple[pd.Series[Any], str]:
@@ -145,14 +151,17 @@ def read_times(texts: pd.Series[Any], time_format: str | None = None) -> tuple[p
     Raises:
         BadLogError: for an unknown format.
     """
-    if time_format is not None and time_format not in TIME_FORMATS and "%" not in time_format:
-        raise BadLogError(
-            f"time_format must be one of {', '.join(map(repr, TIME_FORMATS))} or a format of "
-            f"strptime, got {time_format!r}"
-        )
     tried = {}
     for name in (time_format,) if time_format else TIME_FORMATS:
-        tried[name] = _seconds(texts, name)
+        try:
+            if name not in TIME_FORMATS and "%" not in name:
+                raise ValueError("it has no %")
+            tried[name] = _seconds(texts, name)
+        except (TypeError, ValueError, re.error) as error:
+            raise BadLogError(
+                f"time_format must be one of {', '.join(map(repr, TIME_FORMATS))} or a format of "
+                f"strptime, got {name!r}: {error}"
+            ) from None
         if tried[name].notna().all():
             break
     used = max(tried, key=lambda name: tried[name].count())  # the first among equals
@@ -163,6 +172,7 @@ def _seconds(texts: pd.Series[Any], name: str) -> pd.Series[Any]:
     """Return ``read_times`` for one format."""
     if name == "number":
         return _numbers(texts, "time")
+    texts = texts.where(texts.str.contains(r"\d"))  # pandas would read "now" and "today"
     if name == "iso":
         texts = texts.str.replace(r"\s*(UTC|GMT)$", "Z", case=False, regex=True)
     found = pd.Series(pd.NaT, texts.index, dtype="datetime64[us, UTC]")
@@ -198,11 +208,10 @@ def _is_repeated(sound: pd.DataFrame) -> bool:
     return len(counted) > 0 and bool((counted == 1).mean() >= REPEATED)
 
 
-def _add_faults(sound: pd.DataFrame, two_results: str, bad: BadRows) -> None:
+def _add_faults(sound: pd.DataFrame, result: str, common: bool, bad: BadRows) -> None:
     """Add contradictions within games whose rows are good on their own.
 
-    ``two_results`` is the reason for members of a side with different results; blank if members
-    have results of their own.
+    ``result`` is the role of the results, ``common`` if the members of a side share one.
     """
     game, by_game, by_side = sound["game"], sound.groupby("game"), sound.groupby("side")
     _add(bad, sound.duplicated(["game", "player"]), "player twice in a game", sound["player"])
@@ -212,10 +221,14 @@ def _add_faults(sound: pd.DataFrame, two_results: str, bad: BadRows) -> None:
     if "time" in sound:  # rows with one time are one game wherever they stand
         back &= by_game["time"].transform("nunique") != 1
     _add(bad, back, "game comes back after another", game, "game {}")
-    if two_results:
+    if common:
         other = sound["result"] != by_side["result"].transform("first")
-        _add(bad, other, two_results, sound["result"])
+        _add(bad, other, f"side with two values of {result}", sound["result"])
     faults = {"game of one side": by_game["side"].transform("nunique") == 1}
+    if result == "result":
+        sides = sound.drop_duplicates("side").groupby("game")["result"].agg(["size", "sum"])
+        wrong = sides.index[(sides["size"] == 2) & ~sides["sum"].isin(AGREEING)]
+        faults["results of two sides that do not agree"] = game.isin(wrong)
     if "weight" in sound:
         # Squares count, and the square of a tiny number is 0.
         largest = by_side["weight"].transform("max").astype(float)

@@ -244,11 +244,15 @@ def _extrapolate(history: deque[tuple[Floats, Floats]], before: Floats, after: F
 
     Sweeps spread information about differences of skills quickly, but move the common level of all
     players by a few hundredths of the way only. The iteration, from ``before`` to ``after``, is
-    added to the history of earlier iterates and their steps; ``after`` is overwritten.
+    added to the history of earlier iterates and their steps; ``after`` is overwritten. If a step is
+    longer than the one before, the history is misleading and starts anew.
 
     Source: Anderson (1965), "Iterative procedures for nonlinear integral equations".
     """
-    history.append((before, after - before))
+    step = after - before
+    if history and np.square(step).sum() > np.square(history[-1][1]).sum():
+        history.clear()
+    history.append((before, step))
     places, steps = map(np.array, zip(*history, strict=True))
     moves, turns = np.diff(places, axis=0), np.diff(steps, axis=0)
     # Not by BLAS, whose order of summation depends on the number of threads.

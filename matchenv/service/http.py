@@ -158,7 +158,8 @@ def _add_service(app: FastAPI, pool: Pool) -> None:
 def _add_players(app: FastAPI, pool: Pool) -> None:
     @app.get("/players/{name:path}", tags=["players"], response_model=PLAYER)
     def show(name: str) -> Any:
-        return pool.player(name)._asdict() | {"exposed": pool.expose(name)}
+        with pool._lock:  # both numbers from the same belief
+            return pool.player(name)._asdict() | {"exposed": pool.expose(name)}
 
     @app.delete("/players/{name:path}", status_code=204, tags=["players"])
     def remove(name: str) -> None:

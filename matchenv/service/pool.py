@@ -385,6 +385,8 @@ class Pool(Storage):
             for i, side in enumerate(sides_of("teams", game.teams))
         ]
         as_names("teams", [player.name for side in sides for player in side])
+        if game.ranks is None:  # the order of the sides elsewhere; here most likely a mistake
+            raise ValueError("ranks must be one number per side, got None")
         teams = [[(x.mu, float(self._current(x.sigma, x.seen, now))) for x in side]
                  for side in sides]  # fmt: skip
         rated: Any = self._system.rate(teams, game.ranks, game.weights)

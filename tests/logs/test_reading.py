@@ -71,6 +71,13 @@ FORMS: dict[str, tuple[str, Games]] = {
     "sums are exact": (
         "game,team,player,score\n1,x,a,0.1\n1,x,b,0.2\n1,y,c,0.3\n", [[(AB, 0), (("c",), 0)]],
     ),
+    "cells that are empty at the end of a line": (
+        "game\tplayer\tscore\tteam\n1\ta\t3\t\n1\tb\t2\t\n \n\n", [[(A, 0), (B, 1)]],
+    ),
+    "integers beyond 2^53 beside bad rows": (
+        f"game,player,rank\n1,a,{2**60 + 1}\n1,b,{2**60}\n2,a,\n2,b,1\n3,a,x\n3,b,1\n"
+        "4,a,1\n4,b,2\n5,a,1\n5,b,2\n", [[(A, 1), (B, 0)], *[[(A, 0), (B, 1)]] * 2],
+    ),
     "decimal commas": ("game;player;placement\n1;a;1,5\n1;b;1,25\n", [[(A, 1), (B, 0)]]),
 }  # fmt: skip
 
@@ -204,8 +211,19 @@ def test_a_bad_row_leaves_out_its_game_only(tmp_path: Path, rows: str) -> None:
 
 @pytest.mark.parametrize("kind", ["rank", "result", "team_score"])
 def test_a_side_with_two_results(tmp_path: Path, kind: str) -> None:
-    text = f"game,team,player,{kind}\n1,r,a,1\n1,r,b,2\n1,b,c,2\n2,r,a,1\n2,b,b,2\n"
+    text = f"game,team,player,{kind}\n1,r,a,1\n1,r,b,0\n1,b,c,0\n2,r,a,1\n2,b,b,0\n"
     assert faults(read(tmp_path, text)) == [(3, f"side with two values of {kind}")]
+
+
+def test_results_of_two_sides_must_agree(tmp_path: Path) -> None:
+    pairs = ("win win", "LOSS loss", "W D", "l t", "1 1", "-1 0", "2 1")
+    good = ("win loss", "1 0", "1 -1", "0.5 0.5", "0 0", "draw tie") * 2
+    rows = [f"{g},{player},{result}" for g, pair in enumerate((*pairs, *good))
+            for player, result in zip("ab", pair.split(), strict=True)]  # fmt: skip
+    reading = read(tmp_path, "\n".join(["game,player,result", *rows]))
+    reason = "results of two sides that do not agree"
+    found = [(2 * g + 2, reason) for g in range(6)]
+    assert faults(reading) == [*found, (14, "unreadable result")]
 
 
 HEAD = "game,player,score\n"
@@ -228,6 +246,9 @@ HEAD = "game,player,score\n"
         (f"{HEAD.strip()},w,m\n1,a,1,1,1\n", {"columns": ["weight=w", "time_played=m"]},
          "at most one of weight and time_played"),
         (f"{HEAD.strip()},time\n1,a,1,1\n", {"time_format": "roman"}, "time_format must be one of"),
+        *((f"{HEAD.strip()},time\n1,a,1,1\n", {"time_format": form}, "time_format must be one of")
+          for form in ("%d%d", "%Q", "%", 5)),
+        (f"{HEAD.strip()},time\n1,a,1,now\n1,b,2,today\n", {}, "unreadable time: 2"),
         (b"game,player,score\n1", {"encoding": "utf-16"}, "utf-16"),
         (HEAD.encode("utf-16"), {}, "the header cannot be read: no text in utf-8"),
         *((HEAD.encode(name) + b"\x81", {"encoding": name}, "broken encoding: 1")

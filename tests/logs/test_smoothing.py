@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.stats import multivariate_normal
 
-from matchenv.logs import MatchLog, smooth
+from matchenv.logs import MatchLog, smooth, smoothing
 from matchenv.trueskill import draw_probability_from_margin, update
 
 SECONDS_PER_DAY = 86_400
@@ -209,7 +209,7 @@ def test_common_levels_settle() -> None:
 
 
 def test_precise_games_of_teams_settle() -> None:
-    """Extrapolation must not pause after a long step: these sweeps took more than 200 then."""
+    """After a long step, extrapolation must soon go on: else these sweeps took more than 200."""
     rng = np.random.default_rng(4)
     skill = rng.normal(0.0, 8.0, 9)
     teams = [rng.permutation(9)[:4].reshape(2, 2) for _ in range(400)]
@@ -218,3 +218,15 @@ def test_precise_games_of_teams_settle() -> None:
     found = smooth(log, beta=0.5, tau=0.0)
     assert found.settled
     assert found.iterations < 100
+
+
+def test_small_precise_logs_settle_where_sweeps_alone_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    teams = [[["c"], ["a"], ["b"]], [["a"], ["b"], ["c"]], [["a"], ["b", "c"]]]
+    log = MatchLog.from_games(teams, [[0, 0, 0], [8, 2, 9], [1, 0]])
+    found = smooth(log, mu=0.0, beta=0.5, tau=0.0, draw_probability=0.3)
+    monkeypatch.setattr(smoothing, "_extrapolate", lambda *_: None)
+    plain = smooth(log, mu=0.0, beta=0.5, tau=0.0, draw_probability=0.3, tolerance=1e-9,
+                   max_iterations=2000)  # fmt: skip
+    assert plain.settled
+    assert found.iterations < 100
+    assert_allclose(found.mu, plain.mu, atol=1e-3)

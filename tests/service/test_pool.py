@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -123,6 +123,7 @@ BAD_CALLS: list[tuple[str, tuple[Any, ...], str]] = [
     ("rate", ([Game([["a"], ["b"]], [1, 2]), Game([["a"], ["eve"]], [1, 2])],), r"games\[1\].*eve"),
     ("rate", (Game([["a"], ["a"]], [1, 2]),), "twice"),
     ("rate", (Game([["a"], ["b"]], [1, NAN]),), "ranks"),
+    ("rate", (Game([["a"], ["b"]], cast(Any, None)),), "ranks must be one number per side"),
     ("rate", (Game([], []),), "teams"),
     ("rate", (Game("ab", [1, 2]),), "teams"),
     ("rate", ([],), "games"),
