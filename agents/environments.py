@@ -148,10 +148,10 @@ def settings_of(environment: str, env_kwargs: Mapping[str, Any]) -> list[Any]:
         if name not in known:
             raise ValueError(f"env_kwargs must be among {', '.join(known)}; got {name!r}")
         for each in _list_of(value):
-            if not isinstance(each, bool | int | float | str | list | None):
+            if not isinstance(each, str | None) and not _is_numbers(each):
                 raise ValueError(
-                    "env_kwargs must be names, numbers and lists of lists, which the folder of a "
-                    f"training can keep, got {name}={each!r}"
+                    "env_kwargs must be names and numbers, which the folder of a training can "
+                    f"keep, or lists of values (of numbers: lists of lists), got {name}={each!r}"
                 )
     settings: list[Any] = [kind.checked(**cell) for cell in combinations(env_kwargs)]
     for name in PROBLEMS[environment].same:
@@ -249,6 +249,12 @@ class HeldOutGames:
                 result[title] = difference.mean
                 result[f"{title}_low"], result[f"{title}_high"] = difference.low, difference.high
         return result
+
+
+def _is_numbers(value: Any) -> bool:
+    return isinstance(value, int | float) or (
+        isinstance(value, list) and all(map(_is_numbers, value))
+    )
 
 
 def _list_of(value: Any) -> list[Any]:

@@ -52,6 +52,10 @@ LARGEST_ZIP = 1 << 30
 NETWORK_KWARGS = {"net_arch", "activation_fn", "features_extractor_class"}
 
 
+# Constants of readers that are options of the environment.
+CONSTANTS = ("beta", "horizon", "game_length")
+
+
 class LearnedPolicy(PredictMixin):
     """A trained policy network.
 
@@ -236,10 +240,15 @@ class PolicyDescription:
             try:
                 network.load_state_dict(weights)
             except RuntimeError as error:
-                raise ValueError(str(error).partition("\n")[0]) from None
+                raise ValueError(reason_of(error)) from None
             if not all(each.isfinite().all() for each in network.state_dict().values()):
                 raise ValueError("its weights are not all finite")
         return network
+
+
+def reason_of(error: RuntimeError) -> str:
+    """Return the first reason why torch refused weights; its first line gives none."""
+    return " ".join((str(error).splitlines()[1:2] or [str(error)])[0].split())
 
 
 def save_policy(path: Path, network: BasePolicy, description: PolicyDescription) -> None:
@@ -375,10 +384,11 @@ def read_zip(path: Path) -> tuple[BasePolicy, PolicyDescription]:
 
 
 def _plain_kwargs(data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a zip file's policy arguments, as in a YAML file, and the game's beta and horizon."""
+    """Return a zip file's policy arguments, as in a YAML file, and its reader's ``CONSTANTS``."""
     # stable-baselines3 writes the text of an object beside its pickle.
     texts = {name: str(value) for name, value in data["policy_kwargs"].items()}
-    kwargs, reader = {}, ast.literal_eval(texts.get("features_extractor_kwargs", "{}"))
+    kwargs, name = {}, "features_extractor_kwargs"
+    reader = ast.literal_eval(texts.get(name, str(data["observation_space"].get(name, {}))))
     for name in NETWORK_KWARGS & texts.keys():
         kind = texts[name].rpartition(".")[2].rstrip("'>")
         if not texts[name].startswith("<class"):
@@ -388,7 +398,7 @@ def _plain_kwargs(data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
         else:
             known = {each.__name__: key for key, each in ACTIVATIONS.items()}
             kwargs[name] = known.get(kind, kind)
-    return kwargs, {name: reader[name] for name in ("beta", "horizon") if name in reader}
+    return kwargs, {name: reader[name] for name in CONSTANTS if name in reader}
 
 
 def as_device(name: str) -> torch.device:

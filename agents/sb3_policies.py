@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -32,15 +32,14 @@ class SharedPolicy(ActorCriticPolicy):
     """Policy of PPO, A2C, TRPO and imitation, for any number of actions.
 
     Arguments as for ``ActorCriticPolicy``; ``features_extractor_class`` is the environment's
-    ``Reader``, by default that of ``Matchmaking-v0``.
+    ``Reader``, by default that of a ``MatchmakingVecEnv``, else that of ``Matchmaking-v0``.
     """
 
     shares_weights = True
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         kwargs |= {"ortho_init": False, "net_arch": _widths(kwargs.get("net_arch"))}
-        kwargs.setdefault("features_extractor_class", OpponentReader)
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, **_with_reader(args, kwargs))
 
     def _build_mlp_extractor(self: Any) -> None:
         network = SharedNetwork(self.features_extractor, self.net_arch, self.activation_fn)
@@ -70,8 +69,7 @@ class SharedDQNPolicy(DQNPolicy):
     shares_weights = True
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kwargs.setdefault("features_extractor_class", OpponentReader)
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, **_with_reader(args, kwargs))
 
     def make_q_net(self) -> QNetwork:
         """Return the library's network with shared weights in place of its layers."""
@@ -80,6 +78,15 @@ class SharedDQNPolicy(DQNPolicy):
         values = ActionValues(network.features_extractor, widths, network.activation_fn)
         network.q_net = values.to(self.device)
         return network
+
+
+def _with_reader(args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Return arguments of a policy with a reader, that of the observation space by default."""
+    space = vars(args[0] if args else kwargs["observation_space"])
+    kind = space.get("features_extractor_class", OpponentReader)
+    if kwargs.setdefault("features_extractor_class", kind) is kind:
+        kwargs.setdefault("features_extractor_kwargs", space.get("features_extractor_kwargs", {}))
+    return kwargs
 
 
 def _widths(net_arch: Any) -> dict[str, list[int]]:

@@ -30,6 +30,7 @@ from matchenv.agents.policy_file import (
     PolicyDescription,
     as_device,
     load,
+    reason_of,
     save_policy,
 )
 from matchenv.agents.run_config import (
@@ -207,7 +208,7 @@ def new_model(config: RunConfig, device: str) -> BaseAlgorithm:
             raise ValueError(
                 f"start_from must have the network of this training, a {type(policy).__name__} "
                 f"with its policy_kwargs; {config.start_from!r} has a {type(source).__name__}: "
-                f"{str(error).splitlines()[0]}"
+                f"{reason_of(error)}"
             ) from None
     model.action_space.seed(config.seed)
     env.seed(training_seed(config.seed))

@@ -160,11 +160,16 @@ def _play(
 
 
 def _write_results(study: optuna.Study, out: Path, config: RunConfig) -> None:
-    section = {**config.hyperparameters, **study.best_params, ENV_KWARGS: config.env_kwargs}
-    write_bytes(out / BEST, yaml_text({config.environment: section}).encode())
     records, goal = [], PROBLEMS[config.environment].goal
     for number, trial in enumerate(study.trials):
         games, value = max(trial.intermediate_values.items(), default=(0, None))
         records.append({"trial": number, "state": trial.state.name.lower(), "games": games,
                         goal: value, **trial.params})  # fmt: skip
     write_bytes(out / TRIALS, records_csv(records))
+    if not any(trial.state is TrialState.COMPLETE for trial in study.trials):
+        raise FloatingPointError(
+            "all trials diverged to numbers that are not finite; try smaller learning rates or "
+            "another unit of skill"
+        )
+    section = {**config.hyperparameters, **study.best_params, ENV_KWARGS: config.env_kwargs}
+    write_bytes(out / BEST, yaml_text({config.environment: section}).encode())

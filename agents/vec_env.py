@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -14,6 +15,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices
 
 from matchenv.agents.environments import combinations
+from matchenv.agents.network import reader_of
 from matchenv.envs.core.rendering import PICTURE_MODES
 from matchenv.evaluation.registry import ONE_PLAYER
 from matchenv.runtime.checks import as_integer
@@ -72,7 +74,10 @@ class MatchmakingVecEnv(VecEnv):
         sizes = sorted({native.single_observation_space.shape[0] for native in self.natives})
         if len(sizes) > 1:
             raise ValueError(f"observations of all environments must have one size, got {sizes}")
-        super().__init__(num_envs, first.single_observation_space, first.single_action_space)
+        # The shared network finds its reader here, and a saved model keeps the reader's constants.
+        space = copy.copy(first.single_observation_space)
+        vars(space).update(reader_of(first.settings))
+        super().__init__(num_envs, space, first.single_action_space)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(repr, self.natives))})"

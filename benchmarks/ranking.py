@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,8 @@ def ranker_of(log: MatchLog, *, draw_margin: float | None = None, **options: Any
         raise ValueError("log must hold games of one player against one other, it holds others")
     # Ranks of a game are (0, 1), (1, 0), or (0, 0) for a draw.
     outcomes = log.rank[1::2].astype(np.int64) - log.rank[0::2]
+    if log.weight is not None:
+        warnings.warn("a ranking does not use the weights of the log", stacklevel=2)
     if draw_margin is None:
         beta = options.get("beta", RankingSettings.beta)
         if not outcomes.any():

@@ -144,6 +144,8 @@ def test_load_rejects_other_files(tmp_path: Path, change: dict[str, Any]) -> Non
         (lambda ranker: ranker.unsettled(confidence=1.5), "confidence"),
         (lambda ranker: ranker.next_pairs(0), "count"),
         (lambda ranker: ranker.next_pairs(1, [("model-0",)]), "pending must hold"),
+        (lambda ranker: ranker.next_pairs(1, None), "pending must hold tuples"),
+        (lambda ranker: ranker.record_games(5), "games must hold tuples"),
     ],
 )
 def test_bad_arguments_raise_and_change_nothing(call: Any, message: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from matchenv.runtime.checks import as_non_negative_array
+from matchenv.runtime.checks import as_integer, as_non_negative_array
 from matchenv.runtime.files import checksum
 from matchenv.trueskill.sides import LARGEST_WEIGHT
 from matchenv.trueskill.teams import dense_rank
@@ -152,6 +152,7 @@ class MatchLog:
 
     def first_games(self, games: int) -> MatchLog:
         """Return the log of the first games, with all players."""
+        games = as_integer("games", games, 0, self.num_games)
         teams = int(self.game_start[games])
         entries = int(self.team_start[teams])
         ends = {"player": entries, "team_start": teams + 1, "game_start": games + 1, "rank": teams,

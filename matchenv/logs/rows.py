@@ -291,10 +291,20 @@ def _match_log(rows: pd.DataFrame, common: bool, is_rank: bool, is_time: bool) -
 
 def log_of_table(frame: Any, columns: Mapping[str, str]) -> MatchLog:
     """Return the log of a table; see ``MatchLog.from_table``."""
-    header = {str(column).strip(): column for column in getattr(frame, "columns", frame)}
-    names, _ = find_columns(list(header), [f"{role}={name}" for role, name in columns.items()])
-    cells = {role: list(frame[header[name]]) for role, name in names.items()}
-    table, bad = pd.DataFrame(cells, dtype=object), BadRows()
+    try:
+        given = list(getattr(frame, "columns", frame))
+        header = {str(column).strip(): column for column in given}
+        if len(header) < len(given):
+            raise ValueError(f"two columns have the same name among {', '.join(map(str, given))}")
+        names, _ = find_columns(list(header), [f"{role}={name}" for role, name in columns.items()])
+        cells = {role: list(frame[header[name]]) for role, name in names.items()}
+        table, bad = pd.DataFrame(cells, dtype=object), BadRows()
+    except BadLogError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"frame must be a data frame or a dict of columns of equal length: {error}"
+        ) from None
     log, *_ = whole_games(table.map(str).where(table.notna(), "").to_dict("list"), 0, bad)
     if bad:
         row = min(bad.values())

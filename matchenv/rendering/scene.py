@@ -158,7 +158,7 @@ class Renderer(ABC, Generic[State]):
 
     def _record(self, state: State, row: int, **step: Any) -> None:
         for name, value in {**self.simulator.info(state, row), **step}.items():
-            self.history[row][name].append(value.item())
+            self.history[row][name].append(np.asarray(value).item())
 
     def limits(self, state: State, row: int) -> Limits:
         """Return the limits of the skill axis: the first ones, widened if beliefs leave them."""

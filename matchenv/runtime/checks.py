@@ -27,7 +27,7 @@ def as_float_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
             raise TypeError
         array = array.astype(np.float64, copy=False)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must hold real numbers, got {value!r}") from None
+        raise ValueError(f"{name} must hold real numbers, got {shown(value)}") from None
     # The comparison is False for NaN too.
     good = np.abs(array) <= LARGEST_SKILL
     return _checked(array, good, f"{name} must be finite and at most {LARGEST_SKILL:g} in size")
@@ -43,6 +43,12 @@ def as_non_negative_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
     """Return ``value`` as a float64 array of numbers of at least 0."""
     array = as_float_array(name, value)
     return _checked(array, array >= 0.0, f"{name} must not be negative")
+
+
+def shown(value: Any) -> str:
+    """Return a value for a message, in one line of at most 200 characters."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 200 else f"{text[:199]}…"
 
 
 def _checked(array: NDArray[np.float64], good: NDArray[np.bool_], rule: str) -> NDArray[np.float64]:
@@ -143,7 +149,7 @@ def as_action_masks(value: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
         raise ValueError(f"action_masks must have shape {shape}, got {array.shape}")
     numeric = array.dtype.kind in "iuf" and np.isin(array, (0, 1)).all()
     if array.dtype != np.bool_ and not numeric:
-        raise ValueError(f"action_masks must hold True and False, or 1 and 0, got {value!r}")
+        raise ValueError(f"action_masks must hold True and False, or 1 and 0, got {shown(value)}")
     masks = np.ascontiguousarray(array, dtype=np.bool_)
     empty = ~masks.any(axis=-1)
     if empty.any():

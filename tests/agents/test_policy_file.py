@@ -24,7 +24,7 @@ from matchenv.agents.config_file import read_yaml
 from matchenv.agents.environments import ONE_PLAYER
 from matchenv.agents.learned_names import RLLIB_FILE
 from matchenv.agents.run_config import ALGORITHMS
-from matchenv.agents.sb3_policies import SharedPolicy
+from matchenv.agents.sb3_policies import SharedDQNPolicy, SharedPolicy
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.registry import QUEUE, RANKING, files_of, policy_named
 from matchenv.runtime.files import checksum
@@ -197,6 +197,30 @@ def test_zip_files_of_stable_baselines3_are_loaded_without_pickle(tmp_path, name
     expected = model.predict(batch, deterministic=True, **masks)[0]
     np.testing.assert_array_equal(policy.predict(batch, **masks)[0], expected)
     assert policy.is_shared == (name == "shared")
+
+
+@pytest.mark.parametrize(
+    "env",
+    [{"beta": 0.3, "horizon": 20, "num_opponents": 9}, {"environment": QUEUE, "beta": 0.3},
+     {"environment": RANKING, "beta": 0.2, "num_items": 6}],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", [PPO, DQN])
+def test_saved_models_keep_the_constants_of_their_environment(tmp_path, env, kind):
+    envs = agents.MatchmakingVecEnv(8, **env)
+    policy = SharedPolicy if kind is PPO else SharedDQNPolicy
+    options = {"buffer_size": 10} if kind is DQN else {}
+    model = kind(policy, envs, device="cpu", seed=0, **options)
+    model.save(tmp_path / "model.zip")
+    observations = [envs.reset()]
+    for _ in range(30):
+        actions = model.predict(observations[-1], deterministic=True)[0]
+        observations.append(envs.step(actions)[0])
+    expected = model.predict(np.concatenate(observations), deterministic=True)[0]
+    settings = envs.natives[0].settings
+    for loaded in (kind.load(tmp_path / "model.zip"), agents.load(tmp_path / "model.zip"),
+                   agents.load(tmp_path / "model.zip", settings=settings)):  # fmt: skip
+        found = loaded.predict(np.concatenate(observations), deterministic=True)[0]
+        np.testing.assert_array_equal(found, expected)
 
 
 def test_bad_zip_files_are_refused(tmp_path):

@@ -75,3 +75,9 @@ def test_team_games_are_rejected(typed: Any) -> None:
     )
     ended = typed("rank teams.csv")
     assert "log must hold games of one player against one other" in ended.error
+
+
+def test_weights_are_ignored_with_a_warning(typed: Any) -> None:
+    Path("weights.csv").write_text("game,player,rank,w\n1,a,1,1\n1,b,2,0.5\n2,a,1,1\n2,b,2,1\n")
+    with pytest.warns(UserWarning, match="a ranking does not use the weights"):
+        assert typed("rank weights.csv --columns weight=w").status == 0

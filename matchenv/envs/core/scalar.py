@@ -195,9 +195,9 @@ class ScalarEnv(SimulatorEnv, gym.Env[NDArray[np.float32], np.int64]):
         return self.simulator.observe(self._state)[0].copy()
 
     def _info(self) -> dict[str, Any]:
-        # NumPy scalars, so that libraries infer the dtypes of the vector environment's arrays.
+        # NumPy numbers, and Python's bool: libraries infer the dtypes of vectors of these.
         info = self.simulator.info(self._state, 0)
         if self._masked:
             info["action_mask"] = self.action_masks().astype(np.int8)
-            info["invalid_action"] = self._invalid[0]
+            info["invalid_action"] = bool(self._invalid[0])
         return info

@@ -187,9 +187,9 @@ def instances_of(
         ValueError: for a custom prior that returns wrong shapes or bad numbers.
     """
     mean_normals, uniforms, skill_normals = numbers
-    mu, sigma = _shaped(prior, "draw", uniforms, *prior.draw(mean_normals, uniforms))
-    (true_skill,) = _shaped(
-        prior, "true_skill", uniforms, prior.true_skill(mu, sigma, skill_normals)
+    mu, sigma = _shaped(prior, "draw", (2, *uniforms.shape), prior.draw(mean_normals, uniforms))
+    true_skill = _shaped(
+        prior, "true_skill", uniforms.shape, prior.true_skill(mu, sigma, skill_normals)
     )
     if place != ANY_RANK:
         ranked, rows = true_skill if by_skill else mu, np.arange(len(mu))
@@ -200,7 +200,7 @@ def instances_of(
         mu, sigma, true_skill = (
             np.take_along_axis(values, order, axis=1) for values in (mu, sigma, true_skill)
         )
-    mu, sigma = _shaped(prior, "believed", uniforms, *prior.believed(mu, sigma))
+    mu, sigma = _shaped(prior, "believed", (2, *uniforms.shape), prior.believed(mu, sigma))
     # Bad numbers of ``draw`` also appear in skills. The comparisons are False for NaN.
     good = (np.abs(mu) <= LARGEST_OBSERVED) & (np.abs(true_skill) <= LARGEST_OBSERVED)
     good &= (sigma >= 1.0 / LARGEST_OBSERVED) & (sigma <= LARGEST_OBSERVED)
@@ -214,13 +214,17 @@ def instances_of(
     return mu, sigma, true_skill
 
 
-def _shaped(prior: Prior, method: str, like: Floats, *arrays: Floats) -> tuple[Floats, ...]:
-    """Return the arrays of a prior's method if they have the shape of ``like``."""
-    for shape in (array.shape for array in arrays if array.shape != like.shape):
-        raise ValueError(
-            f"{prior!r}.{method} must return arrays of shape {like.shape}, got {shape}"
-        )
-    return arrays
+def _shaped(prior: Prior, method: str, shape: tuple[int, ...], returned: Any) -> Floats:
+    """Return what a prior's method returned as an array, if it is numbers of this shape."""
+    try:
+        array = np.asarray(returned)
+        found = f"shape {array.shape}" if array.dtype.kind in "fiu" else f"{array.dtype}"
+    except ValueError:  # parts of several shapes
+        array, found = np.empty(0), "other shapes"
+    if array.shape != shape or array.dtype.kind not in "fiu":
+        kind = "numbers" if len(shape) == 2 else "two arrays of numbers"
+        raise ValueError(f"{prior!r}.{method} must return {kind}, shape {shape[-2:]}, got {found}")
+    return array.astype(np.float64, copy=False)
 
 
 # Priors by name, "equal" with the default ``equal_variance``.

@@ -48,11 +48,11 @@ class Reward(ABC):
         Raises:
             ValueError: for a wrong shape, or numbers that are not finite.
         """
-        values = np.asarray(self.of(games), dtype=np.float64)
-        if values.shape != running.shape:
+        values = np.asarray(self.of(games))
+        if values.shape != running.shape or values.dtype.kind not in "fiub":
             raise ValueError(
                 f"{self!r}.of must return shape {running.shape}, one number for each game, "
-                f"got {values.shape}"
+                f"got {values.dtype} of shape {values.shape}"
             )
         rewards: Floats = np.where(running, values, 0.0)
         if not np.isfinite(rewards).all():

@@ -272,7 +272,8 @@ class OnePlayer(Simulator[State]):
         """Return the facts of one episode as NumPy scalars."""
         # The default spends most of a single step's time on views; even strict= costs a fifth.
         info: dict[str, Any] = dict(zip(MEASURES, state.measures[:, row].flat))  # noqa: B905
-        info["won"], info["outcome"] = state.won[row], state.outcomes[row]
+        # Gymnasium's vectors infer the dtype of Python's bool, but not of NumPy's.
+        info["won"], info["outcome"] = bool(state.won[row]), state.outcomes[row]
         return info
 
     def observe(self, state: State) -> NDArray[np.float32]:
