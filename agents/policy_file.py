@@ -51,7 +51,6 @@ LARGEST_ZIP = 1 << 30
 # Arguments in a zip file that change what a network computes.
 NETWORK_KWARGS = {"net_arch", "activation_fn", "features_extractor_class"}
 
-
 # Constants of readers that are options of the environment.
 CONSTANTS = ("beta", "horizon", "game_length")
 

@@ -88,7 +88,7 @@ def mean_over(rows: EpisodeTable, measure: str, load: int, policy: str) -> float
 def front_of(rows: EpisodeTable) -> list[Record]:
     """Return the points of all loads, which ``matchenv report`` plots."""
     return [
-        Record(point, load=load.name)
+        Record({"load": load.name, **point})
         for place, load in enumerate(rows.cells)
         for point in points_of(rows, place)
     ]
