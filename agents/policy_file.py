@@ -91,6 +91,7 @@ class LearnedPolicy(PredictMixin):
         self.num_opponents = int(network.action_space.n)  # type: ignore[attr-defined]
         self.observation_shape: tuple[int, ...] = tuple(network.observation_space.shape or ())
         self.is_shared = bool(getattr(network, "shares_weights", False))
+        self._sizes: dict[int, LearnedPolicy] = {}
         network.set_training_mode(False)
 
     def __repr__(self) -> str:
@@ -138,6 +139,18 @@ class LearnedPolicy(PredictMixin):
                 f"numbers for {actions.n} actions"
             )
         return self
+
+    def for_opponents(self, count: int) -> LearnedPolicy:
+        """Return the policy for another number of opponents, kept since building it takes time.
+
+        Raises:
+            ValueError: see ``for_settings``.
+        """
+        if count not in self._sizes:
+            settings: Any = self.settings
+            resized = self.for_settings(replace(settings, num_opponents=count, rank=None))
+            self._sizes[count] = resized
+        return self._sizes[count]
 
     def _predict(
         self, observation: Any, action_masks: ArrayLike | None, deterministic: bool

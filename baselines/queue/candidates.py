@@ -324,8 +324,10 @@ class Reserved(ReservingPolicy):
             if callable(getattr(self.policy, "act", None)):
                 chosen = self.policy.act(state, self.games_left, rng)
             else:
-                share = min(1.0, self.games_left / horizon)
-                chosen = self.policy.predict(state.to_observation(share))[0]
+                share, policy = min(1.0, self.games_left / horizon), self.policy
+                if getattr(policy, "is_shared", False):  # see ``LearnedPolicy``
+                    policy = policy.for_opponents(size)
+                chosen = policy.predict(state.to_observation(share))[0]
             chosen = as_actions(chosen, rows.size, size)
             pair = np.arange(rows.size), chosen + 1
             quality = match_quality(mu[:, 0], sigma[:, 0], mu[pair], sigma[pair], beta)

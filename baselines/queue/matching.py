@@ -118,6 +118,14 @@ class PlannedPolicy(QueuePolicy):
         """Run and tick of each queue's plan, and partners by player number and mean."""
         return {}
 
+    def choose(self, waiting: WaitingPlayers, rng: np.random.Generator | None = None) -> int:
+        """Return the action in one queue; a plan without all of its players is not followed."""
+        _, partners = self._plans.get(0, (None, {}))
+        names = zip(waiting.player.tolist(), waiting.mu.tolist(), strict=True)
+        if not partners.keys() >= set(names):
+            self._plans.pop(0, None)
+        return super().choose(waiting, rng)
+
     def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
         """Follow the plan of the tick; players without a partner among the candidates wait."""
         actions = np.full(len(queues), WAIT, dtype=np.int64)

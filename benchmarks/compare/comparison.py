@@ -198,7 +198,8 @@ class Comparison:
         yield "comparison.txt", f"{self.table(timing=False)}\n".encode()
         yield "comparison.json", json_bytes(content, checked=True)
         for name, records in {"comparison": self.standings, **tables}.items():
-            yield f"{name}.csv", records_csv(list(map(columns_of, records)))
+            if records:
+                yield f"{name}.csv", records_csv(list(map(columns_of, records)))
 
 
 def columns(against: str, kind: Protocol, shown: Mapping[str, Column]) -> list[Column]:

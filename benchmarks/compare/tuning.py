@@ -36,6 +36,7 @@ TRIED: dict[str, tuple[str, ...]] = {
         f"kg:both=true,multiplier=0.3,{FEWER},fall=0.05",
         f"kg_matching:multiplier=0.3,{FEWER},fall=0.05",
         "reservation:policy=thompson,reservation={0.3,0.5,0.6,0.7},fall=0.1",
+        "priced",
         "random",
         "oracle:reservation={0.5,0.7,0.85,0.95},fall={0.05,0.2}",
     ),
@@ -135,13 +136,14 @@ def run_tuning(
     plan, asked = plan_of(texts, settings, places, episodes, seed, purpose=TUNING)
     with run.store({"command": "tune", "measure": kind.measure, **asked}) as store:
         rows = play(plan, store)
+        front = front_of(rows) if env == QUEUE else []
         tuning = Tuning(rows, kind.measure)
         files = {
             **rows.files(),
             "tuning.csv": records_csv([columns_of(each) for each in tuning.tried]),
             "best.json": json_bytes({cell.name: tuning.best(cell.name) for cell in places}),
             "tuning.md": tuning.text().encode(),
-            **({"front.csv": records_csv(front_of(rows))} if env == QUEUE else {}),
+            **({"front.csv": records_csv(front)} if front else {}),
         }
         store.finish(tuning, files.items())
     return tuning

@@ -125,7 +125,7 @@ def tune_section(tried: pd.DataFrame, folder: Path) -> Section:
     )
     blocks = [Block("Difference to the best of the family", figure)]
     if (folder / "front.csv").is_file():
-        table = pd.read_csv(folder / "front.csv")
+        table = pd.read_csv(folder / "front.csv", dtype={"load": str})
         table = table[table["best"]].sort_values("wait")
         table["name"] = table["family"] + ", " + table["load"]
         blocks.append(front_of(table, "The best policy of each family and load."))

@@ -9,10 +9,12 @@ from typing import Any
 
 from matchenv.cli.parser import FOLDER_TEXT, PRIORS_TEXT, RANK_TEXT, RESULTS, Command, Parser
 from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.registry import ONE_PLAYER, expanded
+from matchenv.evaluation.registry import ONE_PLAYER, POLICIES, expanded
 
 # Options of the games of a comparison, and of the environment of a study.
 GAMES = ("rank", "prior", "episodes", "seed")
+# Policies that are watched by default: the first two that the environment has.
+WATCHED = ("drawchance", "kg", "information")
 SIZES = ("num_opponents", "horizon", "equal_variance")
 
 
@@ -87,7 +89,7 @@ def declare_study(add: Parser) -> Command:
     add.group("policies", "policy", policy=PAPER_POLICIES)
     add.fields_of(StudySettings, ("belief",))
     add.group("games")
-    add.option("--rank", f"{RANK_TEXT} (default: the paper's)", ())
+    add.option("--rank", f"{RANK_TEXT.removesuffix(', or any')} (default: the paper's)", ())
     add.option("--prior", PRIORS_TEXT, tuple(StudySettings.priors))
     add.fields_of(StudySettings, ("episodes", "prior_draws", "seed"))
     add.group("environment", *SIZES)
@@ -199,7 +201,7 @@ def declare_watch(add: Parser) -> Command:
     Example:
         matchenv watch --policy drawchance kg --rank top --out watch.gif
     """
-    add.group("policies", "policy", policy=("drawchance", "kg"))
+    add.group("policies", "policy", policy=WATCHED[:2])
     add.group("episode")
     add.option("--rank", RANK_TEXT, "top")
     add.shared("prior", "seed", prior="informative")
@@ -227,8 +229,11 @@ def declare_watch(add: Parser) -> Command:
     for name, values in arguments["cells"].items():
         _single(name, values)
     _, settings, (cell,) = problem_of(**arguments)
+    names = expanded(given.policy)
+    if "policy" not in given.explicit:
+        names = [name for name in WATCHED if name in POLICIES[given.env]][:2]
     stage = Stage(
-        expanded(given.policy),
+        names,
         replace(settings, **cell.options),
         show_true_skill=not given.hide_true_skill,
         **given.values("seed", "episode", "width", "theme"),

@@ -74,7 +74,8 @@ class QueueRenderer(Renderer[State]):
         ]
         lengths = self.lengths(row)
         top = max(4.0, 1.1 * float(lengths.max(initial=0.0)))
-        length = self.over_episode(top, [over_time(lengths, "ink")], [("waiting players", "ink")])
+        titles = [("players waiting at the last choice", "ink")]
+        length = self.over_episode(top, [over_time(lengths, "ink")], titles)
         truth = waiting.true_skill if self._shows_truth else None
         beliefs = belief_chart((waiting.mu, waiting.sigma, truth), asked, limits)
         others = f"others ({waiting.mu.size - len(asked):,})"

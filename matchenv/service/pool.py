@@ -6,8 +6,6 @@ import os
 import time
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import lru_cache
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path
@@ -423,23 +421,19 @@ def _rule_of(rule: Any, settings: PoolSettings) -> Rule:
     if getattr(policy, "needs_truth", False):
         raise ValueError(f"rule must not need true skills, which are unknown, got {rule!r}")
     acts = callable(getattr(policy, "act", None))
-    if not acts and not getattr(policy, "is_shared", False):
+    if not acts and not getattr(policy, "is_shared", False):  # see ``LearnedPolicy``
         raise ValueError(
             "rule must be None, a name, a policy with act(knowledge_state, games_left), or a "
             f"learned policy for any number of opponents, got {rule!r}"
         )
     belief = getattr(policy, "belief", None) or DEFAULT_BELIEF
 
-    @lru_cache(maxsize=64)  # building a learned policy for another size takes time
-    def sized(opponents: int) -> Any:
-        return policy.for_settings(replace(policy.settings, num_opponents=opponents, rank=None))
-
     def choose(mu: Floats, sigma: Floats) -> int:
         state = KnowledgeState.of_prior(mu[None], sigma[None], belief)[0]
         if acts:
             action = policy.act(state, settings.games_left)
         else:
-            action = sized(len(mu) - 1).predict(state.to_observation(1.0))[0]
+            action = policy.for_opponents(len(mu) - 1).predict(state.to_observation(1.0))[0]
         return as_integer("action", action, 0, len(mu) - 2)
 
     return choose

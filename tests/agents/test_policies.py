@@ -1,6 +1,7 @@
 """Policies by name: baselines, learned policies and third-party classes."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation import registry
 from matchenv.evaluation.registry import ONE_PLAYER, POLICIES, QUEUE, policy_named
+from matchenv.evaluation.rollout import rollout
 
 GAME = Settings.checked(beta=2.0, horizon=50)
 IN_QUEUE = QueueSettings(capacity=8, beta=0.7, tau=0.1)
@@ -98,6 +100,12 @@ def test_names_with_options(text: str, settings: Any, kind: type, expected: dict
     policy = policy_named(text, settings)
     assert type(policy) is kind
     assert {name: getattr(policy, name) for name in expected} == expected
+
+
+def test_a_learned_policy_with_a_reservation_plays_any_number_of_candidates() -> None:
+    settings = QueueSettings(capacity=8)
+    found = rollout(partial(policy_named, "reservation:policy=ppo-gittins"), settings, range(2))
+    assert (found["match_quality"] > 0.0).all()
 
 
 def test_baselines_receive_the_settings_of_the_environment() -> None:

@@ -282,6 +282,15 @@ def test_third_party_policies_and_populations_play(comparison: Any, tmp_path: Pa
     assert identities[0] != identities[1]
 
 
+def test_loads_at_which_nobody_plays(tmp_path: Path) -> None:
+    nobody: dict[str, Any] = {**IN_QUEUE, "cells": {"load": ["1e-9"]}}
+    nobody["run"] = RunOptions(tmp_path / "compare", workers=1, quiet=True)
+    assert np.isnan(run_comparison(["fcfs"], against="fcfs", **nobody).standings[0].wait.mean)
+    assert (tmp_path / "compare" / "groups.csv").exists()
+    nobody["run"] = RunOptions(tmp_path / "tune", workers=1, quiet=True)
+    assert run_tuning(["fcfs"], **nobody).tried[0].best
+
+
 def test_commands_print_tables_and_write_files(typed: Any) -> None:
     queue = "--env MatchmakingQueue-v0 --episodes 2 --workers 1 --horizon 20 --load 2"
     queue += " --env-kwargs capacity=4 patience=3 --out out"

@@ -57,7 +57,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
             for step in (0, 100)
         ])  # fmt: skip
     queue = ["--env", "MatchmakingQueue-v0", "--episodes", "2", "--horizon", "12", "--quiet",
-             "--workers", "1", "--load", "thin", "middle"]  # fmt: skip
+             "--workers", "1", "--load", "0.4", "1.5"]  # fmt: skip
     # The reference policy alone has no differences to show.
     for command, policy in (("compare", "kg"), ("tune", "window")):
         words = [command, "--policy", policy, *queue, "--out", str(folder / f"queue_{command}")]

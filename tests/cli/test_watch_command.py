@@ -31,7 +31,7 @@ def test_films_of_other_environments(typed: Any) -> None:
     more = "--horizon 6 --width 700 --out film.gif"
     queue = "--env MatchmakingQueue-v0 --policy fcfs kg --load thick --env-kwargs patience=5"
     assert typed(f"watch {queue} {more}").out.startswith("film.gif: 7 pictures")
-    ranking = "--env Ranking-v0 --policy random --env-kwargs num_items=4"
+    ranking = "--env Ranking-v0 --env-kwargs num_items=4"
     ended = typed(f"watch {ranking} {more} --quiet")
     assert (ended.status, ended.out) == (0, "")
 

@@ -131,8 +131,8 @@ class MatchmakingQueueEnv(ScalarEnv):
     A picture (`"rgb_array"`, `"human"`; `"rgb_array_list"` through `gym.make`) shows the beliefs
     about waiting players along the skill axis, with the focal player and the nearest candidate in
     colour. It also shows current games as arcs between their players, the waiting time of each
-    player and the length of the queue over time. `"ansi"` returns the focal player and the nearest
-    candidates as text. Pictures require `pip install "matchenv[render]"`.
+    player and the length of the queue at each choice. `"ansi"` returns the focal player and the
+    nearest candidates as text. Pictures require `pip install "matchenv[render]"`.
 
     ## Arguments
 

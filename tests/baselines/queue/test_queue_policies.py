@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from matchenv import MatchmakingQueueEnv
 from matchenv.baselines import DrawChance, KnowledgeGradient, PointEstimate, ThompsonSampling
 from matchenv.baselines import queue as rules
 from matchenv.baselines.queue.matching import band_matching
@@ -206,6 +207,14 @@ def test_random_candidate_is_uniform() -> None:
     counts = np.bincount([policy.choose(queue, rng) for _ in range(5000)], minlength=5)
     # Four standard errors.
     np.testing.assert_allclose(counts / 5000, 0.2, atol=4 * np.sqrt(0.16 / 5000))
+
+
+def test_a_plan_of_other_players_is_not_followed() -> None:
+    env, kept = MatchmakingQueueEnv(horizon=1), rules.MaximumWeightMatching()
+    for others in ([0.1, 3.0], [3.0, 0.1]):
+        env.reset(seed=0, options={"mu": [0.0, *others], "sigma": [0.5] * 3})
+        waiting = env.waiting_players()
+        assert kept.choose(waiting) == rules.MaximumWeightMatching().choose(waiting) != 0
 
 
 def test_a_player_without_candidates_waits() -> None:
