@@ -153,7 +153,7 @@ def continue_training(
                 played = min(steps_of(folder.checkpoints), config.timesteps)
                 if longer.timesteps < played:
                     raise ValueError(
-                        f"timesteps must be at least the {played:,} that the run has played, "
+                        f"timesteps must be at least {played:,}, since the run has played as many, "
                         f"got {timesteps!r}"
                     )
                 config = longer

@@ -24,14 +24,14 @@ MISSING = ("", "na", "n/a", "null", "none")
 TRUTH = dict.fromkeys(("true", "t", "yes", "y", "1", "1.0"), True)
 TRUTH |= dict.fromkeys(("false", "f", "no", "n", "0", "0.0", *MISSING), False)
 WORDS = dict.fromkeys(("win", "won", "w", "victory", "true"), "1")
-WORDS |= dict.fromkeys(("loss", "lost", "lose", "l", "defeat", "false"), "-1")
+WORDS |= dict.fromkeys(("loss", "lost", "lose", "l", "defeat", "false"), "0")
 WORDS |= dict.fromkeys(("draw", "drawn", "d", "tie", "tied", "t"), "0.5")
-# Sums of the results of two sides that agree: 1 and 0, or 0.5 twice; 1 and -1, or 0 twice.
-AGREEING = (0, 1)
+RESULT_VALUES = (-1, 0, 0.5, 1)
+# Results of two sides that agree, the smaller one first. 0 twice is a draw where -1 is a loss.
+AGREEING = {(0, 1), (0.5, 0.5), (-1, 1), (0, 0)}
 # Range of plausible numbers of each role. Scores are summed as floats.
 LARGEST = 2**62
 RANGES = dict.fromkeys(("rank", "team_score", "time"), (-LARGEST, LARGEST))
-RANGES["result"] = -1, 1
 RANGES["score"] = -(2**53), 2**53
 RANGES["weight"], RANGES["time_played"] = (0, int(LARGEST_WEIGHT)), (0, LARGEST)
 NAMED = ("game", "player", "team")
@@ -119,6 +119,8 @@ def _values(
             found, used = read_times(written, time_format)
         else:
             words = lower.map(lambda text: WORDS.get(text, text)) if role == "result" else written
+            if lower[~missing].isin(list(WORDS)).all():  # two losses are no draw, as 0 and 0 can be
+                words = words.mask(words == "0", "-1")
             found = _numbers(words, role)
         found, missing, written = (
             cells.take(place).set_axis(texts.index) for cells in (found, missing, written)
@@ -139,7 +141,8 @@ def _numbers(texts: pd.Series[Any], role: str) -> pd.Series[Any]:
     # Without other texts, since integers beside them would be converted to floats.
     plain = plain[plain.str.fullmatch(r"[-+.\deE]+").fillna(False).astype(bool)]
     found = pd.to_numeric(plain, errors="coerce", dtype_backend="numpy_nullable")
-    return found.where(found.between(*RANGES[role]).fillna(False)).reindex(texts.index)
+    good = found.isin(RESULT_VALUES) if role == "result" else found.between(*RANGES[role])
+    return found.where(good.fillna(False)).reindex(texts.index)
 
 
 def read_times(texts: pd.Series[Any], time_format: str | None = None) -> tuple[pd.Series[Any], str]:
@@ -152,7 +155,7 @@ def read_times(texts: pd.Series[Any], time_format: str | None = None) -> tuple[p
         BadLogError: for an unknown format.
     """
     tried = {}
-    for name in (time_format,) if time_format else TIME_FORMATS:
+    for name in TIME_FORMATS if time_format is None else (time_format,):
         try:
             if name not in TIME_FORMATS and "%" not in name:
                 raise ValueError("it has no %")
@@ -226,8 +229,9 @@ def _add_faults(sound: pd.DataFrame, result: str, common: bool, bad: BadRows) ->
         _add(bad, other, f"side with two values of {result}", sound["result"])
     faults = {"game of one side": by_game["side"].transform("nunique") == 1}
     if result == "result":
-        sides = sound.drop_duplicates("side").groupby("game")["result"].agg(["size", "sum"])
-        wrong = sides.index[(sides["size"] == 2) & ~sides["sum"].isin(AGREEING)]
+        sides = sound.drop_duplicates("side").groupby("game")["result"].agg(["size", "min", "max"])
+        agree = [pair in AGREEING for pair in zip(sides["min"], sides["max"], strict=True)]
+        wrong = sides.index[(sides["size"] == 2) & ~np.array(agree, dtype=np.bool_)]
         faults["results of two sides that do not agree"] = game.isin(wrong)
     if "weight" in sound:
         # Squares count, and the square of a tiny number is 0.
@@ -292,11 +296,11 @@ def _match_log(rows: pd.DataFrame, common: bool, is_rank: bool, is_time: bool) -
 def log_of_table(frame: Any, columns: Mapping[str, str]) -> MatchLog:
     """Return the log of a table; see ``MatchLog.from_table``."""
     try:
-        given = list(getattr(frame, "columns", frame))
-        header = {str(column).strip(): column for column in given}
-        if len(header) < len(given):
-            raise ValueError(f"two columns have the same name among {', '.join(map(str, given))}")
+        given = [str(column).strip() for column in getattr(frame, "columns", frame)]
+        header = dict(zip(given, getattr(frame, "columns", frame), strict=True))
         names, _ = find_columns(list(header), [f"{role}={name}" for role, name in columns.items()])
+        if twice := [name for name in names.values() if given.count(name) > 1]:
+            raise ValueError(f"two columns are named {twice[0]!r}")
         cells = {role: list(frame[header[name]]) for role, name in names.items()}
         table, bad = pd.DataFrame(cells, dtype=object), BadRows()
     except BadLogError:

@@ -110,7 +110,7 @@ def smooth(
         np.empty((log.num_players, 3)), np.zeros((entries, 2)), np.empty((entries, 2)),
         np.zeros(entries), np.full(entries, np.inf),
     )  # fmt: skip
-    history, iterations, change = deque[tuple[Floats, Floats]](maxlen=DEPTH + 1), 0, np.inf
+    extrapolation, iterations, change = Extrapolation(), 0, np.inf
 
     def sweep(forwards: bool, room: Room = room) -> tuple[float, float]:
         chains.near[:] = 0.0
@@ -125,7 +125,7 @@ def smooth(
             change = max(sweep(forwards)[0] for forwards in (True, False))
             iterations += 1
             if iterations >= FIRST:  # precisions settle soon: shifts are extrapolated
-                _extrapolate(history, before, chains.messages[:, 1])
+                extrapolation.improve(before, chains.messages[:, 1])
             bar.set_postfix(moved=f"{change:.1e}", until=f"{bound:.0e}", refresh=False)
             bar.update()
     room = room._replace(log_probability=np.empty(log.num_games))
@@ -239,23 +239,35 @@ def curves_table(log: MatchLog, smoothed: SmoothedLog) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _extrapolate(history: deque[tuple[Floats, Floats]], before: Floats, after: Floats) -> None:
-    """Replace an iterate by its Anderson extrapolation.
+class Extrapolation:
+    """Anderson extrapolation of an iteration.
 
     Sweeps spread information about differences of skills quickly, but move the common level of all
-    players by a few hundredths of the way only. The iteration, from ``before`` to ``after``, is
-    added to the history of earlier iterates and their steps; ``after`` is overwritten. If a step is
-    longer than the one before, the history is misleading and starts anew.
+    players by a few hundredths of the way only. A step that is longer than the one before shows
+    that the history misleads: it starts anew, and after the n-th such step n iterations are not
+    extrapolated, so that no cycle can last.
 
     Source: Anderson (1965), "Iterative procedures for nonlinear integral equations".
     """
-    step = after - before
-    if history and np.square(step).sum() > np.square(history[-1][1]).sum():
-        history.clear()
-    history.append((before, step))
-    places, steps = map(np.array, zip(*history, strict=True))
-    moves, turns = np.diff(places, axis=0), np.diff(steps, axis=0)
-    # Not by BLAS, whose order of summation depends on the number of threads.
-    gram, slope = np.einsum("ik,jk", turns, turns), np.einsum("ik,k", turns, steps[-1])
-    share = np.linalg.lstsq(gram, slope, rcond=None)[0]
-    after -= np.einsum("i,ik", share, moves + turns)
+
+    def __init__(self) -> None:
+        self._history = deque[tuple[Floats, Floats]](maxlen=DEPTH + 1)
+        self._restarts = self._pause = 0
+
+    def improve(self, before: Floats, after: Floats) -> None:
+        """Overwrite ``after``, the result of an iteration from ``before``."""
+        history, step = self._history, after - before
+        if history and np.square(step).sum() > np.square(history[-1][1]).sum():
+            history.clear()
+            self._restarts += 1
+            self._pause = self._restarts
+        history.append((before, step))
+        if self._pause > 0:
+            self._pause -= 1
+        elif len(history) > 1:
+            places, steps = map(np.array, zip(*history, strict=True))
+            moves, turns = np.diff(places, axis=0), np.diff(steps, axis=0)
+            # Not by BLAS, whose order of summation depends on the number of threads.
+            gram, slope = np.einsum("ik,jk", turns, turns), np.einsum("ik,k", turns, steps[-1])
+            share = np.linalg.lstsq(gram, slope, rcond=None)[0]
+            after -= np.einsum("i,ik", share, moves + turns)

@@ -131,7 +131,7 @@ def test_the_same_training_continues_and_a_finished_one_is_kept_or_extended(
     assert results(path) == results(trained().path)
     with pytest.raises(ValueError, match="configured otherwise: continue it with --resume"):
         agents.start_training(None, small_config(timesteps=1024), quiet=True)
-    with pytest.raises(ValueError, match=r"timesteps must be at least the 512 .*, got 256"):
+    with pytest.raises(ValueError, match=r"timesteps must be at least 512, .*, got 256"):
         agents.continue_training(path, timesteps=256, quiet=True)
     folder = agents.continue_training(path, timesteps=640, quiet=True)
     assert folder.read_config().timesteps == 640

@@ -215,15 +215,23 @@ def test_a_side_with_two_results(tmp_path: Path, kind: str) -> None:
     assert faults(read(tmp_path, text)) == [(3, f"side with two values of {kind}")]
 
 
-def test_results_of_two_sides_must_agree(tmp_path: Path) -> None:
-    pairs = ("win win", "LOSS loss", "W D", "l t", "1 1", "-1 0", "2 1")
-    good = ("win loss", "1 0", "1 -1", "0.5 0.5", "0 0", "draw tie") * 2
-    rows = [f"{g},{player},{result}" for g, pair in enumerate((*pairs, *good))
+@pytest.mark.parametrize(
+    ("bad", "good"),
+    [
+        ("win win,LOSS loss,W D,l t", "win loss,draw tie,False True"),
+        ("win win,W D,1 1,-1 0,0 0.5,1 0.5", "win loss,1 0,1 -1,0.5 0.5,0 0,draw tie,W 0"),
+    ],
+)
+def test_results_of_two_sides_must_agree(tmp_path: Path, bad: str, good: str) -> None:
+    pairs = [*bad.split(","), *good.split(",") * 2]
+    rows = [f"{g},{player},{result}" for g, pair in enumerate(pairs)
             for player, result in zip("ab", pair.split(), strict=True)]  # fmt: skip
     reading = read(tmp_path, "\n".join(["game,player,result", *rows]))
     reason = "results of two sides that do not agree"
-    found = [(2 * g + 2, reason) for g in range(6)]
-    assert faults(reading) == [*found, (14, "unreadable result")]
+    assert faults(reading) == [(2 * g + 2, reason) for g in range(len(bad.split(",")))]
+    for value in ("2", "0.3", "-0.5", "x"):
+        text = f"{HEAD.replace('score', 'result')}1,a,{value}\n1,b,0\n2,a,1\n2,b,0\n"
+        assert faults(read(tmp_path, text)) == [(2, "unreadable result")]
 
 
 HEAD = "game,player,score\n"

@@ -220,13 +220,22 @@ def test_precise_games_of_teams_settle() -> None:
     assert found.iterations < 100
 
 
-def test_small_precise_logs_settle_where_sweeps_alone_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    teams = [[["c"], ["a"], ["b"]], [["a"], ["b"], ["c"]], [["a"], ["b", "c"]]]
-    log = MatchLog.from_games(teams, [[0, 0, 0], [8, 2, 9], [1, 0]])
-    found = smooth(log, mu=0.0, beta=0.5, tau=0.0, draw_probability=0.3)
-    monkeypatch.setattr(smoothing, "_extrapolate", lambda *_: None)
-    plain = smooth(log, mu=0.0, beta=0.5, tau=0.0, draw_probability=0.3, tolerance=1e-9,
-                   max_iterations=2000)  # fmt: skip
+@pytest.mark.parametrize(
+    ("teams", "scores", "sigma", "draws"),
+    [
+        ([[["c"], ["a"], ["b"]], [["a"], ["b"], ["c"]], [["a"], ["b", "c"]]],
+         [[0, 0, 0], [8, 2, 9], [1, 0]], 25 / 3, 0.3),
+        ([[["b"], ["a"]], [["b"], ["a"]]], [[0, 0], [1, 0]], 30.0, 0.7),
+    ],
+)  # fmt: skip
+def test_small_precise_logs_settle_where_sweeps_alone_do(
+    monkeypatch: pytest.MonkeyPatch, teams: Any, scores: Any, sigma: float, draws: float
+) -> None:
+    log = MatchLog.from_games(teams, scores)
+    model = {"mu": 0.0, "sigma": sigma, "beta": 0.5, "tau": 0.0, "draw_probability": draws}
+    found = smooth(log, **model)
+    monkeypatch.setattr(smoothing.Extrapolation, "improve", lambda *_: None)
+    plain = smooth(log, **model, tolerance=1e-9, max_iterations=2000)
     assert plain.settled
-    assert found.iterations < 100
+    assert found.iterations < 130
     assert_allclose(found.mu, plain.mu, atol=1e-3)

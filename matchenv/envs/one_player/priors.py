@@ -218,9 +218,9 @@ def _shaped(prior: Prior, method: str, shape: tuple[int, ...], returned: Any) ->
     """Return what a prior's method returned as an array, if it is numbers of this shape."""
     try:
         array = np.asarray(returned)
-        found = f"shape {array.shape}" if array.dtype.kind in "fiu" else f"{array.dtype}"
+        found = f"an array of shape {array.shape} of {array.dtype}"
     except ValueError:  # parts of several shapes
-        array, found = np.empty(0), "other shapes"
+        array, found = np.empty(0), "arrays of several shapes"
     if array.shape != shape or array.dtype.kind not in "fiu":
         kind = "numbers" if len(shape) == 2 else "two arrays of numbers"
         raise ValueError(f"{prior!r}.{method} must return {kind}, shape {shape[-2:]}, got {found}")

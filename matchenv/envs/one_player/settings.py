@@ -48,7 +48,10 @@ class Reward(ABC):
         Raises:
             ValueError: for a wrong shape, or numbers that are not finite.
         """
-        values = np.asarray(self.of(games))
+        try:
+            values = np.asarray(self.of(games))
+        except ValueError:  # rows of several lengths
+            values = np.empty(0, dtype=np.object_)
         if values.shape != running.shape or values.dtype.kind not in "fiub":
             raise ValueError(
                 f"{self!r}.of must return shape {running.shape}, one number for each game, "
