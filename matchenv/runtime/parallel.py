@@ -111,7 +111,8 @@ def _on_this_machine(
         processes = set(multiprocessing.active_children()) - others
         while pending:
             first = list(islice(pending, 2 * workers))  # jobs start in order
-            for future in wait(first, POLL, FIRST_COMPLETED).done:
+            done = wait(first, POLL, FIRST_COMPLETED).done
+            for future in filter(done.__contains__, first):
                 result = future.result()
                 yield pending.pop(future), result
             # A worker killed while it sends a result holds the lock of the others.

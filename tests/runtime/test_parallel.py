@@ -43,16 +43,19 @@ def _no_process_stays_behind() -> Iterator[None]:
 
 
 def first_waits(job: tuple[int, Path]) -> None:
-    """Finish the first job last."""
+    """Finish the first job once the results of the two others have arrived."""
     number, folder = job
     while number == 0 and len(list(folder.iterdir())) < 2:
         time.sleep(0.01)
-    (folder / str(number)).touch()
 
 
 def test_results_come_as_jobs_complete(tmp_path: Path) -> None:
     jobs = [(number, tmp_path) for number in range(3)]
-    assert [index for index, _ in results_of(first_waits, jobs, 2)] == [1, 2, 0]
+    order = []
+    for index, _ in results_of(first_waits, jobs, 2):
+        order.append(index)
+        (tmp_path / str(index)).touch()
+    assert order == [1, 2, 0]
     assert list(results_of(abs, [0, -1, 2], 1)) == [(0, 0), (1, 1), (2, 2)]
     assert list(results_of(abs, [], 2)) == []
     large = [np.full(1_000_000, float(number)) for number in range(5)]  # for the buffer of a pipe
