@@ -54,6 +54,9 @@ NETWORK_KWARGS = {"net_arch", "activation_fn", "features_extractor_class"}
 # Constants of readers that are options of the environment.
 CONSTANTS = ("beta", "horizon", "game_length")
 
+# Sizes of a policy that are kept.
+MOST_SIZES = 64
+
 
 class LearnedPolicy(PredictMixin):
     """A trained policy network.
@@ -149,6 +152,8 @@ class LearnedPolicy(PredictMixin):
         if count not in self._sizes:
             settings: Any = self.settings
             resized = self.for_settings(replace(settings, num_opponents=count, rank=None))
+            if len(self._sizes) == MOST_SIZES:
+                del self._sizes[next(iter(self._sizes))]
             self._sizes[count] = resized
         return self._sizes[count]
 
@@ -399,8 +404,8 @@ def _plain_kwargs(data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
     """Return a zip file's policy arguments, as in a YAML file, and its reader's ``CONSTANTS``."""
     # stable-baselines3 writes the text of an object beside its pickle.
     texts = {name: str(value) for name, value in data["policy_kwargs"].items()}
-    kwargs, name = {}, "features_extractor_kwargs"
-    reader = ast.literal_eval(texts.get(name, str(data["observation_space"].get(name, {}))))
+    kwargs, entry = {}, "features_extractor_kwargs"
+    reader = ast.literal_eval(texts.get(entry, str(data["observation_space"].get(entry, {}))))
     for name in NETWORK_KWARGS & texts.keys():
         kind = texts[name].rpartition(".")[2].rstrip("'>")
         if not texts[name].startswith("<class"):

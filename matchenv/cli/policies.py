@@ -13,9 +13,9 @@ from matchenv.evaluation.registry import ONE_PLAYER, POLICIES, expanded
 
 # Options of the games of a comparison, and of the environment of a study.
 GAMES = ("rank", "prior", "episodes", "seed")
+SIZES = ("num_opponents", "horizon", "equal_variance")
 # Policies that are watched by default: the first two that the environment has.
 WATCHED = ("drawchance", "kg", "information")
-SIZES = ("num_opponents", "horizon", "equal_variance")
 
 
 def declare_compare(add: Parser) -> Command:
@@ -89,7 +89,8 @@ def declare_study(add: Parser) -> Command:
     add.group("policies", "policy", policy=PAPER_POLICIES)
     add.fields_of(StudySettings, ("belief",))
     add.group("games")
-    add.option("--rank", f"{RANK_TEXT.removesuffix(', or any')} (default: the paper's)", ())
+    add.option("--rank", "rank of player 0: top, middle, bottom, or a number from 0, the best "
+               "(default: the paper's)", ())  # fmt: skip
     add.option("--prior", PRIORS_TEXT, tuple(StudySettings.priors))
     add.fields_of(StudySettings, ("episodes", "prior_draws", "seed"))
     add.group("environment", *SIZES)

@@ -32,7 +32,7 @@ def ranking_sums(batch: Batch, steps: Steps) -> Arrays:
         ``wrong``, 1 if the ranking was wrong at that time, ``ever_wrong`` at that time or later
         while settled.
     """
-    simulator, state = batch.simulator, batch.state
+    simulator = batch.simulator
     assert isinstance(simulator, RankingSimulator)
     horizon = simulator.settings.horizon
     parts = min(POINTS, horizon)
@@ -44,7 +44,7 @@ def ranking_sums(batch: Batch, steps: Steps) -> Arrays:
     def watched() -> Iterator[Any]:
         for n, step in enumerate(steps):
             yield step
-            measured = simulator.measured(state)
+            measured = simulator.measured(batch.state)
             accuracy[:, part[n]] += sign * measured[name]
             settled = measured["expected_loss"] <= 1.0 - CONFIDENCE
             mistaken = settled & (measured["true_loss"] > 0.0)

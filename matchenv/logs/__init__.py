@@ -6,12 +6,7 @@
 from matchenv.logs.columns import BadLogError
 from matchenv.logs.fitting import Fit, fit
 from matchenv.logs.match_log import MatchLog, ranks_from_scores
-from matchenv.logs.reading import (
-    GamesLeftOutError,
-    Reading,
-    ReadingSettings,
-    read_log,
-)
+from matchenv.logs.reading import GamesLeftOutError, Reading, ReadingSettings, read_log
 from matchenv.logs.replay import (
     BeliefReplay,
     Model,

@@ -117,11 +117,13 @@ def _values(
             found = lower.map(TRUTH)
         elif role == "time":
             found, used = read_times(written, time_format)
-        else:
-            words = lower.map(lambda text: WORDS.get(text, text)) if role == "result" else written
+        elif role == "result":
+            words = lower.map(lambda text: WORDS.get(text, text))
             if lower[~missing].isin(list(WORDS)).all():  # two losses are no draw, as 0 and 0 can be
                 words = words.mask(words == "0", "-1")
             found = _numbers(words, role)
+        else:
+            found = _numbers(written, role)
         found, missing, written = (
             cells.take(place).set_axis(texts.index) for cells in (found, missing, written)
         )

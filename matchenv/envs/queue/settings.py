@@ -186,7 +186,7 @@ QUEUE_NUMBERS = 3
 
 def _as_patience(name: str, value: Any) -> float:
     """Return a mean number of ticks >= 1; infinity, also for None, if no player gives up."""
-    endless = value is None or value == "inf" or (isinstance(value, float) and value == math.inf)
+    endless = value is None or (isinstance(value, float | str) and value in (math.inf, "inf"))
     return math.inf if endless else as_number(name, value, low=1.0)
 
 
