@@ -14,14 +14,19 @@ from numpy.typing import NDArray
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices
 
-from matchenv.agents.environments import combinations
+from matchenv.agents.environments import combinations, lists_explained
 from matchenv.agents.network import reader_of
+from matchenv.envs import ENVIRONMENTS
 from matchenv.envs.core.rendering import PICTURE_MODES
+from matchenv.envs.core.simulator import restored_array
 from matchenv.evaluation.registry import ONE_PLAYER
-from matchenv.runtime.checks import as_integer
+from matchenv.runtime.checks import as_choice, as_integer
 
 # Attributes with a row for each environment; all others are shared.
 ROW_ATTRIBUTES = ("true_skill", "games_left", "knowledge_state")
+
+# Attributes that a vector environment has under another name.
+SPACES = ("observation_space", "action_space")
 
 # Methods of the vector environment that return a value for each environment.
 ROW_METHODS = ("render", "action_masks")
@@ -44,7 +49,8 @@ class MatchmakingVecEnv(VecEnv):
         env_kwargs: options of the environment, and ``max_episode_steps``.
 
     Attributes:
-        natives: vector environments, one for each combination.
+        natives: vector environments, one for each combination. A shared network reads observations
+            at the scale of the first.
 
     Raises:
         ValueError: for a bad argument; the message names it and what is allowed.
@@ -53,6 +59,7 @@ class MatchmakingVecEnv(VecEnv):
     def __init__(
         self, num_envs: int = 1, *, environment: str = ONE_PLAYER, **env_kwargs: Any
     ) -> None:
+        as_choice("environment", environment, ENVIRONMENTS)
         cells = combinations(env_kwargs)
         if as_integer("num_envs", num_envs, 1) < len(cells):
             raise ValueError(
@@ -61,11 +68,12 @@ class MatchmakingVecEnv(VecEnv):
             )
         self._slices = [slice(int(part[0]), int(part[-1]) + 1)
                         for part in np.array_split(np.arange(num_envs), len(cells))]  # fmt: skip
-        self.natives: list[Any] = [
-            gym.make_vec(environment, rows.stop - rows.start,
-                         autoreset_mode=AutoresetMode.SAME_STEP, **cell)
-            for rows, cell in zip(self._slices, cells, strict=True)
-        ]  # fmt: skip
+        with lists_explained(env_kwargs):
+            self.natives: list[Any] = [
+                gym.make_vec(environment, rows.stop - rows.start,
+                             autoreset_mode=AutoresetMode.SAME_STEP, **cell)
+                for rows, cell in zip(self._slices, cells, strict=True)
+            ]  # fmt: skip
         self._returns = np.zeros(num_envs)
         self._lengths = np.zeros(num_envs, dtype=np.int64)
         self._made_at = time.monotonic()
@@ -158,11 +166,25 @@ class MatchmakingVecEnv(VecEnv):
         """Restore a state that ``get_state`` returned.
 
         Raises:
-            ValueError: for a state of other sizes.
+            ValueError: for a state of other sizes or types. The environments are unchanged then.
         """
-        for native, native_state in zip(self.natives, state["natives"], strict=True):
-            native.set_state(native_state)
-        self._returns[...], self._lengths[...] = state["returns"], state["lengths"]
+        before = self.get_state()
+        if not isinstance(state, Mapping) or set(state) != set(before):
+            got = [*state] if isinstance(state, Mapping) else state
+            raise ValueError(f"state must hold {', '.join(before)}, got {got!r}")
+        returns = restored_array("returns", np.asarray(state["returns"]), self._returns)
+        lengths = restored_array("lengths", np.asarray(state["lengths"]), self._lengths)
+        saved = state["natives"]
+        if not isinstance(saved, list) or len(saved) != len(self.natives):
+            raise ValueError(f"natives must be a list of {len(self.natives)} states, got {saved!r}")
+        try:
+            for native, native_state in zip(self.natives, saved, strict=True):
+                native.set_state(native_state)
+        except ValueError:
+            for native, native_state in zip(self.natives, before["natives"], strict=True):
+                native.set_state(native_state)
+            raise
+        self._returns, self._lengths = returns, lengths
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
         """Return an attribute of the environments ``indices`` (all by default).
@@ -170,7 +192,8 @@ class MatchmakingVecEnv(VecEnv):
         Raises:
             AttributeError: if there is none of this name.
         """
-        values = [getattr(native, attr_name) for native in self.natives]
+        single = f"single_{attr_name}" if attr_name in SPACES else attr_name
+        values = [getattr(native, single) for native in self.natives]
         return self._for_rows(values, indices, own=attr_name in ROW_ATTRIBUTES)
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:

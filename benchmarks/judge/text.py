@@ -148,10 +148,10 @@ def favourites_text(favourites: Record) -> str:
 
 def load_text(load: Record) -> str:
     """Return the load in a sentence."""
-    source = "estimated from the log's times" if load.read_off else "as given"
+    source = f"{', '.join(load.read_off)} from the log's times" if load.read_off else "as given"
     return (
-        f"Load, {source}: {load.arrival_rate:.3g} log on per minute when a typical player does, "
+        f"Load ({source}): {load.arrival_rate:.3g} log on per minute when a typical player does, "
         f"{100.0 * load.newcomers:.0f} % of them new; a game takes "
-        f"{load.game_minutes:.1f} minutes, after it {100.0 * load.stay:.0f} % queue "
-        f"again; patience {load.patience_minutes:.1f} minutes, which no log shows"
+        f"{load.game_minutes:.3g} minutes, after it {100.0 * load.stay:.0f} % queue "
+        f"again; patience {load.patience_minutes:.3g} minutes, which no log shows"
     )

@@ -151,9 +151,11 @@ def skill_quantiles(population: Population, shares: Floats) -> Floats:
     rows = population.rows
     deviation = np.hypot(rows[:, SPREAD], rows[:, DEVIATION])
     reach = 40.0 * deviation.max()
-    ends = rows[:, CENTRE].min() - reach, rows[:, CENTRE].max() + reach
+    # The next numbers, because a tiny reach would be lost in rounding.
+    low = np.nextafter(rows[:, CENTRE].min() - reach, -math.inf)
+    high = np.nextafter(rows[:, CENTRE].max() + reach, math.inf)
 
     def excess(skill: float, share: float) -> float:
         return float(ndtr((skill - rows[:, CENTRE]) / deviation).mean()) - share
 
-    return np.array([brentq(excess, *ends, args=(each,), xtol=1e-14) for each in shares.tolist()])
+    return np.array([brentq(excess, low, high, (each,), xtol=1e-14) for each in shares.tolist()])

@@ -61,7 +61,7 @@ def elo_log_probabilities(gap: ArrayLike, draw_probability: float) -> Floats:
     theta = (1.0 + even) / (1.0 - even)
     win, loss = log_expit(ahead - math.log(theta)), log_expit(-ahead - math.log(theta))
     with np.errstate(divide="ignore"):
-        draw = np.log(theta**2 - 1.0) + win + loss
+        draw = np.log(4.0 * even) - 2.0 * math.log1p(-even) + win + loss  # log(theta^2 - 1)
     return np.stack([win, draw, loss], axis=-1)
 
 
@@ -70,7 +70,8 @@ class Elo:
 
     Args:
         rating: rating of a new player.
-        beta: standard deviation of one performance around skill, > 0; for the Gaussian form only.
+        beta: standard deviation of one performance around skill, > 0. It scales the probabilities
+            of the Gaussian form, and K in both forms.
         alpha: weight of a new game, in (0, 1). It sets K = alpha beta sqrt(pi), the largest change
             of a rating by one game (Herbrich, Minka, Graepel 2006, section 1).
         k_factor: K >= 0, overrides alpha.
@@ -133,12 +134,17 @@ class Elo:
 
         Source: Herbrich, Minka, Graepel (2006), sections 1 and 4.1.
         """
-        sizes = np.array([len(side) for side in teams])
+        try:
+            sizes = np.array([len(side) for side in teams])
+            means = [mu for side in teams for mu, _ in side]
+        except (TypeError, ValueError):
+            sizes, means = np.zeros(1), []
         if len(sizes) < 2 or not sizes.all():
             raise ValueError(
-                f"teams must be at least two sides, each with at least one member, got {teams!r}"
+                "teams must be at least two sides, each with at least one member (rating, 0), got "
+                f"{teams!r}"
             )
-        rating = as_float_array("teams", [mu for side in teams for mu, _ in side])
+        rating = as_float_array("teams", means)
         side, place = np.repeat(np.arange(sizes.size), sizes), as_ranks(ranks, len(sizes))
         result = 0.5 + 0.5 * np.sign(place[side][None, :] - place[side][:, None])
         surprise = result - self.win_probability(rating[:, None], rating[None, :])

@@ -9,7 +9,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from matchenv.runtime.checks import as_choice, as_non_negative_number, as_number, as_positive_number
+from matchenv.runtime.checks import (
+    as_choice,
+    as_float_array,
+    as_non_negative_number,
+    as_number,
+    as_positive_number,
+)
+from matchenv.trueskill.teams import as_ranks
 
 MODELS = (
     "BradleyTerryFull",
@@ -58,7 +65,9 @@ class OpenSkill:
 
     def rate(self, teams: list[list[Belief]], ranks: list[int]) -> list[list[Belief]]:
         """Return the sides with their updated beliefs, see ``RatingSystem.rate``."""
+        as_float_array("teams", [belief for side in teams for belief in side])
+        # openskill ignores ranks that are all 0, and reads close ones as equal.
+        places = (1.0 + as_ranks(ranks, len(teams))).tolist()
         known = [[self._model.rating(mu=mu, sigma=sigma) for mu, sigma in side] for side in teams]
-        # openskill ignores ranks that are all 0.
-        rated = self._model.rate(known, ranks=[1.0 + rank for rank in ranks])
+        rated = self._model.rate(known, ranks=places)
         return [[(rating.mu, rating.sigma) for rating in side] for side in rated]

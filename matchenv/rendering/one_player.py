@@ -66,7 +66,7 @@ class OnePlayerRenderer(Renderer[State]):
             ("win ratio", f"{50.0 * (1.0 + np.mean(outcomes)):.0f} %" if outcomes else "–"),
             (f"last {q}", number_text(densities[-1], 3) if outcomes else "–"),
             (f"total {q}", number_text(densities.sum(), 2)),
-            ("games left", f"{horizon - densities.size:,}"),
+            ("games left", f"{horizon - self.clock(state, row):,}"),
         ]
 
         window = max(1, round(WINDOW_SHARE * horizon))

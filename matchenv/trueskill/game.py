@@ -92,7 +92,7 @@ def match_quality_of(gap: float, variance: float, beta: float) -> float:
     """Return eq. (6) of the 2011 paper to full precision, even where eq. (5) underflows."""
     density = density_at_zero(gap, variance)
     if density > SMALLEST_DENSITY:
-        return density * quality_per_density(beta)
+        return min(1.0, density * quality_per_density(beta))
     return math.exp(log_density_at_zero(gap, variance) + math.log(quality_per_density(beta)))
 
 

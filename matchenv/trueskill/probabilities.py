@@ -216,7 +216,7 @@ def ranking_probability(
         low = np.clip(x - margin, *ends) if drawn else ends[0]
         value, slope = below(high) - below(low), worse(high) - worse(low)
         worse = _spline(x, mean[side], deviation[side], value, slope)
-    return min(1.0, float(worse.integrate(*worse.x[[0, -1]])))
+    return min(1.0, max(0.0, float(worse.integrate(*worse.x[[0, -1]]))))
 
 
 def _spline(x: Floats, mean: float, deviation: float, value: Any, slope: Any) -> Any:

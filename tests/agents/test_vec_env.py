@@ -52,6 +52,7 @@ def test_attributes_and_methods():
     env = MatchmakingVecEnv(3, render_mode="ansi", **ENV)
     env.reset()
     assert env.get_attr("render_mode") == ["ansi"] * 3
+    assert env.get_attr("action_space") == [gym.spaces.Discrete(4)] * 3
     assert env.get_attr("games_left", 1) == [7]
     assert len(env.get_attr("true_skill", [0, 2])) == 2
     assert env.get_attr("true_skill", -1)[0].shape == (5,)
@@ -66,6 +67,11 @@ def test_attributes_and_methods():
         (lambda: env.set_attr("note", "one only", indices=[0]), "indices"),
         (lambda: env.env_method("reset"), "method_name"),
         (lambda: MatchmakingVecEnv(2, num_opponents=[3, 4]), r"one size, got \[9, 11\]"),
+        (lambda: MatchmakingVecEnv(2, environment="CartPole-v1"), "environment must be one of"),
+        (
+            lambda: MatchmakingVecEnv(2, environment="Ranking-v0", barred_pairs=[[0, 3]]),
+            "barred_pairs must .*, got .*a list gives each environment one of its values",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             call()
@@ -75,6 +81,25 @@ def test_attributes_and_methods():
     assert env.env_is_wrapped(gym.wrappers.TimeLimit, [0]) == [False]
     assert env.render() is None
     env.close()
+
+
+def test_bad_states_change_nothing():
+    env, twin = (MatchmakingVecEnv(4, num_opponents=4, horizon=[5, 6]) for _ in range(2))
+    for each in (env, twin):
+        each.seed(1)
+        each.reset()
+    state = env.get_state()
+    env.step(np.zeros(4, dtype=np.int64))
+    twin.set_state(env.get_state())
+    second = {**state["natives"][1], "games": None}
+    for bad in ({}, None, {**state, "natives": state["natives"][:1]}, {**state, "returns": None},
+                {**state, "natives": [state["natives"][0], second]}):  # fmt: skip
+        with pytest.raises(ValueError, match="must"):
+            env.set_state(bad)
+    for mine, theirs in zip(
+        env.step(np.ones(4, int))[:3], twin.step(np.ones(4, int))[:3], strict=True
+    ):
+        np.testing.assert_array_equal(mine, theirs)
 
 
 def test_reset_options():

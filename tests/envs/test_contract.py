@@ -235,12 +235,16 @@ def test_equal_seeds_give_equal_episodes(env_id: str, options: dict[str, Any]) -
 @every_environment
 def test_a_restored_state_continues_equally(env_id: str, options: dict[str, Any]) -> None:
     rng = np.random.default_rng(4)
-    native, other = (gym.make_vec(env_id, num_envs=3, **options).unwrapped for _ in range(2))
+    native, other = (
+        gym.make_vec(env_id, num_envs=3, render_mode="ansi", **options).unwrapped for _ in range(2)
+    )
     native.reset(seed=9)
+    clock = native.render()[0].splitlines()[0]
     for _ in range(15):
         native.step(some_actions(native.action_masks(), rng))
     state = pickle.loads(pickle.dumps(native.get_state()))
     other.set_state(state)
+    assert other.render()[0].splitlines()[0] == native.render()[0].splitlines()[0] != clock
     for _ in range(15):
         actions = some_actions(native.action_masks(), rng)
         for one, two in zip(native.step(actions)[:4], other.step(actions)[:4], strict=True):
@@ -249,6 +253,18 @@ def test_a_restored_state_continues_equally(env_id: str, options: dict[str, Any]
     for bad in ({"steps": state["steps"]}, None, *({**state, **each} for each in changed)):
         with pytest.raises(ValueError, match=r"must be (u?int|float|bool|states of)|must hold"):
             other.set_state(bad)
+
+
+@every_environment
+def test_edited_infos_change_nothing(env_id: str, options: dict[str, Any]) -> None:
+    native, twin = (gym.make_vec(env_id, num_envs=2, **options) for _ in range(2))
+    infos = native.reset(seed=1)[1]
+    for _ in range(2):
+        for values in infos.values():
+            values[...] = 0
+        infos = native.step(native.unwrapped.action_masks().argmax(axis=1))[4]
+    for mine, theirs in zip(native.reset(seed=5), twin.reset(seed=5), strict=True):
+        np.testing.assert_equal(mine, theirs)
 
 
 @every_environment

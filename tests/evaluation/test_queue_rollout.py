@@ -145,6 +145,8 @@ def test_skill_quantiles_of_populations() -> None:
     found = summary.skill_quantiles(RatedPopulation(mu, sigma), shares)
     below = norm.cdf(found[:, None], mu, sigma).mean(axis=1)
     np.testing.assert_allclose(below, shares, rtol=1e-10)
+    nearly_equal = NormalPopulation(mean=25.0, deviation=1e-20)
+    np.testing.assert_allclose(summary.skill_quantiles(nearly_equal, shares), 25.0, rtol=1e-15)
 
 
 @pytest.mark.parametrize("action", [6, -1, 0.7, True])

@@ -81,19 +81,25 @@ def test_gaps_of_any_size_are_finite() -> None:
 def test_bad_input_is_refused(teams, ranks, keywords, message) -> None:
     with pytest.raises(ValueError, match=message):
         rated(Elo(**keywords), teams, ranks)
+    for bad in ([[1200.0], [1300.0]], [[(1200.0, 0.0)], 3.0], 3):
+        with pytest.raises(ValueError, match=r"at least one member \(rating, 0\), got"):
+            Elo().rate(bad, [0, 1])
     with pytest.raises(ValueError, match="draw_probability must be"):
         elo_log_probabilities(0.0, 1.0)
 
 
-@pytest.mark.parametrize("draw", [0.0, 1e-9, 0.3, 0.999])
+@pytest.mark.parametrize("draw", [0.0, 1e-18, 1e-9, 0.3, 0.999])
 def test_draws_of_rao_and_kupper(draw: float) -> None:
-    """A win has p / (p + theta q), a draw (theta^2 - 1) p q / ..., in terms of strengths."""
+    """A win has p / (p + theta q), a draw (theta^2 - 1) p q / ..., in terms of strengths.
+
+    theta^2 - 1 is 4 d / (1 - d)^2.
+    """
     gap = np.array([-900.0, -30.0, 0.0, 250.0])
     strength = 10.0 ** (gap / 400.0)
     theta = (1.0 + draw) / (1.0 - draw)
     both = (strength + theta) * (theta * strength + 1.0)
     expected = np.stack(
-        [strength / (strength + theta), (theta**2 - 1.0) * strength / both,
+        [strength / (strength + theta), 4.0 * draw / (1.0 - draw) ** 2 * strength / both,
          1.0 / (theta * strength + 1.0)], axis=-1,
     )  # fmt: skip
     found = np.exp(elo_log_probabilities(gap, draw))

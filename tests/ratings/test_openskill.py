@@ -23,6 +23,10 @@ def test_arguments_reach_the_model() -> None:
     assert ours.rate([[(10.0, 3.0)], [(10.0, 3.0)]], [1, 0]) == [
         [(a.mu, a.sigma)], [(b.mu, b.sigma)],
     ]  # fmt: skip
+    for close in ([2.0, 2.0 - 1e-15], [1_700_000_000_000_000_100, 1_700_000_000_000_000_000]):
+        assert ours.rate([[(10.0, 3.0)], [(10.0, 3.0)]], close) == ours.rate(
+            [[(10.0, 3.0)], [(10.0, 3.0)]], [1, 0]
+        )
 
 
 def test_reports_of_python_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,6 +71,8 @@ class Broken(TrueSkill):
         (lambda: OpenSkill(sigma=-1.0), "sigma"),
         (lambda: OpenSkill(tau=-1.0), "tau"),
         (lambda: OpenSkill(mu=float("nan")), "mu"),
+        (lambda: OpenSkill().rate([[(float("nan"), 8.0)], [(25.0, 8.0)]], [0, 1]), "teams must"),
+        (lambda: OpenSkill().rate([[(25.0, 8.0)], [(25.0, 8.0)]], [0]), "ranks must"),
         (lambda: ReplaySettings(systems=("glicko2",)), "systems must be one of 'trueskill'"),
         (lambda: replay_system(LOG, Broken()), "rate must return a finite mean .* in game 0"),
     ],

@@ -193,8 +193,9 @@ def as_given(name: str, value: Any, shapes: Sequence[tuple[int, ...]]) -> Floats
     if array.shape not in shapes:
         allowed = " or ".join(map(str, shapes))
         raise ValueError(f"{label} must have shape {allowed}, got {array.shape}")
-    if (np.abs(array) > LARGEST_OBSERVED).any():
-        raise ValueError(f"{label} must be at most {LARGEST_OBSERVED:g} in size")
-    if name == "sigma" and (array < 1.0 / LARGEST_OBSERVED).any():
-        raise ValueError(f"{label} must be at least {1.0 / LARGEST_OBSERVED:g}")
+    largest, smallest = np.abs(array).max(), array.min()
+    if largest > LARGEST_OBSERVED:
+        raise ValueError(f"{label} must be at most {LARGEST_OBSERVED:g} in size, got {largest:g}")
+    if name == "sigma" and smallest < 1.0 / LARGEST_OBSERVED:
+        raise ValueError(f"{label} must be at least {1.0 / LARGEST_OBSERVED:g}, got {smallest:g}")
     return array

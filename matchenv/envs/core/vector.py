@@ -113,8 +113,8 @@ class NativeVectorEnv(
         """Carry out an action in every environment.
 
         Args:
-            actions: integers, shape (num_envs,); see the single environment. With NEXT_STEP, an
-                environment whose episode has ended ignores its action and is reset.
+            actions: integers in [0, A), shape (num_envs,); see the single environment. With
+                NEXT_STEP, an environment whose episode has ended ignores its action and is reset.
 
         Returns:
             Observations, rewards, terminations, truncations and the single environment's
@@ -157,6 +157,8 @@ class NativeVectorEnv(
     def set_state(self, state: dict[str, Any]) -> None:
         """Set a state that ``get_state`` returned with the same settings and ``num_envs``.
 
+        Pictures show what happens from here on.
+
         Raises:
             ValueError: for a state with other sizes or types. The environment is unchanged then.
         """
@@ -178,6 +180,8 @@ class NativeVectorEnv(
         self._running = restored_array("running", arrays["running"], self._running)
         self._state, self._steps, self.generators = new, steps, generators
         self._all_run = bool(self._running.all())
+        if self._renderer is not None and generators:
+            self._renderer.begin(new, np.arange(self.num_envs))
 
     def render(self) -> tuple[Frame, ...] | None:
         """Return a picture or a text for each environment.
@@ -249,10 +253,11 @@ class NativeVectorEnv(
         if self._masked:
             masks = self.simulator.masks(self._state).astype(np.int8)
             facts = {**facts, "action_mask": masks, "invalid_action": self._invalid}
+        everywhere, mask = mask is self._everywhere, mask.copy()
         infos: Infos = {}
         for name, values in facts.items():
             infos[name], infos[f"_{name}"] = values.copy(), mask
-            if mask is not self._everywhere:
+            if not everywhere:
                 infos[name][~mask] = 0
         return infos
 

@@ -125,10 +125,11 @@ class MatchmakingEnv(OnePlayerProperties, ScalarEnv):
     `2 * availability * mean_stay` games on average and offline stays
     `2 * (1 - availability) * mean_stay`; over both kinds the mean is `mean_stay`. After each game
     an opponent leaves for good with probability `turnover`. A newcomer with a new prior and true
-    skill takes the place, online if the predecessor was. With `max_games_per_opponent`, opponents
-    cannot be chosen after that many games. If no opponent could be chosen, a random one below that
-    limit comes online. Comings and goings do not depend on actions, and a seed gives the same
-    players and outcomes as in a constant pool.
+    skill takes the place, online if the predecessor was. If nobody is online, a random opponent
+    comes online. With `max_games_per_opponent`, opponents cannot be chosen after that many games;
+    if that leaves nobody, a random one below the limit can be chosen for one game. Comings and
+    goings do not depend on actions, and a seed gives the same players and outcomes as in a constant
+    pool.
 
     The action mask is in `info["action_mask"]` (int8, for `action_space.sample(mask)`), in
     `action_masks()` (bool) and in the last `num_opponents` numbers of the observation, 1 for

@@ -488,12 +488,18 @@ def change_pool(state: State, params: Params, rows: Integers) -> Masks:
 def allow(state: State, params: Params, row: int) -> None:
     """Write who can be chosen: opponents who are online and below the limit of games.
 
-    If there are none, a random opponent below the limit comes online. The limit does not apply at
+    If nobody is online, a random opponent comes online, whatever was played. If all who are online
+    are at the limit, a random one below it can be chosen for one game. The limit does not apply at
     the end of an episode.
     """
     count = state.online.shape[1]
     limited = params.limit > 0 and state.games[row] < params.horizon
-    chosen, possible = 0, 0
+    chosen, possible, present = 0, 0, 0
+    for j in range(count):
+        present += state.online[row, j]
+    if present == 0:
+        number = uniform(state.key[row], NEEDED, state.games[row])
+        state.online[row, int(number * count)] = True
     for j in range(count):
         below = not limited or state.met[row, j] - state.met_before[row, j] < params.limit
         state.allowed[row, j] = below and state.online[row, j]
@@ -506,7 +512,6 @@ def allow(state: State, params: Params, row: int) -> None:
     for j in range(count):
         if not limited or state.met[row, j] - state.met_before[row, j] < params.limit:
             if place == 0:
-                state.online[row, j] = True
                 state.allowed[row, j] = True
                 return
             place -= 1

@@ -87,7 +87,7 @@ def test_the_text_begins_with_its_conclusion(found: Judgement) -> None:
     known, unknown = (found.comparison.values("true_reward", 0, name).mean()
                       for name in ("oracle", "matching"))  # fmt: skip
     assert f"by {100.0 * (known / unknown - 1.0):+.1f} % (ahead)" in paragraph
-    for said in ("How even were the games?", "estimated from the log's times", "Who pays, if",
+    for said in ("How even were the games?", "from the log's times", "Who pays, if",
                  "How much would learning have gained?", "weakest tenth", "ahead"):  # fmt: skip
         assert said in "\n\n".join(rest)
     # A spreadsheet would read 1/10 as a date.

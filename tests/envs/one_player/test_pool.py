@@ -136,15 +136,26 @@ def test_a_seed_has_the_players_and_noise_of_a_constant_pool() -> None:
             np.testing.assert_array_equal(result[0][:-7], expected[0])
 
 
-def test_actions_do_not_change_the_pool() -> None:
-    options: Any = {"num_opponents": 9, "horizon": 40, "availability": 0.6, "turnover": 0.05}
-    one, other = (started(6, belief=belief, **options) for belief in ("full", "factorised"))
-    rng = np.random.default_rng(0)
+@pytest.mark.parametrize("limit", [None, 5])
+def test_actions_do_not_change_the_pool(limit: int | None) -> None:
+    options: Any = {"num_opponents": 9, "horizon": 40, "availability": 0.3, "turnover": 0.05}
+    one, other = (
+        started(6, belief="full", **options),
+        started(6, max_games_per_opponent=limit, **options),
+    )
+    rng, fewer = np.random.default_rng(0), 0
     for _ in range(40):
-        for env in (one, other):
-            env.step((rng.random((6, 9)) * env.action_masks()).argmax(axis=1))
-        np.testing.assert_array_equal(one.action_masks(), other.action_masks())
+        free, limited = one.action_masks(), other.action_masks()
+        outside = limited & ~free
+        assert not outside[(limited & free).any(axis=1)].any()
+        assert (outside.sum(axis=1) <= 1).all()
+        fewer += (free & ~limited).sum()
+        if limit is None:
+            np.testing.assert_array_equal(free, limited)
         np.testing.assert_array_equal(one.true_skill, other.true_skill)
+        one.step((rng.random((6, 9)) * free).argmax(axis=1))
+        other.step((rng.random((6, 9)) * limited).argmax(axis=1))
+    assert (fewer > 0) == (limit is not None)
 
 
 def test_a_single_opponent_is_always_online_and_with_the_shortest_stays_all_alternate() -> None:
