@@ -322,7 +322,7 @@ class Reserved(ReservingPolicy):
             mu, sigma = queues.mu[rows, : size + 1], queues.sigma[rows, : size + 1]
             state = KnowledgeState.of_prior(mu, sigma, belief)
             if callable(getattr(self.policy, "act", None)):
-                chosen = self.policy.act(state, self.games_left, rng)
+                chosen = self.policy.act(state, np.full(rows.size, self.games_left), rng)
             else:
                 share, policy = min(1.0, self.games_left / horizon), self.policy
                 if getattr(policy, "is_shared", False):  # see ``LearnedPolicy``

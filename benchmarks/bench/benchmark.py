@@ -335,7 +335,7 @@ def run_bench(
         as_choice("only", name, [family.name for family in FAMILIES])
     families = tuple(family for family in FAMILIES if not only or family.name in only)
     # Refuse policies that cannot play the default environment.
-    runs = {each.label: str(each.identity) for each in candidates_of(policies, Settings.checked())}
+    runs = {each.label: each.identity for each in candidates_of(policies, Settings.checked())}
     asked = {"command": "bench", "protocol": protocol_digest(), "method": method,
              "policies": runs, "only": list(only)}  # fmt: skip
     with run.store(asked) as store:
@@ -382,5 +382,6 @@ def _job(family: Family, place: int, candidate: Candidate) -> Job:
     seeds = episode_seeds(SEED, 0, EPISODES, (BENCH, INSTANCES, family.number))
     rng = stream_of(SEED, BENCH, POLICIES, family.number, *policy_key(candidate.label))
     summary = partial(sums, measures=(TRUE_Q,))
-    call = partial(rollout, candidate.make, family.settings, seeds, rng, summary)
-    return Job(f"{family.name}_policy{place:02d}", EPISODES, call, candidate.identity is not None)
+    call = partial(rollout, candidate.make, family.settings, seeds, rng, summary,
+                   label=candidate.label)  # fmt: skip
+    return Job(f"{family.name}_policy{place:02d}", EPISODES, call, candidate.lasting)

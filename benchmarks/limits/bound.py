@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -105,8 +106,8 @@ def run_bound(
         The content of ``bound.json``: the arguments, and ``cells``. Each cell has its ``title``,
         ``rank`` and ``prior``; the true q of the ``oracle``, the ``bound``, and ``saved``, the
         oracle's true q minus the bound; and ``policies``. Each policy except the oracle has its
-        ``true_q``, the ``room`` below the bound, its ``share`` of the distance from DrawChance to
-        the bound, and ``share_of_oracle``.
+        ``true_q``, the ``room`` below the bound, its ``share`` of DrawChance's room (NaN if that
+        can be 0), and ``share_of_oracle``.
 
     Raises:
         ValueError: for a bad argument, before anything is computed; for a folder with other
@@ -171,16 +172,19 @@ def _cell(rows: EpisodeTable, place: int, bound: Floats, paid: Floats) -> Record
     cell = rows.cells[place]
     totals = {policy: rows.values(TRUE_Q, place, policy)[0] for policy in rows.policies}
     low, oracle = totals[LOW_END], totals[HIGH_END]
+    # The payments of the policy's own games have the mean of its true q.
+    rooms = {policy: estimate(without_luck(bound - total, payment - total))
+             for (policy, total), payment in zip(totals.items(), paid, strict=True)}  # fmt: skip
+    whole = rooms[LOW_END]
     standings = [
         Record(
             policy=policy,
             true_q=estimate(total),
-            # The payments of the policy's own games have the mean of its true q.
-            room=estimate(without_luck(bound - total, payment - total)),
-            share=share_closed(total, low, bound),
+            room=rooms[policy],
+            share=1.0 - rooms[policy].mean / whole.mean if whole.low > 0.0 else math.nan,
             share_of_oracle=share_closed(total, low, oracle),
         )
-        for (policy, total), payment in zip(totals.items(), paid, strict=True)
+        for policy, total in totals.items()
         if policy != HIGH_END
     ]
     return Record(title=cell.title, **cell.labels, oracle=estimate(oracle), bound=estimate(bound),

@@ -35,7 +35,7 @@ from matchenv.evaluation.estimates import (
 )
 from matchenv.evaluation.protocols import cells_of
 from matchenv.evaluation.registry import Candidate, candidates_of
-from matchenv.evaluation.rollout import Batch, belief_of, one_thread
+from matchenv.evaluation.rollout import Batch, belief_of, errors_name_policy, one_thread
 from matchenv.evaluation.seeds import TRUTHS, episode_seeds, spans_of, stream_of
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.checks import as_actions, as_choice, as_integer
@@ -137,13 +137,14 @@ def run_optimum(
     ones = np.ones((1, settings.num_players))
     prior = KnowledgeState.of_prior(0.0 * ones, ones, settings.belief)
     for candidate in candidates:
-        rule_of(candidate, settings)(prior, 1)  # raises for policies that cannot play
+        with errors_name_policy(candidate.label):
+            rule_of(candidate, settings)(prior, 1)
     jobs = [
         Job(
             f"optimum_episode{first:06d}",
             count,
             partial(solve, settings, kept, seed, range(first, first + count), truths),
-            all(candidate.identity is not None for candidate in candidates),
+            all(candidate.lasting for candidate in candidates),
         )
         for first, count in spans_of(episodes, BLOCK)
     ]
@@ -237,7 +238,7 @@ def rule_of(candidate: Candidate, settings: Settings) -> Rule:
 
     def choose(states: KnowledgeState, games_left: int) -> Integers:
         if callable(getattr(policy, "act", None)):
-            actions = policy.act(states, games_left)
+            actions = policy.act(states, np.full(len(states), games_left))
         else:
             shown = states.to_observation(games_left / settings.horizon)
             actions, memory = policy.predict(shown, None, np.ones(len(shown), np.bool_))

@@ -109,8 +109,9 @@ class StudySettings:
         num_opponents: number of opponents, M.
         horizon: games in an episode, N.
         seed: random seed of priors, skills, luck and random choices, >= 0.
-        belief: belief of policies whose name does not specify one; ``"printed"`` has the
-            misprints of the paper's equations, and exists only in the study.
+        belief: belief of policies whose name does not specify one, except for ``gittins`` and
+            learned policies, which have their own; ``"printed"`` has the misprints of the paper's
+            equations, and exists only in the study.
         equal_variance: of equal priors, see the environment's option.
         equal_rank_by: what ranks are by with equal priors, where the prior mean is hidden:
             ``"true_skill"``, the paper's words, or ``"prior_mean"``.

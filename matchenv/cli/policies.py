@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from matchenv.cli.parser import FOLDER_TEXT, PRIORS_TEXT, RANK_TEXT, RESULTS, Command, Parser
-from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.registry import ONE_PLAYER, POLICIES, expanded
+from matchenv.evaluation.registry import POLICIES, expanded
 
 # Options of the games of a comparison, and of the environment of a study.
 GAMES = ("rank", "prior", "episodes", "seed")
@@ -225,8 +224,6 @@ def declare_watch(add: Parser) -> Command:
     if given.out is None:
         given.refuse(("games", "every"), "these options need --out FILE.gif")
     arguments = given.problem()
-    if given.env == ONE_PLAYER:
-        arguments["env_kwargs"]["noise"] = Settings.noise
     for name, values in arguments["cells"].items():
         _single(name, values)
     _, settings, (cell,) = problem_of(**arguments)

@@ -153,8 +153,9 @@ def play(plan: Plan, store: Store) -> EpisodeTable:
                 block.seeds,
                 stream_of(plan.seed, *block.policy_stream, *policy_key(candidate.label)),
                 plan.summary,
+                label=candidate.label,
             ),
-            candidate.identity is not None,
+            candidate.lasting,
         )
         for cell in plan.cells
         for candidate in plan.candidates

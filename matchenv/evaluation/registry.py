@@ -21,8 +21,8 @@ from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.rollout import TrueSkills, check_can_play, method_of
 from matchenv.runtime.object_spec import (
     build_object,
+    class_from_spec,
     is_object_spec,
-    object_from_spec,
     parsed_options,
     parsed_value,
 )
@@ -146,7 +146,10 @@ def policy_named(
         return adapted(build_object("policy", text, factory, options, given), settings)
     policy = resolve_name(f"{LEARNED}:learned_policy")(text)
     if policy is None and is_object_spec(text):
-        policy = object_from_spec("policy", text, given, known_policies(env_id))
+        kind, options = class_from_spec("policy", text, known_policies(env_id))
+        if hasattr(kind, "preferred_belief"):
+            given["belief"] = kind.preferred_belief(settings)
+        policy = build_object("policy", text, kind, options, given)
         method_of(policy)
     if policy is None:
         raise ValueError(
@@ -218,6 +221,9 @@ def expanded(texts: Iterable[str]) -> list[str]:
 def family_of(label: str) -> str:
     """Return a label without numeric options: ``kg both=true`` for all KGs with ``both=true``."""
     name, _, options = label.partition(":")
+    if is_object_spec(label):
+        kind, _, options = options.partition(":")
+        name = f"{name}:{kind}"
     values = {each: parsed_value(each.partition("=")[2]) for each in options.split(",") if each}
     return " ".join([name, *(each for each in values if isinstance(values[each], str | bool))])
 
@@ -229,13 +235,14 @@ class Candidate:
     Attributes:
         label: its name in tables and files.
         make: builds it from settings and true skills, anew for each batch of episodes; picklable.
-        identity: equal for policies of equal results; None if nothing identifies the policy, whose
-            results are then not kept for later runs.
+        identity: differs for policies of different results, as far as is known.
+        lasting: whether equal identities mean equal results, which later runs can then use.
     """
 
     label: str
     make: Callable[..., Any]
-    identity: str | None
+    identity: str
+    lasting: bool = True
 
 
 def candidate_of(given: Any, env_id: str = ONE_PLAYER) -> Candidate:
@@ -261,7 +268,8 @@ def candidate_of(given: Any, env_id: str = ONE_PLAYER) -> Candidate:
     method_of(given)
     if getattr(given, "needs_truth", False):
         raise ValueError(f"the {label} must be given by its name {label!r}, not as an object")
-    return Candidate(label, partial(_built, given, (), ""), None)
+    text = "an object" if " at 0x" in repr(given) else repr(given)
+    return Candidate(label, partial(_built, given, (), ""), text, lasting=False)
 
 
 def _built(
@@ -300,9 +308,27 @@ def candidates_of(
         candidate = candidate_of(given, env_id)
         if candidate.label in result:
             if place >= len(policies):
+                _check_same(result[candidate.label], candidate, settings)
                 continue
             raise ValueError(f"policies must name each policy once, got {candidate.label!r} twice")
         check_can_play(candidate.label, candidate.make, settings)
         # The files of a third-party class are known only now, after its import.
         result[candidate.label] = candidate_of(given, env_id)
     return tuple(result.values())
+
+
+def _check_same(given: Candidate, reference: Candidate, settings: Options) -> None:
+    """Check that an object that has the name of a reference is that policy, but for its sizes."""
+
+    def options(policy: Any) -> dict[str, Any]:
+        names = inspect.signature(type(policy)).parameters
+        return {name: getattr(policy, name, None) for name in names if name != "horizon"}
+
+    if given.lasting:
+        return
+    ours, theirs = (each.make(settings, tuple) for each in (given, reference))
+    if type(ours) is not type(theirs) or options(ours) != options(theirs):
+        raise ValueError(
+            f"policies must not call another policy {reference.label!r}, which others are compared "
+            f"with, got {ours!r}: give it another name"
+        )

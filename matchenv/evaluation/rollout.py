@@ -133,7 +133,8 @@ class Decisions:
 
     Attributes:
         times: seconds of each choice, and the number of episodes that it was for.
-        knows_masks: whether the policy gets masks. Otherwise its forbidden actions are replaced.
+        knows_masks: whether the policy gets masks or its choices. Otherwise its forbidden actions
+            are replaced.
     """
 
     def __init__(self, policy: Any, rng: np.random.Generator | None = None) -> None:
@@ -144,7 +145,7 @@ class Decisions:
         parameters = inspect.signature(getattr(policy, self._method)).parameters
         any_name = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
         self._takes_masks = any_name or "action_masks" in parameters
-        self.knows_masks = self._takes_masks or self._method != "predict"
+        self.knows_masks = self._takes_masks or self._method == "choose"
         self._memory: Any = None
         self._first = True
 
@@ -170,13 +171,15 @@ class Decisions:
 
     def steps(self, batch: Batch) -> Iterator[tuple[Step[Any], NDArray[np.bool_]]]:
         """Play the episodes to their ends, and yield ``Steps``."""
+        invalid_action = getattr(batch.simulator.settings, "invalid_action", "replace")
+        strict = self.knows_masks or invalid_action == "error"
         with one_thread():
             while batch.running.any():
                 start, running = time.perf_counter(), batch.running
                 actions = self.of(batch)
                 taken = time.perf_counter() - start
                 self.times.append((taken, int(np.count_nonzero(running))))
-                yield batch.step(actions, strict=self.knows_masks), running
+                yield batch.step(actions, strict=strict), running
 
 
 def sums(
@@ -271,6 +274,7 @@ def rollout(
     rng: np.random.Generator | None = None,
     summary: Summary | None = None,
     given: dict[str, Any] | None = None,
+    label: str = "",
 ) -> Arrays:
     """Play a batch of episodes with a policy.
 
@@ -283,21 +287,38 @@ def rollout(
         rng: for a stochastic policy.
         summary: returns the results; None for the summary of the environment's protocol.
         given: see ``Batch``.
+        label: name of the policy in errors.
 
     Returns:
         The arrays of the summary, and ``CLOCK``: seconds and number of all choices but the first,
         which may compile or load.
 
     Raises:
-        ValueError: for a forbidden action.
+        ValueError: for a forbidden action, and any error of a policy with a label.
     """
     protocol = part_of(env_id_of(settings), "protocol")
     simulator = protocol.simulator if summary is None else simulator_of
-    policy, batch = begin_for(make, settings, seeds, simulator, given)
-    decisions = Decisions(policy, np.random.default_rng(rng))
-    arrays = (summary or protocol.summary)(batch, decisions.steps(batch))
+    with errors_name_policy(label):
+        policy, batch = begin_for(make, settings, seeds, simulator, given)
+        decisions = Decisions(policy, np.random.default_rng(rng))
+        arrays = (summary or protocol.summary)(batch, decisions.steps(batch))
     clock = np.reshape(decisions.times[1:], (-1, 2)).sum(axis=0)
     return {**arrays, CLOCK: clock}
+
+
+@contextmanager
+def errors_name_policy(label: str) -> Iterator[None]:
+    """Turn errors of third-party code into a ``ValueError`` that names the policy, if it has one.
+
+    Errors of files and of memory stay as they are.
+    """
+    try:
+        yield
+    except Exception as error:
+        if not label or isinstance(error, OSError | MemoryError) or repr(label) in str(error):
+            raise
+        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        raise ValueError(f"policy {label!r}: {kind}{error}") from error
 
 
 def check_can_play(label: str, make: PolicyMaker, settings: Options) -> None:

@@ -69,19 +69,25 @@ def object_from_spec(
     known: Iterable[str],
     base: type | None = None,
 ) -> Any:
-    """Build an object of a third-party class.
+    """Build an object of a third-party class; see ``class_from_spec`` and ``build_object``."""
+    factory, options = class_from_spec(kind, text, known, base)
+    return build_object(kind, text, factory, options, defaults)
+
+
+def class_from_spec(
+    kind: str, text: Any, known: Iterable[str], base: type | None = None
+) -> tuple[Any, str]:
+    """Import a third-party class, and return it with the options of the text.
 
     Args:
         kind: kind of object for messages, for example ``"policy"``.
         text: ``module:Class:key=value``. The working folder is searched last for the module.
-        defaults: arguments for the parameters of the class that have these names; options of the
-            text override them.
         known: names that can be given instead, for messages.
         base: required base class; None allows any callable.
 
     Raises:
-        ValueError: if there is no such class, it refuses its options, or its module may not be
-            imported (see ``only_installed_code``).
+        ValueError: if there is no such class, or its module may not be imported (see
+            ``only_installed_code``).
     """
     form = FORM.fullmatch(text) if isinstance(text, str) else None
     if form is None:
@@ -112,13 +118,20 @@ def object_from_spec(
         ) from error
     if base is not None and not (isinstance(factory, type) and issubclass(factory, base)):
         raise ValueError(f"{kind} {text!r} must name a subclass of {base.__name__}, got {factory}")
-    return build_object(kind, text, factory, form["options"] or "", defaults)
+    return factory, form["options"] or ""
 
 
 def build_object(
     kind: str, text: str, factory: Callable[..., Any], options: str, defaults: Mapping[str, Any]
 ) -> Any:
-    """Build an object from ``key=value`` options and defaults; see ``object_from_spec``.
+    """Build an object of a class from its options.
+
+    Args:
+        kind: kind of object for messages.
+        text: the whole specification, for messages.
+        factory: the class.
+        options: ``key=value,key=value``; they override the defaults.
+        defaults: arguments for the parameters of the class that have these names.
 
     Raises:
         ValueError: for an unknown option, and for values that the factory refuses.

@@ -61,8 +61,8 @@ def digest_of(files: Iterable[Path]) -> str:
 def module_files(spec: str) -> list[Path]:
     """Return the source files that define a third-party class.
 
-    These are its module, and the modules and packages in the same folder. An installed module
-    stands alone, since its imports have versions. A class of this package has no files.
+    These are all modules in the folder from which its module is imported, and in the folders there
+    that Python can import; of an installed package, its own. A class of this package has no files.
 
     Args:
         spec: ``module:Class:key=value``; the module has been imported.
@@ -73,7 +73,10 @@ def module_files(spec: str) -> list[Path]:
         return []
     file = Path(source)
     folder = file.parents[module.count(".") + (file.name == "__init__.py")]
+    top = folder / module.partition(".")[0]
     if any(folder.glob("*.dist-info")):
-        return [file]
-    packages = (init.parent.rglob("*.py") for init in folder.glob("*/__init__.py"))
+        return sorted({file, *top.rglob("*.py")})
+    # A folder is a package even without an __init__.py; a virtual environment is none.
+    packages = (path.rglob("*.py") for path in folder.iterdir()
+                if path.name.isidentifier() and not (path / "pyvenv.cfg").exists())  # fmt: skip
     return sorted({file, *folder.glob("*.py"), *chain.from_iterable(packages)})

@@ -266,6 +266,10 @@ class TestRuns:
             assert cell.saved.mean > 4.0 * cell.saved.standard_error, cell.title
             for policy in cell.policies:
                 assert policy.room.mean > -4.0 * policy.room.standard_error, policy.policy
+            nearest = sorted(cell.policies, key=lambda policy: policy.room.mean)
+            shares = [policy.share for policy in nearest]
+            assert shares == sorted(shares, reverse=True)
+            assert {p.policy: p.share for p in nearest}["drawchance"] == 0.0
 
     def test_paths_depend_only_on_their_episode(self):
         settings = Settings.checked(num_opponents=3, horizon=6, prior="equal", rank="top",

@@ -186,6 +186,8 @@ QUEUE = {"env": "MatchmakingQueue-v0"}
           for action, said in ((-1, r"in \[0, 48\]"), (49, r"in \[0, 48\]"), (0.5, "integ"))),
         *((policies, {}, "polic") for policies in ("kg", [], [3], [object()])),
         ([Oracle(np.zeros(50))], {}, "'oracle', not as an object"),
+        *(([each, "pe"], {}, f"must not call another policy '{each.name}'")
+          for each in (KnowledgeGradient(multiplier=3.0), DrawChance(beta=2.0))),
         *((policies, {"env": "Ranking-v0"}, "must be a list") for policies in ("kg", [])),
         *((["pe"], {"cells": {"rank": given}}, "cells must map") for given in ("top", 1)),
         (["fcfs"], {**QUEUE, "cells": {"load": []}}, "load"),
@@ -238,8 +240,9 @@ def test_standings_of_the_queue_equal_those_of_its_runs_and_of_all_players(compa
 
 
 def test_no_policy_of_the_front_is_beaten_by_its_family(tuning: Any) -> None:
-    labels = ("kg:multiplier=2,both=true", "kg:both=true", "kg:multiplier=3", "fcfs")
-    assert [family_of(label) for label in labels] == ["kg both=true"] * 2 + ["kg", "fcfs"]
+    labels = ("kg:multiplier=2,both=true", "kg:both=true", "kg:multiplier=3", "own:A:x=1", "own:B")
+    families = ["kg both=true"] * 2 + ["kg", "own:A", "own:B"]
+    assert [family_of(label) for label in labels] == families
     assert family_of("reservation:policy=thompson,reservation=0.5") == "reservation policy=thompson"
     points = [each for each in points_of(tuning.rows, 1) if each.family == "window"]
     for point in points:
@@ -260,6 +263,38 @@ def test_tuning_finds_the_best_of_each_family_on_own_seeds(comparison: Any, tuni
     for each in tuning.tried:
         assert each.behind.mean >= 0.0
         assert (each.behind.mean == 0.0) == each.best or each.behind.mean < 1e-12
+
+
+class Constant:
+    """A third-party policy without masks that plays opponent 0 and fails at a game."""
+
+    name = "constant"
+
+    def __init__(self, fails_at: int) -> None:
+        self.fails_at, self.game = fails_at, 0
+
+    def act(self, state: Any, games_left: Any, rng: Any = None) -> Any:
+        self.game += 1
+        return np.zeros(len(games_left), np.int64) // (self.game != self.fails_at)
+
+    def __repr__(self) -> str:
+        return f"Constant({self.fails_at})"
+
+
+def test_objects_that_change_fail_or_do_not_know_masks(tmp_path: Path) -> None:
+    compared([Constant(99)], out=tmp_path)
+    with pytest.raises(ValueError, match=r"constant was 'Constant\(99\)' and is 'Constant\(98\)'"):
+        compared([Constant(98)], out=tmp_path)
+    with (
+        np.errstate(divide="raise"),
+        pytest.raises(ValueError, match="policy 'constant': FloatingPointError: divide by zero"),
+    ):
+        compared([Constant(5)])
+    pool = {"env_kwargs": {**SMALL, "availability": 0.4, "mean_stay": 2.0}}
+    compared([Constant(99)], **pool)
+    pool["env_kwargs"]["invalid_action"] = "error"
+    with pytest.raises(ValueError, match=r"policy 'constant'.* must be an opponent who is online"):
+        compared([Constant(99)], **pool)
 
 
 def test_third_party_policies_and_populations_play(comparison: Any, tmp_path: Path) -> None:

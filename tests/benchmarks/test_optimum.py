@@ -50,7 +50,7 @@ def settings_of(opponents: int, games: int, belief: str, **options: Any) -> Sett
 
 
 def rule_by(policy: Any, settings: Settings, label: str = "mine") -> Any:
-    return exact.rule_of(Candidate(label, lambda *_: policy, None), settings)
+    return exact.rule_of(Candidate(label, lambda *_: policy, label), settings)
 
 
 @pytest.mark.parametrize("belief", ["factorised", "full"])
@@ -157,6 +157,10 @@ class TestProperties:
         ],
     )
     def test_policies_must_choose_by_the_state_alone(self, policy, said):
+        def act(states: Any, games_left: Any) -> Any:
+            np.testing.assert_array_equal(games_left, np.full(len(states), 2))
+            return np.zeros(len(states), np.int64)
+
         def predict(observation: Any, *_: Any) -> tuple[Any, Any]:
             return np.full(len(observation), policy.get("action", 0)), policy.get("memory")
 
@@ -165,3 +169,5 @@ class TestProperties:
         prior = KnowledgeState.of_prior(*random_prior(2), "full")
         with pytest.raises(ValueError, match=said):
             rule_by(bad, settings, label)(prior, 2)
+        good = SimpleNamespace(belief="full", act=act)
+        assert not rule_by(good, settings)(prior, 2).any()

@@ -29,6 +29,13 @@ def test_names_are_those_of_the_classes() -> None:
         policy_named("information:name=kg", RankingSettings())
 
 
+def test_a_class_by_module_plays_as_the_baseline_by_name() -> None:
+    for options in ({}, {"tau": 0.1}, {"beta": 2.0, "draw_margin": 0.1}):
+        settings = Settings.checked(**options)
+        named = policy_named("gittins", settings)
+        assert repr(policy_named("matchenv.baselines:Gittins", settings)) == repr(named)
+
+
 def test_a_registered_policy_is_known_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(POLICIES, "Matchmaking-v0", dict(POLICIES["Matchmaking-v0"]))
     register_policy("mine", "matchenv.baselines.simple:PointEstimate")
