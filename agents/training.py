@@ -268,9 +268,12 @@ def _warn_of_whole_rollouts(model: Any, config: RunConfig) -> None:
     played = -(-config.timesteps // games) * games
     falls = isinstance(model.learning_rate, LinearSchedule)
     if played > 1.1 * config.timesteps or (falls and played == games > 1):
+        effect = "a falling learning rate is 0 after the last rollout"
+        if played == games:
+            effect = "it learns only once, before a falling learning rate falls"
         warnings.warn(
             f"{config.algorithm} learns after every {games:,} games, and so plays {played:,} for "
-            f"timesteps={config.timesteps:,}; a falling learning rate is 0 after the last rollout",
+            f"timesteps={config.timesteps:,}; {effect}",
             stacklevel=3,
         )
 

@@ -101,7 +101,7 @@ class Policy(Baseline, PredictMixin):
 
     Attributes:
         num_opponents: M of the observations, set by ``for_settings``; None if unknown. A mask at
-            the end of an observation is then recognised by the size alone, if that is unambiguous.
+            the end of an observation is then recognised by its numbers.
     """
 
     num_opponents: int | None = None

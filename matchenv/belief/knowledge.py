@@ -287,8 +287,7 @@ def split_mask(
     Args:
         observation: shape (..., K).
         belief: the name of the environment's belief.
-        num_opponents: M; None if unknown. A mask is then detected only if no M without a mask has
-            observations of this size.
+        num_opponents: M; None if unknown. A mask is then detected by its numbers.
 
     Raises:
         ValueError: for numbers that are not finite, or an unknown belief.
@@ -296,16 +295,23 @@ def split_mask(
     array = as_float_array("observation", observation)
     kind = belief_named(belief)
     size = array.shape[-1] if array.ndim else 0
-    if num_opponents is None and size > 0 and kind.num_opponents_of(size) is None:
-        count = (size - 3) // (3 + kind.extra_rows)
-        # Other values are no mask but another belief's, whose size ``from_observation`` refuses.
-        end = array[..., max(size - count, 0) :]
-        num_opponents = count if ((end == 0.0) | (end == 1.0)).all() else None
-    if num_opponents is None or num_opponents < 1:
-        return array, None
-    if size != kind.observation_size(num_opponents) + num_opponents:
+    if num_opponents is None:
+        count, rest = divmod(size - 3, 3 + kind.extra_rows)
+        num_opponents = count if rest == 0 and _ends_with_masks(array, kind, count) else 0
+    if num_opponents < 1 or size != kind.observation_size(num_opponents) + num_opponents:
         return array, None
     return array[..., :-num_opponents], array[..., -num_opponents:] != 0.0
+
+
+def _ends_with_masks(array: Floats, kind: Belief, count: int) -> bool:
+    """Return whether observations must be of ``count`` opponents and have masks."""
+    masks, sigma = array[..., -count:], array[..., count + 1 : 2 * count + 2]
+    left = array[..., -count - 1]
+    possible = ((masks == 0.0) | (masks == 1.0)).all() and (sigma > 0.0).all()
+    possible &= ((left >= 0.0) & (left <= 1.0)).all()
+    # Of more opponents without masks, the numbers before the last are deviations.
+    more = kind.num_opponents_of(array.shape[-1])
+    return bool(possible and (more is None or (array[..., -1 - more : -1] != 1.0).any()))
 
 
 def share_of_games_left(observation: ArrayLike) -> NDArray[np.float64]:

@@ -10,6 +10,8 @@ from matchenv.cli.parser import RESULTS, Command, Given, Parser
 from matchenv.evaluation.registry import expanded
 from matchenv.runtime.checks import as_integer, as_non_negative_number, as_open_share, as_share
 
+RESULTS_TEXT = "folder for the result files, which replace earlier ones (default: write none)"
+
 
 def declare_replay(add: Parser) -> Command:
     """Rate a log of matches, and report how well each rating system forecast them.
@@ -24,7 +26,9 @@ def declare_replay(add: Parser) -> Command:
     add.log()
     add.group("rating systems and report")
     add.fields_of(ReplaySettings)
-    add.group("results and work", "out", "quiet")
+    add.group("results and work")
+    add.option("--out", RESULTS_TEXT, None, Path)
+    add.shared("quiet")
 
     given = yield
     _check_model_options(given)
@@ -57,7 +61,9 @@ def declare_fit(add: Parser) -> Command:
     add.log()
     add.group("fit")
     add.option("--train-share", "share of the games to fit, from the first on", TRAIN_SHARE)
-    add.group("results and work", "out", "quiet")
+    add.group("results and work")
+    add.option("--out", RESULTS_TEXT, None, Path)
+    add.shared("quiet")
 
     given = yield
     given.needs("logs")
@@ -80,7 +86,9 @@ def declare_smooth(add: Parser) -> Command:
     add.log()
     add.group("model")
     add.fields_of(SmoothSettings)
-    add.group("results and work", "out", "quiet")
+    add.group("results and work")
+    add.option("--out", RESULTS_TEXT, None, Path)
+    add.shared("quiet")
 
     given = yield
     _check_model_options(given)
@@ -111,7 +119,7 @@ def declare_rank(add: Parser) -> Command:
     add.option("--indifference", "skill difference to ignore; 0 never settles equal items", 0.0)
     add.option("--next", "number of pairs to play next, a batch for parallel workers", 0)
     add.group("results")
-    add.option("--out", "folder for table, figure and state (default: none)", None, Path)
+    add.option("--out", RESULTS_TEXT, None, Path)
     add.shared("quiet")
 
     given = yield

@@ -123,15 +123,15 @@ class Given(argparse.Namespace):
         """Check that extras of the package are installed, before any work begins.
 
         Raises:
-            ImportError: if one is not; says how to install it.
+            ImportError: if some are not; says how to install them.
         """
-        for extra in extras:
-            for module in EXTRAS[extra]:
-                if find_spec(module) is None:
-                    raise ImportError(
-                        f"matchenv {self.command} needs the package {module}: "
-                        f'pip install "matchenv[{extra}]"'
-                    )
+        missing = {extra: [name for name in EXTRAS[extra] if find_spec(name) is None]
+                   for extra in extras}  # fmt: skip
+        if packages := ", ".join(dict.fromkeys(names[0] for names in missing.values() if names)):
+            listed = ",".join(extra for extra, names in missing.items() if names)
+            raise ImportError(
+                f'matchenv {self.command} needs {packages}: pip install "matchenv[{listed}]"'
+            )
 
     def refuse(self, names: Iterable[str], why: str) -> None:
         """Raise ``ValueError`` with a reason and their names if some of these options are given."""
@@ -317,6 +317,7 @@ class Parser(argparse.ArgumentParser):
                 continue
             known = getattr(field.metadata.get("check"), "keywords", {}).get("known", ())
             text = field.metadata.get("text", texts.get(field.name, ""))
+            text = re.sub("; None for (.*)$", r" (default: \1)", text)
             self.option(option_of(field.name), re.sub('[`"]', "", text), field.default,
                         tuple(known) or _plain_type(hint))  # fmt: skip
 

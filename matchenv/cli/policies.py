@@ -33,9 +33,9 @@ def declare_compare(add: Parser) -> Command:
     add.group("policies", "policy")
     add.option("--against", "policy to compare with (default: kg)")
     add.group("games", *GAMES, episodes=comparison.DEFAULT_EPISODES)
-    add.environments()
     add.option("--noise", "index of random numbers: games with the opponent, or all games",
                ONE_PLAYER.defaults["noise"], ("opponent", "game"))  # fmt: skip
+    add.environments()
     add.group("results and work", *RESULTS)
 
     given = yield
@@ -151,12 +151,18 @@ def declare_limits(add: Parser) -> Command:
     idle = {"bound": ("belief", "truths", "draw_margin"), "optimum": ("prior", "depth")}
     add.group("task")
     add.option("what", "bound or optimum", "bound", nargs="?")
-    add.group("policies", "policy", policy=bound.DEFAULT_POLICIES)
-    add.group("games (defaults of the optimum in brackets)")
+    add.group("policies and games (defaults of the optimum in brackets)")
+    add.option(
+        "--policy",
+        "policies, as in matchenv compare (default: "
+        f"{' '.join(bound.DEFAULT_POLICIES)} [{' '.join(optimum.DEFAULT_POLICIES)}])",
+        (),
+    )
     add.option("--rank", f"{RANK_TEXT} (default: all three [any])", ())
     add.option("--episodes", "episodes (default: 2000 for each rank and prior [100])", None, int)
     add.shared("seed")
-    add.group("environment", "num_opponents", "horizon", "beta")
+    sizes = ", ".join(f"{name} {size}" for name, size in optimum.SIZES.items())
+    add.group(f"environment [{sizes}]", "num_opponents", "horizon", "beta")
     add.group("bound")
     add.option("--prior", PRIORS_TEXT, bound.DEFAULT_PRIORS)
     add.option("--depth", "games after which a skill counts as known", bound.DEFAULT_DEPTH)

@@ -52,7 +52,6 @@ def declare_serve(add: Parser) -> Command:
     settings = given.explicit_values(*SETTINGS)
     if given.fitted is not None:
         given.refuse(FITTED.values(), "--fitted has its own")
-        given.needs("logs", "benchmarks")
         from matchenv.benchmarks.replay.fits import fitted_parameters
 
         fitted = fitted_parameters(given.fitted)

@@ -64,7 +64,8 @@ def declare_train(add: Parser) -> Command:
     add.option("--belief", "what policies know: factorised, full")
     add.shared(*ENVIRONMENT)
     add.group("evaluation")
-    add.option("--comparison-episodes", "episodes of the final comparison; 0: none", 1000)
+    add.option("--comparison-episodes", "episodes of the final comparison, also with --resume; "
+               "0: none", 1000)  # fmt: skip
     add.option("--evaluate-every", "timesteps between evaluations (default: 10 in all)", None, int)
     add.option("--evaluation-episodes", "episodes of each evaluation", 64)
     add.option("--checkpoint-every", "timesteps between them (default: 20 in all)", None, int)

@@ -154,7 +154,8 @@ def policy_named(
     if policy is None:
         raise ValueError(
             f"policy must be one of {', '.join(known_policies(env_id))}, the folder of a training "
-            f"run, a .safetensors file, or module:Class for a class of your own; got {text!r}"
+            "run, a .safetensors file, a model.zip of stable-baselines3, or module:Class for a "
+            f"class of your own; got {text!r}"
         )
     return adapted(policy, settings)
 

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import matchenv
-from matchenv import KnowledgeState, MatchmakingEnv, MatchmakingVectorEnv, trueskill
+from matchenv import (
+    KnowledgeState,
+    MatchmakingEnv,
+    MatchmakingVectorEnv,
+    NormalPrior,
+    trueskill,
+)
 from matchenv.baselines import (
     DrawChance,
     KnowledgeGradient,
@@ -111,11 +117,29 @@ def test_parts_draws_and_masks_of_states(belief: str) -> None:
     np.testing.assert_allclose(root.T @ root, covariance_of(one), rtol=1e-12, atol=1e-12)
     observation, mask = state.to_observation(0.5), np.eye(5, 3)
     masked = np.concatenate((observation, mask), axis=1)
-    for known in (None, 3) if belief == "factorised" else (3,):
+    for known in (None, 3):
         numbers, masks = split_mask(masked, belief, known)
         np.testing.assert_array_equal(numbers, observation)
         np.testing.assert_array_equal(masks, mask == 1.0)
         assert split_mask(observation, belief, known)[1] is None
+
+
+@pytest.mark.parametrize("belief", ["factorised", "full"])
+@pytest.mark.parametrize("count", [1, 2, 3, 6, 10, 12, 49, 50])
+def test_policies_find_masks_at_the_end_of_observations(belief: str, count: int) -> None:
+    """Also if more opponents without masks have observations of the same size."""
+    options: Any = {"num_opponents": count, "horizon": 30, "belief": belief}
+    policy = KnowledgeGradient(multiplier=5, belief=belief)
+    for more in ({"availability": 0.5, "mean_stay": 3.0}, {"max_games_per_opponent": 30}, {},
+                 {"prior": NormalPrior(25.0, 1.0)}):  # fmt: skip
+        env = MatchmakingVectorEnv(8, **options, **more)
+        observation, _ = env.reset(seed=count)
+        for _ in range(8):
+            masks = env.action_masks()
+            plain = observation[..., : BELIEFS[belief].observation_size(count)]
+            expected = policy.predict(plain, action_masks=masks)[0]
+            np.testing.assert_array_equal(policy.predict(observation)[0], expected)
+            observation = env.step(masks.argmax(axis=1))[0]
 
 
 def test_rounded_deviations_are_accepted() -> None:
