@@ -304,18 +304,18 @@ def candidates_of(
     if isinstance(policies, str) or not policies:
         raise ValueError(f"policies must be a list of at least one, got {policies!r}")
     env_id = env_id_of(settings)
-    result: dict[str, Candidate] = {}
+    checked: dict[str, Any] = {}
     for place, given in enumerate((*policies, *references)):
         candidate = candidate_of(given, env_id)
-        if candidate.label in result:
+        if candidate.label in checked:
             if place >= len(policies):
-                _check_same(result[candidate.label], candidate, settings)
+                _check_same(candidate_of(checked[candidate.label], env_id), candidate, settings)
                 continue
             raise ValueError(f"policies must name each policy once, got {candidate.label!r} twice")
         check_can_play(candidate.label, candidate.make, settings)
-        # The files of a third-party class are known only now, after its import.
-        result[candidate.label] = candidate_of(given, env_id)
-    return tuple(result.values())
+        checked[candidate.label] = given
+    # The files of third-party classes are known only now, after all imports.
+    return tuple(candidate_of(given, env_id) for given in checked.values())
 
 
 def _check_same(given: Candidate, reference: Candidate, settings: Options) -> None:

@@ -61,8 +61,9 @@ def digest_of(files: Iterable[Path]) -> str:
 def module_files(spec: str) -> list[Path]:
     """Return the source files that define a third-party class.
 
-    These are all modules in the folder from which its module is imported, and in the folders there
-    that Python can import; of an installed package, its own. A class of this package has no files.
+    These are the modules and packages in the folder from which its module is imported, and what has
+    been imported from folders below; of an installed package, its own. A class of this package has
+    no files.
 
     Args:
         spec: ``module:Class:key=value``; the module has been imported.
@@ -76,7 +77,15 @@ def module_files(spec: str) -> list[Path]:
     top = folder / module.partition(".")[0]
     if any(folder.glob("*.dist-info")):
         return sorted({file, *top.rglob("*.py")})
-    # A folder is a package even without an __init__.py; a virtual environment is none.
-    packages = (path.rglob("*.py") for path in folder.iterdir()
-                if path.name.isidentifier() and not (path / "pyvenv.cfg").exists())  # fmt: skip
-    return sorted({file, *folder.glob("*.py"), *chain.from_iterable(packages)})
+    packages = (init.parent.rglob("*.py") for init in folder.glob("*/__init__.py"))
+    # A folder is a package even without an __init__.py.
+    imported = {
+        Path(origin)
+        for name, loaded in list(sys.modules.items())
+        if (origin := getattr(loaded, "__file__", None)) is not None
+        and name.partition(".")[0] not in {"matchenv", *sys.stdlib_module_names}
+    }
+    below = {path for path in imported
+             if folder in path.parents and path.suffix == ".py"
+             and "site-packages" not in path.parts}  # fmt: skip
+    return sorted({file, *below, *folder.glob("*.py"), *chain.from_iterable(packages)})
