@@ -246,7 +246,7 @@ def knowledge_gradient_action(opponents: Opponents, multiplier: float, game: Gam
     return chosen
 
 
-@compiled
+@compiled(nogil=True)
 def knowledge_gradient_actions(
     mu: Floats, sigma: Floats, differences: Floats, multipliers: Floats, game: GameConstants
 ) -> Integers:

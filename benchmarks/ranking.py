@@ -23,7 +23,10 @@ NAMED = 3  # unsettled pairs
 
 
 def ranker_of(log: MatchLog, *, draw_margin: float | None = None, **options: Any) -> Ranker:
-    """Return a ranker that has recorded the games of a log.
+    """Return a ranker that has recorded the games of a log, in a random order of a fixed seed.
+
+    Skills do not change, so the order carries no information, while moment matching errs in games
+    sorted by result: it forgets how uncertain the first ones were.
 
     Args:
         log: games of one player against one other.
@@ -45,18 +48,33 @@ def ranker_of(log: MatchLog, *, draw_margin: float | None = None, **options: Any
             raise ValueError("draw_margin must be given for a log of draws alone, got None")
         draw_margin = draw_margin_from_probability(float(np.mean(outcomes == 0)), beta)
     ranker = Ranker(log.players, draw_margin=draw_margin, **options)
-    sides = log.player.reshape(-1, 2).tolist()
-    ranker.record_games(
-        (log.players[i], log.players[j], outcome)
-        for (i, j), outcome in zip(sides, outcomes.tolist(), strict=True)
-    )
+    games = np.column_stack((log.player.reshape(-1, 2), outcomes))
+    shuffled = np.random.default_rng(0).permutation(games).tolist()
+    ranker.record_games((log.players[i], log.players[j], outcome) for i, j, outcome in shuffled)
     return ranker
 
 
-def rank_text(
+def ranking_text(ranker: Ranker, rows: Sequence[Ranked]) -> str:
+    """Return the table of a ranker's ``ranking()``."""
+    k = ranker.settings.k
+    columns = [
+        Column("item", lambda row: row.item),
+        Column("place", lambda row: str(row.place)),
+        Column("95 % places", lambda row: f"{row.best_place}-{row.worst_place}"),
+        Column("skill", lambda row: f"{row.mean:+z.2f} ± {row.deviation:.2f}"),
+        Column("best" if k == 1 else f"top {k}", lambda row: f"{100.0 * row.top:.0f} %"),
+        Column("games", lambda row: f"{row.games:,}"),
+    ]
+    lines = text_table(columns, rows[:SHOWN])
+    if len(rows) > SHOWN:
+        lines.append(f"and {len(rows) - SHOWN} more, see --out")
+    return "\n".join(lines)
+
+
+def settled_text(
     ranker: Ranker, rows: Sequence[Ranked], confidence: float, indifference: float, count: int
 ) -> str:
-    """Return the ranking, what is settled, and the next pairs as text.
+    """Return what is settled, and the next pairs; slow with many items.
 
     Args:
         ranker: after its games.
@@ -65,20 +83,8 @@ def rank_text(
         indifference: see ``Ranker.is_settled``.
         count: number of next pairs.
     """
-    k = ranker.settings.k
+    k, lines = ranker.settings.k, [""]
     goal = {"order": "the order", "top": f"the top {k}", "best": "the best"}[ranker.settings.goal]
-    columns = [
-        Column("item", lambda row: row.item),
-        Column("place", lambda row: str(row.place)),
-        Column("95 % places", lambda row: f"{row.best_place}-{row.worst_place}"),
-        Column("skill", lambda row: f"{row.mean:+.2f} ± {row.deviation:.2f}"),
-        Column("best" if k == 1 else f"top {k}", lambda row: f"{100.0 * row.top:.0f} %"),
-        Column("games", lambda row: f"{row.games:,}"),
-    ]
-    lines = text_table(columns, rows[:SHOWN])
-    if len(rows) > SHOWN:
-        lines.append(f"and {len(rows) - SHOWN} more, see --out")
-    lines.append("")
     if ranker.settings.goal == "top":
         lines.append(f"expected errors in {goal}: {sum(1.0 - row.top for row in rows[:k]):.2f}")
     if unsettled := ranker.unsettled(confidence, indifference):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from matchenv.baselines.ranking import KNOWLEDGE, UNSURE, pair_scores
 from matchenv.belief.joint import BLOCK, expect_joint, learn_joint
 from matchenv.envs.ranking import ORDER, TOP, Game, RankingSettings, places_of
-from matchenv.runtime.checks import as_integer, as_non_negative_number, as_share
+from matchenv.runtime.checks import as_flag, as_integer, as_non_negative_number, as_share
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.files import json_bytes, read_json, write_bytes
 from matchenv.runtime.random import normal, normals
@@ -140,6 +140,8 @@ class Ranker:
     def record_games(self, games: Iterable[tuple[str, str, int]]) -> None:
         """Record games in order; equal to repeated calls of ``record``, but much faster.
 
+        The order should not depend on the results: shuffle games that are sorted by winner.
+
         Args:
             games: arguments of ``record`` for each game.
 
@@ -157,7 +159,12 @@ class Ranker:
             self._games += block
 
     def next_pairs(
-        self, count: int = 1, pending: Iterable[Pair] = (), indifference: float = 0.0
+        self,
+        count: int = 1,
+        pending: Iterable[Pair] = (),
+        indifference: float = 0.0,
+        *,
+        disjoint: bool = False,
     ) -> list[Pair]:
         """Choose the pairs that should play next, each given the ones before it.
 
@@ -165,20 +172,31 @@ class Ranker:
             count: number of pairs, >= 1.
             pending: pairs whose games are still running.
             indifference: see ``is_settled``; fewer games go to nearly equal items.
+            disjoint: whether an item plays one game at a time, as people do. There are then fewer
+                pairs if too few items are free.
 
         Raises:
             ValueError: for a count below 1, and for pending pairs that are not two items.
         """
+        free = np.ones(self.settings.num_items, dtype=np.bool_)
+        apart = as_flag("disjoint", disjoint)
         mu, covariance, noise = self._mu, self._covariance.copy(), self.settings.noise
         game = self.settings.game(as_non_negative_number("indifference", indifference))
         for a, b in _rows("pending", "(a, b)", pending):
-            expect_joint(mu, covariance, self._pair(a, b), noise)
+            i, j = self._pair(a, b)
+            expect_joint(mu, covariance, (i, j), noise)
+            free[[i, j]] = not apart
         names, chosen = self.items, list[Pair]()
         for _ in range(as_integer("count", count, 1)):
-            scores = pair_scores(KNOWLEDGE, mu, covariance, game, 1.0)
+            if free.sum() < 2:
+                break
+            # All scores are needed where the best pair may not be free.
+            scores = pair_scores(KNOWLEDGE, mu, covariance, game, 0.0 if apart else 1.0)
+            scores[~free[game[0]].all(axis=1)] = -np.inf
             i, j = game[0][scores.argmax()].tolist()
             chosen.append((names[i], names[j]))
             expect_joint(mu, covariance, (i, j), noise)
+            free[[i, j]] = not apart
         return chosen
 
     def ranking(self) -> list[Ranked]:

@@ -78,6 +78,16 @@ def test_a_batch_accounts_for_its_own_and_pending_games() -> None:
     assert ranker.num_games == 30
 
 
+@pytest.mark.parametrize("goal", ["order", "best"])
+def test_people_play_one_game_at_a_time(goal: str) -> None:
+    ranker, _ = played(30, goal=goal)
+    pairs = ranker.next_pairs(9, pending=[(NAMES[0], NAMES[1])], disjoint=True)
+    seated = [name for pair in pairs for name in pair]
+    assert len(seated) == len(set(seated)) == 2 * ((len(NAMES) - 2) // 2)
+    assert not {NAMES[0], NAMES[1]} & set(seated)
+    assert ranker.next_pairs(1, disjoint=True) == ranker.next_pairs(1)
+
+
 def test_adding_an_item_late_equals_adding_it_first() -> None:
     early, late = Ranker(NAMES), Ranker(NAMES[:5])
     for ranker in (early, late):

@@ -107,7 +107,12 @@ def declare_rank(add: Parser) -> Command:
     Example:
         matchenv rank games.csv --goal top --k 5 --next 20 --out results/ranking
     """
-    from matchenv.benchmarks.ranking import rank_text, ranker_of, write_ranking
+    from matchenv.benchmarks.ranking import (
+        ranker_of,
+        ranking_text,
+        settled_text,
+        write_ranking,
+    )
     from matchenv.envs.ranking import RankingSettings
 
     add.log()
@@ -132,8 +137,9 @@ def declare_rank(add: Parser) -> Command:
     rows = ranker.ranking()
     if given.out is not None:
         write_ranking(ranker, rows, given.out)
+    given.print_result(partial(ranking_text, ranker, rows))
     limits = given.confidence, given.indifference
-    given.print_result(partial(rank_text, ranker, rows, *limits, given.next))
+    given.print_result(partial(settled_text, ranker, rows, *limits, given.next))
     given.print_folder(f"{given.out} has ranking.csv, ranking.json, ranking.png and ranking.svg")
 
 

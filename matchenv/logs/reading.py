@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from matchenv.logs.columns import UNREADABLE, BadLogError, BadRow, find_columns
 from matchenv.logs.match_log import MatchLog
 from matchenv.runtime.checks import LARGEST_SKILL, SMALLEST, as_integer
+from matchenv.runtime.files import without_apostrophe
 
 GZIP = b"\x1f\x8b"
 CHUNK = 1 << 20  # bytes
@@ -319,7 +320,8 @@ def read_ratings(
         raise ValueError(
             f"{kind} must hold finite numbers, deviations above 0: {path}: {bad[0]}{more}"
         )
-    return {name: columns[name] for name in (*texts, *numbers)}
+    names = {name: [without_apostrophe(cell) for cell in columns[name]] for name in texts}
+    return {**names, **{name: columns[name] for name in numbers}}
 
 
 def _number(text: str) -> float:

@@ -317,6 +317,11 @@ def number(cell: float | str | None) -> float:
     return math.nan if cell is None or cell == "" else float(cell)
 
 
+def without_apostrophe(cell: str) -> str:
+    """Return a text of a result file without the apostrophe that ``csv_bytes`` adds."""
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA) else cell
+
+
 def _cell(value: Any) -> Any:
     if isinstance(value, str):
         text = printable(value, kept="\n")

@@ -11,7 +11,6 @@ from matchenv.envs.core.settings import option
 from matchenv.runtime.checks import (
     as_integer,
     as_non_negative_number,
-    as_number,
     as_positive_number,
     as_probability,
     printable,
@@ -30,7 +29,7 @@ class PoolSettings:
         ValueError: if a value is not allowed.
     """
 
-    mu: float = option(25.0, as_number, "prior mean of a new player's skill")
+    mu: float = option(25.0, as_non_negative_number, "prior mean of a new player's skill, >= 0")
     sigma: float = option(25.0 / 3.0, as_positive_number, "prior standard deviation, > 0")
     beta: float = option(
         25.0 / 6.0, as_positive_number, "standard deviation of one performance around skill, > 0"

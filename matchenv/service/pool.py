@@ -47,8 +47,8 @@ class Pool(Storage):
     """Named players, their ratings, and decisions about who meets whom.
 
     All methods are thread-safe. They raise ``UnknownPlayerError`` for a name that is not in the
-    pool, and its base class ``ValueError`` for other bad arguments and for a closed pool. A call
-    that raises has changed nothing. Without ``open`` the pool is in memory only.
+    pool, and its base class ``ValueError`` for other bad arguments and for changes of a closed
+    pool. A call that raises has changed nothing. Without ``open`` the pool is in memory only.
 
     Args:
         rule: chooses opponents: a one-player policy with ``act``, its name, for example ``"kg"``,
@@ -262,23 +262,23 @@ class Pool(Storage):
                     raise ValueError(f"among must not contain the player, got {player!r}")
             apart = {player, *own.recent, *own.blocked}
             left = [x for x in others if x.region == own.region and x.name not in apart]
-            mu, sigma = self._beliefs([own, *left])
-            while left and len(meetings) < most:
-                choice = self._rule(mu, sigma) + 1
-                quality = match_quality(mu[0], sigma[0], mu[choice], sigma[choice], beta)
-                meetings.append(Meeting(player, left.pop(choice - 1).name, float(quality)))
-                mu, sigma = np.delete(mu, choice), np.delete(sigma, choice)
+        mu, sigma = self._beliefs([own, *left])
+        while left and len(meetings) < most:
+            choice = self._rule(mu, sigma) + 1
+            quality = match_quality(mu[0], sigma[0], mu[choice], sigma[choice], beta)
+            meetings.append(Meeting(player, left.pop(choice - 1).name, float(quality)))
+            mu, sigma = np.delete(mu, choice), np.delete(sigma, choice)
         return meetings
 
     def match(self, waiting: Iterable[str] | Mapping[str, float]) -> list[Meeting]:
-        """Pair waiting players so that the sum of match qualities is largest.
+        """Pair waiting players so that the sum of match qualities above the required is largest.
 
         Only players of one region are paired, at most nine places apart in the order of its waiting
         players' means. Blocked players and last opponents are excluded.
 
         Args:
             waiting: names, or a mapping from names to the match quality that each player requires;
-                lower it with the waiting time. A pair's quality exceeds the mean of both values.
+                lower it with the waiting time. A pair requires the mean of both values.
 
         Returns:
             The pairs; all others keep waiting.

@@ -6,6 +6,7 @@ A unit is a party or a single player; a split is an array with the side of each 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,14 +49,21 @@ def fairest_teams(
     rng, (least, rest) = np.random.default_rng(SEED), divmod(len(ratings), sides)
     room = least + (np.arange(sides) < rest)
     splits, left = np.empty((1, 0), dtype=np.int64), room[None]
-    for players in size.tolist():
+    for unit, players in enumerate(size.tolist()):
         # Of empty sides with equal room, only the first is tried.
         is_empty = left == room
         is_twin = np.zeros(left.shape, dtype=np.bool_)
         is_twin[:, 1:] = is_empty[:, 1:] & is_empty[:, :-1] & (room[1:] == room[:-1])
         split, side = np.nonzero((left >= players) & ~is_twin)
         if len(ratings) > MOST_EXACT and split.size > TRIED:
-            kept = rng.choice(split.size, TRIED, replace=False)
+            if players > 1:  # keep no split in which later parties do not fit
+                rooms = left[split]
+                rooms[np.arange(len(side)), side] -= players
+                kinds, kind = np.unique(np.sort(rooms, axis=1), axis=0, return_inverse=True)
+                parties = tuple(size[unit + 1 :][size[unit + 1 :] > 1].tolist())
+                possible = np.array([fit(tuple(each), parties) for each in kinds.tolist()])
+                split, side = (each[possible[kind.ravel()]] for each in (split, side))
+            kept = rng.permutation(split.size)[:TRIED]
             split, side = split[kept], side[kept]
         splits, left = np.column_stack((splits[split], side)), left[split]
         left[np.arange(len(side)), side] -= players
@@ -69,6 +77,18 @@ def fairest_teams(
         teams[side] += group
     beliefs = [[ratings[name] for name in team] for team in teams]
     return Split(teams, team_match_quality(beliefs, beta))
+
+
+@lru_cache(maxsize=1 << 16)
+def fit(room: tuple[int, ...], parties: tuple[int, ...]) -> bool:
+    """Return whether parties, the largest first, fit into sides with this room, in any order."""
+    if not parties:
+        return True
+    return any(
+        fit(tuple(sorted((*room[:k], room[k] - parties[0], *room[k + 1 :]))), parties[1:])
+        for k in reversed(range(len(room)))
+        if room[k] >= parties[0] and room[k] not in room[k + 1 :]
+    )
 
 
 @compiled

@@ -55,7 +55,9 @@ class Storage:
         """
         self._path, self._process, self._lock = path, os.getpid(), threading.RLock()
         self._file = None if path is None else path.open("rb")
-        self._database = sqlite3.connect(path or ":memory:", timeout=0.0, check_same_thread=False)
+        self._database = sqlite3.connect(
+            ":memory:" if path is None else path.absolute(), timeout=0.0, check_same_thread=False
+        )
         try:
             if self._file is not None:
                 _lock_file(self._file)

@@ -1,10 +1,13 @@
 """``matchenv rank``: text, files and errors."""
 
 import csv
+import math
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from scipy.stats import norm
 
 from matchenv.ranking import Ranker
 
@@ -35,11 +38,25 @@ def test_text_figure_and_state_match_a_ranker(rank: Any) -> None:
     assert ranker.num_games == 24
     # A quarter of the games were draws.
     assert ranker.settings.draw_margin == pytest.approx(0.4506, abs=1e-3)
-    expected = Ranker(["ada", "bo", "cy"], goal="best", draw_margin=ranker.settings.draw_margin)
-    for a, b, x, y in GAMES:
-        expected.record(a, b, (x > y) - (x < y))
-    assert ranker.ranking() == expected.ranking()
-    assert [f"  {a} vs {b}" for a, b in expected.next_pairs(2)] == lines[-2:]
+    assert [row.item for row in ranker.ranking()] == list(games)
+    assert [f"  {a} vs {b}" for a, b in ranker.next_pairs(2)] == lines[-2:]
+
+
+@pytest.mark.parametrize("wins", [60, 50])
+def test_the_order_of_a_log_does_not_matter(wins: int, typed: Any) -> None:
+    """Against the posterior of the difference of two skills, by quadrature."""
+    gap = np.linspace(-6.0, 6.0, 4001)
+    density = norm.pdf(gap, scale=math.sqrt(2.0))
+    density *= norm.cdf(gap / math.sqrt(2.0)) ** wins * norm.cdf(-gap / math.sqrt(2.0)) ** 40
+    mean = (density * gap).sum() / density.sum()
+    deviation = math.sqrt((density * (gap - mean) ** 2).sum() / density.sum())
+    for winners in ("a" * wins + "b" * 40, "b" * 40 + "a" * wins):
+        rows = "".join(f"{g},{x},1\n{g},{'ab'.strip(x)},0\n" for g, x in enumerate(winners))
+        Path("sorted.csv").write_text(f"game,player,score\n{rows}")
+        assert typed("rank sorted.csv --goal best --out out").status == 0
+        with (OUT / "ranking.csv").open() as file:
+            skill = {row["item"]: float(row["mean"]) for row in csv.DictReader(file)}
+        assert skill["a"] - skill["b"] == pytest.approx(mean, abs=0.3 * deviation)
 
 
 @pytest.mark.parametrize(

@@ -161,7 +161,7 @@ def test_a_served_process(
     monkeypatch.setattr("matchenv.service.http.REQUEST_SECONDS", 1)
     head = b"POST /games HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n"
     file, ratings, fit = (tmp_path / name for name in ("pool.db", "ratings.csv", "fit.json"))
-    ratings.write_text("player,mu,sigma,games\nann,30.5,2.25,7\nbob,25,8,1\n")
+    ratings.write_text("player,mu,sigma,games\nann,30.5,2.25,7\nbob,25,8,1\n'@cid,25,8,1\n")
     fit.write_text(json.dumps({"parameters": {"beta": 3.5, "time_drift": 0.25, "advantage": 1.0}}))
     with listen("127.0.0.1", 0) as free:
         port = free.getsockname()[1]
@@ -179,6 +179,7 @@ def test_a_served_process(
                 halves.append(opened.enter_context(half))
                 half.sendall(sent)
             assert ask(port, "/players/ann")["mu"] == 30.5
+            assert ask(port, "/players/@cid")["mu"] == 25.0  # without the spreadsheet's apostrophe
             for half in halves[-3:]:
                 with suppress(ConnectionError):
                     assert half.recv(1) == b""

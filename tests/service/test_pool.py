@@ -111,6 +111,19 @@ def test_parties_stay_together_and_underflowing_qualities_are_compared() -> None
     assert [len(team) for team in teams] == [10, 10, 10]
     for party in parties:
         assert any(set(party) <= set(team) for team in teams)
+    # Few splits of these parties exist: 3 + 2 + 2, 4 + 3 + 3, and none.
+    for sizes, sides in (([3] * 10 + [2] * 20, 10), ([4] * 10 + [3] * 20, 10), ([3] * 14, 6)):
+        large, parties, first = filled(sum(sizes), 2), [], 0
+        for size in sizes:
+            parties.append([f"p{i}" for i in range(first, first + size)])
+            first += size
+        everyone = [name for party in parties for name in party]
+        if sides == 6:
+            with pytest.raises(ValueError, match="together must fit into 6 teams of 42 players"):
+                large.split(everyone, sides, parties)
+            continue
+        teams = large.split(everyone, sides, parties).teams
+        assert all(any(set(party) <= set(team) for team in teams) for party in parties)
     for name, mu in (("a", 1e6), ("b", 0.0), ("c", 5.0), ("d", -1e6)):
         pool.add(name, mu, 1.0)
     assert sorted(map(sorted, pool.split(list("abcd")).teams)) == [["a", "d"], ["b", "c"]]
@@ -167,7 +180,8 @@ def test_bad_arguments_are_refused_and_change_nothing() -> None:
     with pytest.raises(PlayerExistsError):
         pool.add("a")
     for settings, word in (({"beta": 0.0}, "beta"), ({"draw_probability": 1.0}, "draw_prob"),
-                           ({"recent": 1.5}, "recent"), ({"rule": "nobody"}, "nobody"),
+                           ({"recent": 1.5}, "recent"),
+                           ({"mu": -1.0}, "mu must not be"), ({"rule": "nobody"}, "nobody"),
                            ({"rule": 7}, "rule"), ({"rule": "oracle"}, "true skills"),
                            *(({"rule": SimpleNamespace(act=lambda *_, action=action: action)},
                               "action must be") for action in (-1, 1, 0.0))):  # fmt: skip
