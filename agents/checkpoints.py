@@ -143,9 +143,7 @@ def _state(model: Any) -> dict[str, Any]:
     }
     buffer = getattr(model, "replay_buffer", None)
     if buffer is not None:
-        # With optimize_memory_usage the next row holds the next observation.
-        whole = buffer.full or buffer.optimize_memory_usage
-        written = buffer.buffer_size if whole else buffer.pos
+        written = buffer.buffer_size if buffer.full else buffer.pos
         rows = {name: getattr(buffer, name)[:written] for name in ROWS if hasattr(buffer, name)}
         state["replay_buffer"] = {"full": buffer.full, "pos": buffer.pos, "rows": rows}
     return state

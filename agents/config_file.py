@@ -115,13 +115,15 @@ def parse_pairs(name: str, pairs: list[str]) -> dict[str, Any]:
         pairs: for example ``["rank=top", "policy_kwargs={net_arch: [64, 64]}"]``.
 
     Raises:
-        ValueError: for a text without ``=`` or a value that is not YAML.
+        ValueError: for a text without ``=``, a repeated key or a value that is not YAML.
     """
     values: dict[str, Any] = {}
     for pair in pairs:
         key, separator, text = pair.partition("=")
         if not separator or not key:
             raise ValueError(f"{name} must be key=value, got {pair!r}")
+        if key in values:
+            raise ValueError(f"{name} must give each key once, got {key!r} twice")
         values[key] = parsed(text, f"the value of {key} in {name}")
     return values
 

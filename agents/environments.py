@@ -6,11 +6,12 @@ of its observations in ``matchenv.agents.network``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -185,6 +186,24 @@ def settings_without_code(environment: str, env_kwargs: Mapping[str, Any]) -> An
     return settings_of(environment, plain)[0]
 
 
+def files_of(env_kwargs: Mapping[str, Any]) -> list[Path]:
+    """Return the files that options name."""
+    texts = (each for value in env_kwargs.values() for each in _list_of(value))
+    return sorted({Path(each) for each in texts if isinstance(each, str) and Path(each).is_file()})
+
+
+def without_files(environment: str, env_kwargs: Mapping[str, Any]) -> Kwargs:
+    """Return options that name no files, and for which a network reads the same numbers."""
+    options = dict(env_kwargs)
+    if environment == RANKING:
+        options.pop("skills", None)  # no observation depends on them
+    if environment == QUEUE and files_of({"": options.get("population")}):
+        cells = settings_of(environment, {"population": options["population"]})
+        options["population"] = [[[cell.population.mean], [cell.population.deviation]]
+                                 for cell in cells]  # fmt: skip
+    return options
+
+
 @dataclass(frozen=True)
 class HeldOutGames:
     """Evaluation episodes, which the ``rivals`` of the environment's ``Problem`` play too.
@@ -232,22 +251,25 @@ class HeldOutGames:
             policy: a deterministic policy; it reads the belief of its attribute ``belief``.
 
         Returns:
-            ``episodes``, ``mean_return`` (the mean sum of rewards; in the queue relative to the
-            first rival's) and ``standard_error``; the ``means`` of the ``Problem``; and for each
-            rival the mean difference in its ``measure``, as ``true_q_less_kg``, with the ends
-            ``true_q_less_kg_low`` and ``true_q_less_kg_high`` of its paired 95 % interval. The
-            queue has means and differences for each arrival rate.
+            ``episodes``, ``mean_return`` (the mean sum of rewards; in the queue the true reward
+            relative to the first rival's, 1 if they are equal) and ``standard_error``; the
+            ``means`` of the ``Problem``; and for each rival the mean difference in its ``measure``,
+            as ``true_q_less_kg``, with the ends ``true_q_less_kg_low`` and ``true_q_less_kg_high``
+            of its paired 95 % interval. Combinations share seeds, so an episode counts once, with
+            its mean over them. The queue has means and differences for each arrival rate.
         """
-        problem, ours, parts = PROBLEMS[self.environment], self.played(policy), {"": slice(None)}
-        returns = np.concatenate([totals[REWARD] for totals in ours])
+        problem, ours = PROBLEMS[self.environment], self.played(policy)
+        cells = settings_of(self.environment, self.env_kwargs)
+        parts: dict[str, list[int]] = {}
+        for k, cell in enumerate(cells):
+            name = f"_{problem.part.format(cell)}" if problem.part else ""
+            parts.setdefault(name, []).append(k)
+        returns = _mean_over(ours, REWARD, range(len(cells)))
         if problem.part:
-            first = self.rivals[problem.rivals[0]]
-            returns = np.mean(
-                [totals[REWARD] / other[problem.measure].mean()
-                 for totals, other in zip(ours, first, strict=True)], axis=0,
-            )  # fmt: skip
-            cells = enumerate(settings_of(self.environment, self.env_kwargs))
-            parts = {f"_{problem.part.format(cell)}": slice(k, k + 1) for k, cell in cells}
+            first = [each[problem.measure].mean() for each in self.rivals[problem.rivals[0]]]
+            relative = (1.0 + (totals[problem.measure] - rival) / abs(rival)
+                        for totals, rival in zip(ours, first, strict=True))  # fmt: skip
+            returns = np.mean([*relative], axis=0)
         result: dict[str, float | int] = {
             "episodes": self.episodes,
             "mean_return": float(returns.mean()),
@@ -255,14 +277,18 @@ class HeldOutGames:
         }
         for name, part in parts.items():
             for column in problem.means:
-                result[f"{column}{name}"] = float(np.mean([each[column] for each in ours[part]]))
+                result[f"{column}{name}"] = float(_mean_over(ours, column, part).mean())
             for rival, theirs in self.rivals.items():
-                pair = (np.concatenate([totals[problem.measure] for totals in side[part]])
-                        for side in (ours, theirs))  # fmt: skip
+                pair = (_mean_over(side, problem.measure, part) for side in (ours, theirs))
                 difference, title = paired_difference(*pair), f"{problem.difference}_{rival}{name}"
                 result[title] = difference.mean
                 result[f"{title}_low"], result[f"{title}_high"] = difference.low, difference.high
         return result
+
+
+def _mean_over(totals: Sequence[Arrays], column: str, combinations: Iterable[int]) -> Any:
+    """Return the mean of a column over some combinations, for each episode."""
+    return np.mean([totals[k][column] for k in combinations], axis=0)
 
 
 def _is_numbers(value: Any) -> bool:

@@ -401,7 +401,7 @@ def read_zip(path: Path) -> tuple[BasePolicy, PolicyDescription]:
 
 
 def _plain_kwargs(data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a zip file's policy arguments, as in a YAML file, and its reader's ``CONSTANTS``."""
+    """Return a zip file's policy arguments, as in a YAML file, and its reader's options."""
     # stable-baselines3 writes the text of an object beside its pickle.
     texts = {name: str(value) for name, value in data["policy_kwargs"].items()}
     kwargs, entry = {}, "features_extractor_kwargs"
@@ -415,7 +415,12 @@ def _plain_kwargs(data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
         else:
             known = {each.__name__: key for key, each in ACTIVATIONS.items()}
             kwargs[name] = known.get(kind, kind)
-    return kwargs, {name: reader[name] for name in CONSTANTS if name in reader}
+    options = {name: reader[name] for name in CONSTANTS if name in reader}
+    if reader.get("cut"):
+        options |= {"goal": "top", "k": reader["cut"]}
+    if "deviation" in reader:
+        options["population"] = [[[reader["mean"]], [reader["deviation"]]]]
+    return kwargs, options
 
 
 def as_device(name: str) -> torch.device:

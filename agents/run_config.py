@@ -21,7 +21,12 @@ from pydantic import BaseModel, BeforeValidator, Field, StrictBool, create_model
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from matchenv.agents.config_file import CLOSED, Whole, built, parsed, read_yaml, yaml_text
-from matchenv.agents.environments import PROBLEMS, settings_of, settings_without_code
+from matchenv.agents.environments import (
+    PROBLEMS,
+    files_of,
+    settings_of,
+    settings_without_code,
+)
 from matchenv.agents.learned_names import CONFIG, POLICY_FILE
 from matchenv.envs import ENVIRONMENTS, simulator_of
 from matchenv.envs.one_player.settings import as_texts
@@ -29,7 +34,7 @@ from matchenv.evaluation import seeds
 from matchenv.evaluation.registry import ONE_PLAYER
 from matchenv.runtime.checks import as_choice
 from matchenv.runtime.files import checksum, json_bytes, read_json, write_bytes
-from matchenv.runtime.provenance import versions
+from matchenv.runtime.provenance import digest_of, versions
 
 PACKAGES = ("gymnasium", "sb3-contrib", "scipy", "stable-baselines3", "torch")
 
@@ -168,7 +173,7 @@ HYPERPARAMETERS: dict[str, Any] = {
     **dict.fromkeys(("ent_coef", "vf_coef", "cg_damping"), NonNegative),
     "rms_prop_eps": Positive,
     **dict.fromkeys(("max_grad_norm", "target_kl"), Positive | None),
-    **dict.fromkeys(("normalize_advantage", "use_rms_prop", "optimize_memory_usage"), StrictBool),
+    **dict.fromkeys(("normalize_advantage", "use_rms_prop"), StrictBool),
     **dict.fromkeys(("learning_rate", "clip_range"), Rate),
     "clip_range_vf": Rate | None,
     "use_sde": Literal[False],  # only for continuous actions
@@ -200,9 +205,10 @@ def checked_hyperparameters(algo: str, values: dict[str, Any]) -> dict[str, Any]
     return {name: made[name] for name in values}
 
 
-def present_versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that a result depends on."""
-    return {"python": platform.python_version(), **versions(*PACKAGES)}
+def present_versions(env_kwargs: dict[str, Any]) -> dict[str, str]:
+    """Return the versions of Python, packages and files of options that a result depends on."""
+    files = {str(file): digest_of([file]) for file in files_of(env_kwargs)}
+    return {"python": platform.python_version(), **versions(*PACKAGES), **files}
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=CLOSED)
@@ -220,7 +226,8 @@ class RunConfig:
         checkpoint_every: timesteps between checkpoints.
         start_from: learned policy with the initial weights, as for ``matchenv.agents.load``; None
             draws them.
-        versions: of Python and the packages at the start of the run.
+        versions: of Python and the packages at the start of the run, and digests of the files that
+            options name.
         environment: its name in Gymnasium.
     """
 
@@ -349,7 +356,7 @@ def configured(
             "evaluate_every": max(1, total // 10),
             "evaluation_episodes": 64,
             "checkpoint_every": max(1, total // 20),
-            "versions": present_versions(),
+            "versions": present_versions(texts),
             "environment": environment,
             **run,
         },

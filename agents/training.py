@@ -23,7 +23,12 @@ from stable_baselines3.common.utils import LinearSchedule, set_random_seed
 from tqdm import tqdm
 
 from matchenv.agents.checkpoints import restore_newest, save_checkpoint, steps_of
-from matchenv.agents.environments import PROBLEMS, HeldOutGames, settings_of
+from matchenv.agents.environments import (
+    PROBLEMS,
+    HeldOutGames,
+    settings_of,
+    without_files,
+)
 from matchenv.agents.learned_names import RUNS
 from matchenv.agents.policy_file import (
     LearnedPolicy,
@@ -90,10 +95,10 @@ def start_training(
     with folder_lock(path):
         folder = RunFolder.create(path, config)
         config = folder.read_config()
-        if config.versions != present_versions():
+        if config.versions != present_versions(config.env_kwargs):
             warnings.warn(
-                f"the run {path} was started with other versions of Python or its packages; the "
-                "results may differ from those of an uninterrupted run",
+                f"the run {path} was started with other versions of Python, packages or files of "
+                "options; the results may differ from those of an uninterrupted run",
                 stacklevel=2,
             )
         # The library's default output to the terminal would break the progress bar.
@@ -117,7 +122,8 @@ def start_training(
                     "the training diverged to numbers that are not finite; try a smaller "
                     "learning_rate or another unit of skill"
                 ) from error
-        model.logger.close()
+            finally:
+                model.logger.close()
     return folder
 
 
@@ -264,7 +270,8 @@ def train_seeds(
 
 def _warn_of_whole_rollouts(model: Any, config: RunConfig) -> None:
     """Warn if whole rollouts much exceed the timesteps, or if there is only one."""
-    games = config.num_envs * getattr(model, "n_steps", 1)
+    # DQN has another ``n_steps``.
+    games = config.num_envs * (model.n_steps if hasattr(model, "rollout_buffer") else 1)
     played = -(-config.timesteps // games) * games
     falls = isinstance(model.learning_rate, LinearSchedule)
     if played > 1.1 * config.timesteps or (falls and played == games > 1):
@@ -339,7 +346,7 @@ class Keeper(BaseCallback):
             algorithm=config.algorithm,
             policy=values["policy"],
             policy_kwargs=values.get("policy_kwargs", {}),
-            env_kwargs=config.env_kwargs,
+            env_kwargs=without_files(config.environment, config.env_kwargs),
             training=[*map(dict, self._before),
                       {name: facts[name] for name in PROVENANCE if name in facts}],
             environment=config.environment,

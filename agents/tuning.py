@@ -115,7 +115,7 @@ def tune_agent(
             config.replaced(hyperparameters={**config.hyperparameters, name: value})
     config.replaced(seed=config.seed + trials - 1)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
-    pruner = optuna.pruners.MedianPruner(n_startup_trials=STARTUP)
+    pruner = optuna.pruners.MedianPruner(n_startup_trials=STARTUP, n_warmup_steps=1)
     study = optuna.create_study(direction="maximize", pruner=pruner)
     with folder_lock(out):
         for number in tqdm(range(trials), unit="trial", disable=quiet):

@@ -20,7 +20,9 @@ from matchenv.evaluation.registry import ONE_PLAYER, policy_class
 
 # The baselines by name; ``matchenv.evaluation.registry`` builds policies from text.
 POLICIES: dict[str, type[Policy]] = {
-    name: policy_class(name) for name in registry.POLICIES[ONE_PLAYER]
+    name: policy_class(name)
+    for name, entry in registry.POLICIES[ONE_PLAYER].items()
+    if entry.startswith(f"{__name__}.")  # not those that a user has registered
 }
 
 __all__ = [

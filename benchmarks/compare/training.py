@@ -13,6 +13,7 @@ from matchenv.agents.run_config import RunFolder
 from matchenv.benchmarks.compare.comparison import DEFAULT_EPISODES, Comparison, run_comparison
 from matchenv.evaluation.estimates import paired_difference
 from matchenv.evaluation.protocols import ONE_PLAYER
+from matchenv.evaluation.registry import known_policies
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.files import write_bytes
 from matchenv.runtime.jobs import RunOptions
@@ -42,7 +43,9 @@ def compare_runs(
         ValueError: if a folder has no run or no policy, or for a bad argument.
         OSError: if the files cannot be written.
     """
-    config, runs = RunFolder(folders[0]).read_config(), [str(folder) for folder in folders]
+    config = RunFolder(folders[0]).read_config()
+    names = known_policies(config.environment)  # a folder can have one
+    runs = [f"./{folder}" if str(folder) in names else str(folder) for folder in folders]
     problem = PROBLEMS[config.environment]
     comparison = run_comparison(
         [*runs, *(problem.opponents or ONE_PLAYER.policies)],

@@ -27,11 +27,11 @@ from matchenv.evaluation.rollout import ALL
 from matchenv.evaluation.tables import Column
 from matchenv.runtime.files import number, read_json
 
-DIFFERENCES = ("difference", "belief_difference")
+DIFFERENCES = ("difference",)
 AHEAD = "Policies above the dotted line are ahead of {}. Names in grey are hidden."
 # Titles of the study's measures, without TeX.
 TITLES = {name: label.replace(r"$\mu_0$", "mu_0") for name, label in LABELS.items()}
-NOT_SHOWN = ("policies", "cells", "format", "command")  # settings of the study
+NOT_SHOWN = ("policies", "cells", "command")  # settings of the study
 
 
 def json_of(file: Path) -> Any:
@@ -87,8 +87,9 @@ def compare_section(result: Record, folder: Path) -> Section:
         table = pd.DataFrame(loads, columns=["name", "wait", "quality"])
         blocks.append(front_of(table, "One point per load."))
     if (folder / "curves.csv").is_file():
-        curves = pd.read_csv(folder / "curves.csv")
         x, y = "share_of_games", "accuracy"
+        curves = pd.read_csv(folder / "curves.csv", dtype=str, keep_default_na=False)
+        curves = curves.astype({x: float, y: float})
         lines = [
             (", ".join(map(str, names)), curve[x], curve[y])
             for names, curve in curves.groupby(list(curves.columns.drop([x, y])), sort=False)

@@ -133,8 +133,11 @@ def _section(runs: list[Run]) -> Section:
         title_of(name): [format(value, "+.2f" if "less" in name else ".2f") for value in last[name]]
         for name in dict.fromkeys((problem.goal, *problem.means, RETURN)) if name in last
     }  # fmt: skip
+    names = [run.path.name for run in runs]
+    if len(set(names)) < len(names):
+        names = [str(run.path) for run in runs]
     cells = pd.DataFrame({
-        "run": [run.path.name for run in runs],
+        "run": names,
         "algorithm": [run.config.algorithm for run in runs],
         "seed": [str(run.config.seed) for run in runs],
         "games learned from": [f"{count:,}" for count in last.index],
@@ -143,8 +146,8 @@ def _section(runs: list[Run]) -> Section:
     charts = dict.fromkeys((problem.goal, RETURN))
     blocks = [_chart(runs, name) for name in charts if name in last]
     ends = [
-        (run.path.name, row.title, row.difference)
-        for run in runs
+        (name, row.title, row.difference)
+        for name, run in zip(names, runs, strict=True)
         for file in RunFolder(run.path).comparison.glob("comparison.json")
         for standings in [standings_of(json_of(file))]
         for row in standings if row.policy == standings[0].policy
@@ -154,7 +157,7 @@ def _section(runs: list[Run]) -> Section:
             pivot("Final comparison: differences to the reference policy", "cell", ends, 2)
         )
     return Section(
-        title=f"train: {', '.join(run.path.name for run in runs)}",
+        title=f"train: {', '.join(names)}",
         lead=(
             f"{'1 run' if len(runs) == 1 else f'{len(runs)} runs'} in {first.environment}, "
             f"evaluated on the same held-out episodes as {' and '.join(problem.rivals)}. "

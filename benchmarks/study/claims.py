@@ -147,8 +147,9 @@ def _noise_findings(
         if len(cells) < len(ON_MIDDLE) or noise[0] == 0.0:
             continue  # a cell is missing, or all episodes are equal
         share = 1.0 - noise[1] / noise[0]
-        # The relative error of a standard deviation of n values is 1 / sqrt(2 n); here are two.
-        error = 1.0 / math.sqrt(cells[0].units)
+        # The relative error of a standard deviation of n values is 1 / sqrt(2 n); of the ratio of
+        # two, 1 / sqrt(n).
+        error = (1.0 - share) / math.sqrt(cells[0].units)
         yield Record(
             label=f"{ordinal(place + 1)}, {measure}: how much smaller the typical standard error "
             "of a game is with equal priors, as a share",

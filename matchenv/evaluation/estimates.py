@@ -263,7 +263,7 @@ def verdicts(differences: Sequence[Estimate], count: int) -> list[str]:
     """
 
     def p_value(difference: Estimate) -> float:
-        if difference.standard_error == 0.0:
+        if difference.standard_error <= 1e-12 * abs(difference.mean):  # rounding alone
             return 2.0 ** (1 - count) if difference.mean else 1.0
         t = abs(difference.mean / difference.standard_error)
         return float(2.0 * stdtr(count - 1, -t))

@@ -198,7 +198,7 @@ def files_of(text: str, env_id: str = ONE_PLAYER) -> list[Path]:
     if env_id == QUEUE and name == RESERVATION:
         return files_of(str(parsed_options("policy", text, options).get("policy", "")))
     if name in POLICIES[env_id]:
-        return []
+        return module_files(POLICIES[env_id][name])
     file = resolve_name(f"{LEARNED}:learned_file")(text)
     return module_files(text) if file is None else [file]
 

@@ -8,6 +8,7 @@ is JSON, tables are CSV. One process at a time works in a folder of results.
 from __future__ import annotations
 
 import csv
+import errno
 import hashlib
 import io
 import json
@@ -76,7 +77,9 @@ def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
                 raise ValueError(f"files that are written together must differ, got {path} twice")
             with errors_name(path):
                 mode = target.stat().st_mode if target.exists() else stat.S_IFREG
-                if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                if stat.S_ISDIR(mode):  # refused before anything is replaced
+                    raise OSError(errno.EISDIR, os.strerror(errno.EISDIR))
+                if not stat.S_ISREG(mode):
                     target.write_bytes(content)
                     continue
                 remove_unfinished(target.parent.glob(".*.unfinished"))

@@ -10,7 +10,7 @@ import json
 import shutil
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from operator import methodcaller
 from pathlib import Path
@@ -35,6 +35,8 @@ from matchenv.runtime.parallel import LOCAL, check_engine, results_of
 from matchenv.runtime.provenance import provenance
 
 SETTINGS, BLOCKS = "settings.json", "blocks"
+# In the folder of the blocks: the names of the result files.
+FILES = "files.json"
 
 # Name of an array of times in seconds, which is never written: no two runs have the same.
 CLOCK = "clock"
@@ -118,7 +120,10 @@ class RunOptions:
                 )
             blocks = folder / BLOCKS
             if differing:
-                # Before the settings change, so that no block is ever under the wrong ones.
+                # Before the settings change, so that no result is ever under the wrong ones.
+                with suppress(OSError, ValueError):
+                    for name in read_json(blocks / FILES):
+                        (folder / name).unlink(missing_ok=True)
                 shutil.rmtree(blocks, ignore_errors=True)
             if known != wanted:
                 write_bytes(folder / SETTINGS, content)
@@ -186,8 +191,9 @@ class Store(NamedTuple):
         """
         try:
             if self.folder is not None:
-                changed = []
-                for name, content in files:
+                changed, written = [], list(files)
+                names = json_bytes(sorted(name for name, _ in written))
+                for name, content in (*written, (f"{BLOCKS}/{FILES}", names)):
                     path = self.folder / name
                     if not path.is_file() or path.read_bytes() != content:
                         path.parent.mkdir(parents=True, exist_ok=True)
