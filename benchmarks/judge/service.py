@@ -14,9 +14,10 @@ from matchenv.evaluation.estimates import Record
 from matchenv.evaluation.registry import POLICIES, QUEUE, Candidate, candidates_of
 from matchenv.evaluation.rollout import rollout
 from matchenv.logs import TrueSkillReplay
+from matchenv.logs.columns import LATEST
 from matchenv.logs.match_log import Flags, Integers, MatchLog
 from matchenv.logs.replay import variance_of_time_away
-from matchenv.runtime.checks import as_non_negative_number
+from matchenv.runtime.checks import as_non_negative_number, as_number
 from matchenv.runtime.object_spec import is_object_spec
 
 DEFAULTS = QueueSettings.checked()
@@ -102,6 +103,7 @@ def arrivals_of(log: MatchLog, settings: JudgeSettings) -> Record:
     seen: dict[str, float] = {}
     sessions = 0
     if log.time is not None:
+        as_number("time", log.time.max(), high=LATEST)  # in other units every rate is wrong
         begins, gaps = sessions_of(log, settings.session_minutes)
         starts = log.time[log.entry_game[begins]]
         sessions = int(starts.size)
@@ -184,7 +186,8 @@ def _typical_rate(starts: Integers) -> float:
     if span == 0:
         return 0.0
     width = min(HOUR, span)
-    count = np.bincount((starts - starts[0]) // width).astype(np.float64)
+    _, games = np.unique((starts - starts[0]) // width, return_counts=True)
+    count = games.astype(np.float64)
     # A player sees the others of the hour: the mean of n (n - 1) has no Poisson noise.
     typical = float((count * (count - 1.0)).sum() / count.sum())
     return typical / width * MINUTE

@@ -19,6 +19,9 @@ from matchenv.trueskill.game import log_outcome_probability_of
 
 Outcomes = NDArray[np.int8]
 
+# Most pairs of sides in a log.
+MOST_PAIRS = 100_000_000
+
 # Bins of a calibration.
 BINS = 20
 
@@ -41,8 +44,18 @@ class Pairs(NamedTuple):
 
 
 def pairs_of_sides(game_start: Integers, rank: NDArray[np.signedinteger]) -> Pairs:
-    """Return all pairs of sides within each game, game by game; arguments as in ``MatchLog``."""
+    """Return all pairs of sides within each game, game by game; arguments as in ``MatchLog``.
+
+    Raises:
+        ValueError: for more than ``MOST_PAIRS``.
+    """
     sizes = np.diff(game_start)
+    count = int((sizes * (sizes - 1) // 2).sum())
+    if count > MOST_PAIRS:
+        raise ValueError(
+            f"log must have at most {MOST_PAIRS:,} pairs of sides that met, which take 20 GB of "
+            f"memory, it has {count:,}; the largest game has {sizes.max():,} sides"
+        )
     later = np.repeat(game_start[1:], sizes) - np.arange(len(rank)) - 1  # later sides of the game
     first = np.repeat(np.arange(len(rank)), later)
     second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(later) - later, later)

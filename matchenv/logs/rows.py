@@ -13,7 +13,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from matchenv.logs.columns import RESULTS, UNREADABLE, BadLogError, BadRow, find_columns
+from matchenv.logs.columns import (
+    LATEST,
+    RESULTS,
+    UNREADABLE,
+    BadLogError,
+    BadRow,
+    find_columns,
+)
 from matchenv.logs.match_log import MatchLog, ranks_from_scores
 from matchenv.trueskill.sides import LARGEST_WEIGHT
 
@@ -40,7 +47,6 @@ DECIMALS = 9  # of sums of scores: 0.1 + 0.2 is 0.3
 REPEATED = 0.95
 
 DAY_TIMES = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
-LATEST = 1e11  # seconds; numbers after the year 5000 are likely milliseconds
 AMERICAN, EUROPEAN = "month/day/year", "day/month/year"
 # Names of time formats, and the formats of ``pandas.to_datetime``.
 TIME_FORMATS = {

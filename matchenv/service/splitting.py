@@ -92,27 +92,42 @@ def fit(room: tuple[int, ...], parties: tuple[int, ...]) -> bool:
 
 
 @compiled
-def log_quality(split: Integers, units: Floats, sides: int) -> float:
-    """Return the logarithm of a split's match quality, which does not underflow."""
+def sums_of_sides(split: Integers, units: Floats, sides: int) -> Floats:
+    """Return the sums of the units of each side, shape (3, sides)."""
     teams = np.zeros((3, sides))
     for unit, side in enumerate(split):
         teams[:, side] += units[:, unit]
+    return teams
+
+
+@compiled
+def log_quality(split: Integers, units: Floats, sides: int) -> float:
+    """Return the logarithm of a split's match quality, which does not underflow."""
+    teams = sums_of_sides(split, units, sides)
     return log_quality_of_sides(teams[0], teams[1], teams[2])
 
 
 @compiled(nogil=True)
 def exchange(split: Integers, size: Integers, units: Floats, sides: int) -> float:
     """Exchange units of equal size in place until none improves; return the log quality."""
-    quality, is_better = log_quality(split, units, sides), True
+    teams, is_better = sums_of_sides(split, units, sides), True
+    quality = log_quality_of_sides(teams[0], teams[1], teams[2])
     while is_better:
         is_better = False
         for i in range(split.size):
             for j in range(i):
-                if size[i] == size[j] and split[i] != split[j]:
-                    split[i], split[j] = split[j], split[i]
-                    other = log_quality(split, units, sides)
-                    if other > quality + PRECISION * max(1.0, abs(quality)):
-                        quality, is_better = other, True
-                    else:
-                        split[i], split[j] = split[j], split[i]
+                one, two = split[i], split[j]
+                if size[i] != size[j] or one == two:
+                    continue
+                least, changed = quality + PRECISION * max(1.0, abs(quality)), teams.copy()
+                changed[:, one] += units[:, j] - units[:, i]
+                changed[:, two] += units[:, i] - units[:, j]
+                if log_quality_of_sides(changed[0], changed[1], changed[2]) <= least:
+                    continue
+                split[i], split[j] = two, one
+                other = log_quality(split, units, sides)  # without rounding errors of the changes
+                if other > least:
+                    quality, teams, is_better = other, sums_of_sides(split, units, sides), True
+                else:
+                    split[i], split[j] = one, two
     return quality

@@ -42,6 +42,13 @@ def test_pairs_draws_and_win_shares_by_brute_force(scores: list[list[int]]) -> N
     assert_allclose(win_shares(log), shares)
 
 
+def test_too_many_pairs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forecasts, "MOST_PAIRS", 3)
+    log = log_of([[0, 1, 2], [0, 1]])
+    with pytest.raises(ValueError, match=r"at most 3 pairs .*, it has 4; the largest game has 3"):
+        forecasts.pairs_of_sides(log.game_start, log.rank)
+
+
 def test_prediction_error_by_hand() -> None:
     gap = np.array([1.0, -2.0, 0.0, 3.0, 0.0, 5.0])
     outcome = np.array([1, 1, 1, -1, 0, 0], dtype=np.int8)

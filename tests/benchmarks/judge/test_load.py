@@ -74,6 +74,7 @@ def test_settings_override_the_log() -> None:
         (log_of(("a", "b", 0), ("a", "b", 600)), {}, "game_minutes must be given"),
         (log_of(("a", "b", 0), ("c", "d", 0)), {"game_minutes": 5.0}, "arrival_rate must be"),
         (log_of(("a", "b", 0)), {"arrival_rate": 1e9, "game_minutes": 5.0}, "at most 10,000"),
+        (log_of(("a", "b", 0), ("a", "b", 10**12)), {"game_minutes": 5.0}, "time must be at most"),
     ],
 )
 def test_what_the_log_does_not_show_must_be_given(log: Any, settings: Any, said: str) -> None:
