@@ -47,9 +47,9 @@ def test_values_of_pairs_are_yaml():
         "rank": "top", "place": 3, "beta": 0.001, "count": 1_000_000, "arch": {"pi": [64, 64]},
         "x": None,
     }  # fmt: skip
-    for bad in ("rank", "=top", "rank=[1"):
+    for bad in (["rank"], ["=top"], ["rank=[1"], ["rank=1", "rank=2"]):
         with pytest.raises(ValueError, match="env-kwargs"):
-            parse_pairs("env-kwargs", [bad])
+            parse_pairs("env-kwargs", bad)
 
 
 BOMB = "\n".join(

@@ -35,6 +35,32 @@ def test_a_queue_policy_plays_its_loads_and_any_capacity(trained):
         policy.for_settings(Settings())
 
 
+def test_a_policy_needs_no_file_of_its_training(tmp_path, small_config):
+    """The file of ratings changes, and is gone."""
+    for algo, name in (("queue", "population"), ("ppo", "skills")):
+        ratings = tmp_path / f"{name}.csv"
+        ratings.write_text("mu,sigma,mean,games\n20,2,1,90\n30,6,2,90\n25,1,0,90\n")
+        options = {"population": str(ratings), "capacity": 6, "horizon": 20}
+        changes = {"env_kwargs": options, "timesteps": 128}
+        if algo == "ppo":
+            changes["environment"] = RANKING
+            changes["env_kwargs"] = {"skills": str(ratings), "num_items": 3, "horizon": 20}
+        run = agents.start_training(tmp_path / name, small_config(algo, **changes), quiet=True)
+        rng, settings = np.random.default_rng(0), agents.load(run.path).settings
+        size = spaces_of(settings)[0].shape[0]
+        observations = rng.random((40, size), dtype=np.float32)
+        expected = agents.load(run.path).predict(observations)[0]
+        if algo == "queue":
+            whole = QueueSettings(population=ratings).population
+            assert settings.population.mean == whole.mean
+            assert settings.population.deviation == pytest.approx(whole.deviation, rel=1e-15)
+        ratings.write_text("mu,sigma,mean,games\n9,1,1,90\n8,1,3,90\n7,1,5,90\n")
+        with pytest.warns(UserWarning, match="other versions of Python, packages or files"):
+            agents.continue_training(run.path, quiet=True)
+        ratings.unlink()
+        np.testing.assert_array_equal(agents.load(run.path).predict(observations)[0], expected)
+
+
 def test_the_command_trains_a_ranking_policy_for_any_number_of_items(typed):
     words = f"train --env {RANKING} --timesteps 256 --num-envs 8 --evaluation-episodes 2"
     words += " --workers 1 --hyperparams n_steps=16 batch_size=32 --env-kwargs num_items=5"

@@ -26,6 +26,7 @@ from matchenv.agents.learned_names import RLLIB_FILE
 from matchenv.agents.run_config import ALGORITHMS
 from matchenv.agents.sb3_policies import SharedDQNPolicy, SharedPolicy
 from matchenv.envs.one_player.settings import Settings
+from matchenv.envs.queue.settings import NormalPopulation
 from matchenv.evaluation.registry import QUEUE, RANKING, files_of, policy_named
 from matchenv.runtime.files import checksum
 
@@ -202,7 +203,9 @@ def test_zip_files_of_stable_baselines3_are_loaded_without_pickle(tmp_path, name
 @pytest.mark.parametrize(
     "env",
     [{"beta": 0.3, "horizon": 20, "num_opponents": 9}, {"environment": QUEUE, "beta": 0.3},
-     {"environment": RANKING, "beta": 0.2, "num_items": 6}],
+     {"environment": RANKING, "beta": 0.2, "num_items": 6},
+     {"environment": RANKING, "num_items": 6, "goal": "top", "k": 2},
+     {"environment": QUEUE, "population": NormalPopulation(25.0, 8.0), "beta": 4.0}],
 )  # fmt: skip
 @pytest.mark.parametrize("kind", [PPO, DQN])
 def test_saved_models_keep_the_constants_of_their_environment(tmp_path, env, kind):

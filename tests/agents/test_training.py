@@ -19,6 +19,7 @@ from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.baselines import DrawChance, KnowledgeGradient
 from matchenv.benchmarks.compare.training import compare_runs
 from matchenv.evaluation import protocols
+from matchenv.evaluation.registry import QUEUE
 from matchenv.evaluation.seeds import evaluation_seed
 from matchenv.runtime.jobs import RunOptions
 
@@ -194,6 +195,39 @@ def test_the_difference_to_kg_is_paired(belief):
     assert found["true_q_less_kg"] == pytest.approx((ours - theirs).mean())
     assert found["true_q_less_kg_low"] == pytest.approx(interval.low)
     assert found["true_q_less_kg_high"] == pytest.approx(interval.high)
+
+
+def test_an_episode_counts_once_in_evaluations_of_several_environments():
+    """Against SciPy on the means over the environments, which share players and luck."""
+    several = {"num_opponents": 4, "horizon": 15, "prior": ["informative", "equal"]}
+    games, policy = HeldOutGames(ONE_PLAYER, several, 6, 9), DrawChance()
+    found = games.evaluate(policy)
+    ours, theirs = (np.mean([totals(player, 6, 9, **{**several, "prior": prior})
+                             for prior in several["prior"]], axis=0)
+                    for player in (policy, KnowledgeGradient()))  # fmt: skip
+    interval = stats.ttest_rel(ours, theirs).confidence_interval(0.95)
+    assert found["true_q_less_kg"] == pytest.approx((ours - theirs).mean())
+    assert found["true_q_less_kg_low"] == pytest.approx(interval.low)
+
+
+def test_returns_of_the_queue_are_relative_true_rewards():
+    loads = {"arrival_rate": [0.05, 1.0], "game_length": [5, 10], "horizon": 60, "capacity": 5}
+    games = HeldOutGames(QUEUE, loads, 4, 3)
+    same, worse = games.evaluate("matching"), games.evaluate("random")
+    assert same["mean_return"] == pytest.approx(1.0)
+    assert worse["mean_return"] < 1.0
+    # Environments with equal rates are reported together.
+    expected = [each["true_reward"].mean() for each in games.rivals["matching"]]
+    assert same["true_reward_rate_0.05"] == pytest.approx(np.mean(expected[:2]))
+    assert same["true_reward_rate_1"] == pytest.approx(np.mean(expected[2:]))
+
+
+def test_a_run_can_have_the_name_of_a_policy(tmp_path, small_config, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    run = agents.start_training(Path("thompson"), small_config(), quiet=True)
+    options = RunOptions(workers=1, quiet=True)
+    found, _ = compare_runs([run.path], run.path, episodes=2, run=options)
+    assert found.rows.policies[0] == "./thompson"
 
 
 @pytest.fixture(scope="module")

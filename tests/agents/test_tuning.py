@@ -57,6 +57,8 @@ def test_the_search_writes_its_best_hyperparameters(tmp_path, scored):
     states = [row["state"] for row in rows(tmp_path)]
     assert set(states) == {"complete", "pruned"}  # the median rule has ended what is worse
     assert len(states) == 12
+    played = [len(RunFolder(each).read_evaluations()) for each in (tmp_path / "trials").iterdir()]
+    assert min(played) > 1  # no trial ends before it has learned
     best = max(float(row[GOAL]) for row in rows(tmp_path) if row["state"] == "complete")
     assert found.best_value == pytest.approx(best)
     config = configured("ppo", config_file=tmp_path / BEST)

@@ -131,6 +131,7 @@ def test_verdicts_follow_holms_rule_on_students_p_values(seed: int) -> None:
     same = [estimate(each) for each in (np.zeros(8), np.ones(8), -np.ones(8))]
     assert verdicts(same, 8) == ["undecided", "ahead", "behind"]
     assert verdicts(same, 3) == ["undecided"] * 3  # by the sign test
+    assert verdicts([estimate(np.full(3, 0.1))], 3) == ["undecided"]  # but for rounding errors
 
 
 @pytest.mark.parametrize("count", [20, 200])

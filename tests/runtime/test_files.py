@@ -77,6 +77,14 @@ def test_a_failed_write_of_two_files_changes_neither(
     assert [path.read_text() for path in paths] == ["old", "old"]
 
 
+def test_a_folder_in_place_of_a_file_changes_nothing(tmp_path: Path) -> None:
+    first, folder = tmp_path / "first", tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(IsADirectoryError, match="folder"):
+        files.write_together([(first, b"new"), (folder, b"new")])
+    assert list(tmp_path.iterdir()) == [folder]
+
+
 def test_temporary_files_of_killed_processes_are_removed(tmp_path: Path) -> None:
     """Those of living processes and other machines stay, and so do a user's own files."""
     dead, host = 2**22 + 1, platform.node()  # above all process ids of Linux

@@ -123,8 +123,13 @@ def test_other_settings_are_named_and_refused_or_replaced(tmp_path: Path) -> Non
     assert "names was ['a', 'b'] and is ['a']" in str(error.value)
     assert "command" not in str(error.value)
     assert len(list((tmp_path / "blocks").iterdir())) == 7
+    with RunOptions(tmp_path).store(SETTINGS) as store:
+        store.finish(None, [("below/old.csv", b"old")])
+    (tmp_path / "notes.txt").write_text("of the user")
     assert run(tmp_path, lasting={}, options={"replace_out": True}, seed=4) == []
     assert len(list((tmp_path / "blocks").iterdir())) == 0
+    assert not (tmp_path / "below" / "old.csv").exists()
+    assert (tmp_path / "notes.txt").exists()
     assert run(tmp_path, seed=4) == VALUES
 
 
