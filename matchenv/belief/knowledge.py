@@ -297,7 +297,8 @@ def split_mask(
     size = array.shape[-1] if array.ndim else 0
     if num_opponents is None:
         count, rest = divmod(size - 3, 3 + kind.extra_rows)
-        num_opponents = count if rest == 0 and _ends_with_masks(array, kind, count) else 0
+        fits = count > 0 and rest == 0 and _ends_with_masks(array, kind, count)
+        num_opponents = count if fits else 0
     if num_opponents < 1 or size != kind.observation_size(num_opponents) + num_opponents:
         return array, None
     return array[..., :-num_opponents], array[..., -num_opponents:] != 0.0
