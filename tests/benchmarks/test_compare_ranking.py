@@ -66,6 +66,15 @@ def test_the_oracle_needs_fewer_games_than_random_pairs(tmp_path: Path) -> None:
     )
 
 
+def test_games_needed_in_short_episodes() -> None:
+    """A curve reaches its own end there, if it rises; one game is one point of it."""
+    found = run_comparison(["kg"], env=RANKING, cells={"horizon": [1, 3, 300]}, episodes=100,
+                           env_kwargs={"num_items": 8, "beta": 0.2}, run=RUN)  # fmt: skip
+    needed = [standing.games_needed.mean for standing in found.standings]
+    assert needed[:2] == [1.0, 1.0]
+    assert 0.5 < needed[2] <= 1.0
+
+
 def test_cells_may_need_their_own_options_and_files_of_skills_count(tmp_path: Path) -> None:
     options = {"max_games_per_pair": 1, "num_items": 8}
     found = run_comparison(["random"], env=RANKING, env_kwargs=options, episodes=2, run=RUN,
