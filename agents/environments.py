@@ -6,8 +6,7 @@ of its observations in ``matchenv.agents.network``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import product
@@ -132,18 +131,6 @@ def combinations(env_kwargs: Mapping[str, Any]) -> list[Kwargs]:
     return [dict(zip(env_kwargs, cell, strict=True)) for cell in values]
 
 
-@contextmanager
-def lists_explained(env_kwargs: Mapping[str, Any]) -> Iterator[None]:
-    """Add what a list means to an error about an option that is one."""
-    try:
-        yield
-    except ValueError as error:
-        if not isinstance(env_kwargs.get(str(error).partition(" ")[0]), list):
-            raise
-        why = "a list gives each environment one of its values, and may hold one list"
-        raise ValueError(f"{error} ({why})") from None
-
-
 def settings_of(environment: str, env_kwargs: Mapping[str, Any]) -> list[Any]:
     """Return the checked settings of each combination; imports the classes that they name.
 
@@ -167,8 +154,7 @@ def settings_of(environment: str, env_kwargs: Mapping[str, Any]) -> list[Any]:
                     "env_kwargs must be names and numbers, which the folder of a training can "
                     f"keep, or lists of values (of numbers: lists of lists), got {name}={each!r}"
                 )
-    with lists_explained(env_kwargs):
-        settings: list[Any] = [kind.checked(**cell) for cell in combinations(env_kwargs)]
+    settings: list[Any] = [kind.checked(**cell) for cell in combinations(env_kwargs)]
     for name in PROBLEMS[environment].same:
         if len({getattr(each, name) for each in settings}) > 1:
             raise ValueError(f"{name} must be the same in all environments, got a list")

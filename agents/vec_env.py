@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices
 
-from matchenv.agents.environments import combinations, lists_explained
+from matchenv.agents.environments import combinations
 from matchenv.agents.network import reader_of
 from matchenv.envs import ENVIRONMENTS
 from matchenv.envs.core.rendering import PICTURE_MODES
@@ -41,7 +41,8 @@ class MatchmakingVecEnv(VecEnv):
     ``episode`` with the return ``r``, the length ``l`` and the seconds ``t`` since construction.
 
     A list, for example ``prior=["informative", "equal"]`` or ``arrival_rate=[0.2, 1]``, gives
-    equally many environments each of its values; several lists give all combinations.
+    equally many environments each of its values; several lists give all combinations. A value that
+    is a list itself stands in a list, as ``barred_pairs=[[[0, 3]]]``.
 
     Args:
         num_envs: number of environments, at least one for each combination.
@@ -68,12 +69,11 @@ class MatchmakingVecEnv(VecEnv):
             )
         self._slices = [slice(int(part[0]), int(part[-1]) + 1)
                         for part in np.array_split(np.arange(num_envs), len(cells))]  # fmt: skip
-        with lists_explained(env_kwargs):
-            self.natives: list[Any] = [
-                gym.make_vec(environment, rows.stop - rows.start,
-                             autoreset_mode=AutoresetMode.SAME_STEP, **cell)
-                for rows, cell in zip(self._slices, cells, strict=True)
-            ]  # fmt: skip
+        self.natives: list[Any] = [
+            gym.make_vec(environment, rows.stop - rows.start,
+                         autoreset_mode=AutoresetMode.SAME_STEP, **cell)
+            for rows, cell in zip(self._slices, cells, strict=True)
+        ]  # fmt: skip
         self._returns = np.zeros(num_envs)
         self._lengths = np.zeros(num_envs, dtype=np.int64)
         self._made_at = time.monotonic()
@@ -169,22 +169,19 @@ class MatchmakingVecEnv(VecEnv):
             ValueError: for a state of other sizes or types. The environments are unchanged then.
         """
         before = self.get_state()
-        if not isinstance(state, Mapping) or set(state) != set(before):
-            got = [*state] if isinstance(state, Mapping) else state
-            raise ValueError(f"state must hold {', '.join(before)}, got {got!r}")
-        returns = restored_array("returns", np.asarray(state["returns"]), self._returns)
-        lengths = restored_array("lengths", np.asarray(state["lengths"]), self._lengths)
-        saved = state["natives"]
-        if not isinstance(saved, list) or len(saved) != len(self.natives):
-            raise ValueError(f"natives must be a list of {len(self.natives)} states, got {saved!r}")
         try:
-            for native, native_state in zip(self.natives, saved, strict=True):
-                native.set_state(native_state)
-        except ValueError:
-            for native, native_state in zip(self.natives, before["natives"], strict=True):
-                native.set_state(native_state)
-            raise
-        self._returns, self._lengths = returns, lengths
+            self._restore(state)
+        except (KeyError, TypeError, ValueError) as error:
+            self._restore(before)
+            raise ValueError(f"state must be one of get_state, which it is not: {error}") from error
+
+    def _restore(self, state: Mapping[str, Any]) -> None:
+        arrays = ((name, np.asarray(state[name])) for name in ("returns", "lengths"))
+        self._returns, self._lengths = (
+            restored_array(name, array, getattr(self, f"_{name}")) for name, array in arrays
+        )
+        for native, native_state in zip(self.natives, state["natives"], strict=True):
+            native.set_state(native_state)
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
         """Return an attribute of the environments ``indices`` (all by default).

@@ -39,7 +39,7 @@ from matchenv.ratings.elo import LOGISTIC_RATE, Elo, elo_log_probabilities
 from matchenv.ratings.openskill import OpenSkill
 from matchenv.runtime.checks import as_choice, as_positive_share
 from matchenv.runtime.files import columns_csv, csv_bytes, json_bytes, number, write_together
-from matchenv.runtime.object_spec import build_object, is_object_spec, object_from_spec
+from matchenv.runtime.object_spec import build_object, class_from_spec, is_object_spec
 
 Content = Mapping[str, Any]
 
@@ -121,7 +121,7 @@ def system_of(text: str, model: Model) -> Any:
         return build_object("system", text, factory, options, defaults)
     if not is_object_spec(text):
         as_choice("systems", text, SYSTEMS)
-    system = object_from_spec("system", text, given, SYSTEMS)
+    system = build_object("system", text, *class_from_spec("system", text, SYSTEMS), given)
     missing = [key for key in (*given, "rate") if not hasattr(system, key)]
     if missing:
         raise ValueError(f"system {text!r} must have {', '.join(missing)}, as a RatingSystem has")

@@ -307,18 +307,18 @@ def rollout(
 
 
 @contextmanager
-def errors_name_policy(label: str) -> Iterator[None]:
-    """Turn errors of third-party code into a ``ValueError`` that names the policy, if it has one.
+def errors_name_policy(label: str, what: str = "") -> Iterator[None]:
+    """Turn errors of third-party code into a ``ValueError`` that names the policy and what it did.
 
-    Errors of files and of memory stay as they are.
+    Errors without a label, and those of files and of memory, stay as they are.
     """
     try:
         yield
     except Exception as error:
-        if not label or isinstance(error, OSError | MemoryError) or repr(label) in str(error):
+        if not label or isinstance(error, OSError | MemoryError):
             raise
-        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
-        raise ValueError(f"policy {label!r}: {kind}{error}") from error
+        kind = "" if isinstance(error, ValueError | ImportError) else f"{type(error).__name__}: "
+        raise ValueError(f"policy {label!r}{what}: {kind}{error}") from error
 
 
 def check_can_play(label: str, make: PolicyMaker, settings: Options) -> None:
@@ -329,15 +329,11 @@ def check_can_play(label: str, make: PolicyMaker, settings: Options) -> None:
     Raises:
         ValueError: if it cannot play; the message names the policy.
     """
-    # Third-party code can raise anything; the message must name the policy and the size.
-    try:
+    size = next(iter(settings.sizes), "seed")
+    with errors_name_policy(label, f" cannot play with {size}={getattr(settings, size, 0)}"):
         policy, batch = begin_for(make, settings, [0])
         if not type(policy).__module__.startswith("matchenv.baselines."):
             next(Decisions(policy, np.random.default_rng(0)).steps(batch))
-    except Exception as error:
-        size = next(iter(settings.sizes), "seed")
-        value = getattr(settings, size, 0)
-        raise ValueError(f"policy {label!r} cannot play with {size}={value}: {error}") from error
 
 
 @contextmanager

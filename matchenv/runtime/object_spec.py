@@ -59,19 +59,7 @@ def object_named(kind: str, given: Any, named: Mapping[str, Any], base: type) ->
         return given
     if isinstance(given, str) and given in named:
         return named[given]
-    return object_from_spec(kind, given, {}, named, base)
-
-
-def object_from_spec(
-    kind: str,
-    text: Any,
-    defaults: Mapping[str, Any],
-    known: Iterable[str],
-    base: type | None = None,
-) -> Any:
-    """Build an object of a third-party class; see ``class_from_spec`` and ``build_object``."""
-    factory, options = class_from_spec(kind, text, known, base)
-    return build_object(kind, text, factory, options, defaults)
+    return build_object(kind, given, *class_from_spec(kind, given, named, base), {})
 
 
 def class_from_spec(
@@ -203,7 +191,7 @@ def spec_of(kind: str, given: Any) -> str:
             if f.init and (value := getattr(given, f.name)) is not f.default
         )
         text = f"{type(given).__module__}:{type(given).__qualname__}:{options}"
-        if object_from_spec(kind, text, {}, ()) == given:
+        if build_object(kind, text, *class_from_spec(kind, text, ()), {}) == given:
             return text.rstrip(":")
     raise ValueError(
         f"{kind} must be a name, module:Class:key=value, or a dataclass of a module's top level "
