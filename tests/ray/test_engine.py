@@ -94,7 +94,8 @@ def descendants(process: int) -> set[int]:
 def test_no_process_remains(number: signal.Signals, tmp_path: Path) -> None:
     """Ctrl-C and SIGTERM print one line, SIGKILL none; no process remains."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "matchenv", *LONG, "--engine", "ray:local", "--out", "out"],
+        [sys.executable, "-m", "matchenv", *LONG, "--engine", "ray:local", "--out", "out",
+         "--episodes", "20000"],  # so that it cannot end before the signal
         cwd=tmp_path, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         start_new_session=True,
     )  # fmt: skip
