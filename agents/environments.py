@@ -6,6 +6,7 @@ of its observations in ``matchenv.agents.network``.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -175,7 +176,7 @@ def settings_without_code(environment: str, env_kwargs: Mapping[str, Any]) -> An
 def files_of(env_kwargs: Mapping[str, Any]) -> list[Path]:
     """Return the files that options name."""
     texts = (each for value in env_kwargs.values() for each in _list_of(value))
-    return sorted({Path(each) for each in texts if isinstance(each, str) and Path(each).is_file()})
+    return sorted({Path(each) for each in texts if isinstance(each, str) and os.path.isfile(each)})
 
 
 def without_files(environment: str, env_kwargs: Mapping[str, Any]) -> Kwargs:

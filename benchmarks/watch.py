@@ -144,9 +144,8 @@ class Stage:
         with one_thread():
             for batch, decisions, renderer in self.performers:
                 while batch.running[0] and renderer.clock(batch.state, 0) < self.clock:
-                    actions = decisions.of(batch)
-                    rewards = batch.step(actions, strict=decisions.knows_masks).reward
-                    renderer.add(batch.state, actions, rewards, np.ones(1, dtype=np.bool_))
+                    step = batch.step(decisions.of(batch), strict=decisions.strict(batch))
+                    renderer.add(batch.state, batch.actions, step.reward, np.ones(1, np.bool_))
 
     def totals(self) -> tuple[str, list[Floats]]:
         """Return the name of the compared measure and each policy's running total of it."""

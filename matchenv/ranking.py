@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.baselines.ranking import KNOWLEDGE, UNSURE, pair_scores
+from matchenv.baselines.ranking import KNOWLEDGE, UNSURE, WIDEST, pair_scores
 from matchenv.belief.joint import BLOCK, expect_joint, learn_joint
 from matchenv.envs.ranking import ORDER, TOP, Game, RankingSettings, places_of
 from matchenv.runtime.checks import as_flag, as_integer, as_non_negative_number, as_share
@@ -173,7 +173,8 @@ class Ranker:
             pending: pairs whose games are still running.
             indifference: see ``is_settled``; fewer games go to nearly equal items.
             disjoint: whether an item plays one game at a time, as people do. There are then fewer
-                pairs if too few items are free.
+                pairs if too few items are free. Pairs that do not count for the goal follow by the
+                variance of their difference.
 
         Raises:
             ValueError: for a count below 1, and for pending pairs that are not two items.
@@ -192,6 +193,8 @@ class Ranker:
                 break
             # All scores are needed where the best pair may not be free.
             scores = pair_scores(KNOWLEDGE, mu, covariance, game, 0.0 if apart else 1.0)
+            if apart and scores[free[game[0]].all(axis=1)].max() < 0.0:  # none counts for the goal
+                scores = pair_scores(WIDEST, mu, covariance, game)
             scores[~free[game[0]].all(axis=1)] = -np.inf
             i, j = game[0][scores.argmax()].tolist()
             chosen.append((names[i], names[j]))

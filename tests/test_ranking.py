@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from matchenv.baselines.ranking import KNOWLEDGE, pair_scores
+from matchenv.baselines.ranking import KNOWLEDGE, WIDEST, pair_scores
+from matchenv.belief.joint import expect_joint
 from matchenv.ranking import Ranker
 
 NAMES = [f"model-{k}" for k in range(8)]
@@ -86,6 +87,15 @@ def test_people_play_one_game_at_a_time(goal: str) -> None:
     assert len(seated) == len(set(seated)) == 2 * ((len(NAMES) - 2) // 2)
     assert not {NAMES[0], NAMES[1]} & set(seated)
     assert ranker.next_pairs(1, disjoint=True) == ranker.next_pairs(1)
+    # The best pair is taken: the next one is the best among all others.
+    mu, covariance, game = ranker._mu, ranker._covariance.copy(), ranker.settings.game()
+    (best,) = ranker.next_pairs(1)
+    taken = NAMES.index(best[0]), NAMES.index(best[1])
+    expect_joint(mu, covariance, taken, ranker.settings.noise)
+    scores = pair_scores(KNOWLEDGE if goal == "order" else WIDEST, mu, covariance, game)
+    scores[np.isin(game[0], taken).any(axis=1)] = -1.0
+    i, j = game[0][scores.argmax()]
+    assert ranker.next_pairs(1, pending=[best], disjoint=True) == [(NAMES[i], NAMES[j])]
 
 
 def test_adding_an_item_late_equals_adding_it_first() -> None:

@@ -305,14 +305,20 @@ def split_mask(
 
 
 def _ends_with_masks(array: Floats, kind: Belief, count: int) -> bool:
-    """Return whether observations must be of ``count`` opponents and have masks."""
+    """Return whether observations fit ``count`` opponents with masks.
+
+    They can also fit more opponents without masks, whose last numbers are deviations of exactly 1.
+    They are read as such if all deviations are 1 and all means are equal.
+    """
     masks, sigma = array[..., -count:], array[..., count + 1 : 2 * count + 2]
     left = array[..., -count - 1]
     possible = ((masks == 0.0) | (masks == 1.0)).all() and (sigma > 0.0).all()
     possible &= ((left >= 0.0) & (left <= 1.0)).all()
-    # Of more opponents without masks, the numbers before the last are deviations.
     more = kind.num_opponents_of(array.shape[-1])
-    return bool(possible and (more is None or (array[..., -1 - more : -1] != 1.0).any()))
+    if not possible or more is None:
+        return bool(possible)
+    means, deviations = array[..., : more + 1], array[..., -1 - more : -1]
+    return bool((deviations != 1.0).any() or (means != means[..., :1]).any())
 
 
 def share_of_games_left(observation: ArrayLike) -> NDArray[np.float64]:

@@ -6,6 +6,7 @@ import copy
 import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -19,6 +20,7 @@ from matchenv.envs import env_id_of
 from matchenv.envs.core.settings import Options
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.rollout import TrueSkills, check_can_play, method_of
+from matchenv.runtime.files import checksum
 from matchenv.runtime.object_spec import (
     build_object,
     class_from_spec,
@@ -69,6 +71,9 @@ RESERVATION = "reservation"
 
 # Settings of the environment that are passed to constructors with these parameters.
 GIVEN = ("num_opponents", "capacity", "horizon", "beta", "draw_margin", "tau", "belief")
+
+# Longest text of an object that is its identity; a longer one is hashed.
+LONGEST_REPR = 200
 
 BRACES = re.compile(r"\{([^{}]*)\}")
 
@@ -269,8 +274,11 @@ def candidate_of(given: Any, env_id: str = ONE_PLAYER) -> Candidate:
     method_of(given)
     if getattr(given, "needs_truth", False):
         raise ValueError(f"the {label} must be given by its name {label!r}, not as an object")
-    text = "an object" if " at 0x" in repr(given) else repr(given)
-    return Candidate(label, partial(_built, given, (), ""), text, lasting=False)
+    identity = type(given).__name__
+    with suppress(Exception):  # third-party code
+        if " at 0x" not in (text := repr(given)):
+            identity = text if len(text) <= LONGEST_REPR else f"{identity} {checksum(text)}"
+    return Candidate(label, partial(_built, given, (), ""), identity, lasting=False)
 
 
 def _built(

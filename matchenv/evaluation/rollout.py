@@ -80,6 +80,7 @@ class Batch:
         simulator: simulator of the episodes.
         state: current state.
         running: shape (B,), False for episodes that have ended.
+        actions: those of the last step, allowed ones in place of forbidden ones, shape (B,).
     """
 
     def __init__(
@@ -110,8 +111,10 @@ class Batch:
             ValueError: for actions of a wrong shape or type, out of range or refused.
         """
         chosen = as_actions(actions, len(self), self.simulator.num_actions)
-        chosen, _ = self.simulator.allowed_actions(self.state, chosen, self.running, strict=strict)
-        step = self.simulator.step(self.state, chosen, self.running)
+        self.actions, _ = self.simulator.allowed_actions(
+            self.state, chosen, self.running, strict=strict
+        )
+        step = self.simulator.step(self.state, self.actions, self.running)
         self.state = step.state
         self.running = self.running & ~(step.terminated | step.truncated)
         return step
@@ -133,8 +136,6 @@ class Decisions:
 
     Attributes:
         times: seconds of each choice, and the number of episodes that it was for.
-        knows_masks: whether the policy gets masks or its choices. Otherwise its forbidden actions
-            are replaced.
     """
 
     def __init__(self, policy: Any, rng: np.random.Generator | None = None) -> None:
@@ -145,7 +146,6 @@ class Decisions:
         parameters = inspect.signature(getattr(policy, self._method)).parameters
         any_name = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
         self._takes_masks = any_name or "action_masks" in parameters
-        self.knows_masks = self._takes_masks or self._method == "choose"
         self._memory: Any = None
         self._first = True
 
@@ -169,17 +169,24 @@ class Decisions:
         )
         return actions
 
+    def strict(self, batch: Batch) -> bool:
+        """Return whether forbidden actions are refused, or else replaced.
+
+        A policy that does not get masks may choose them unless ``invalid_action`` refuses them.
+        """
+        if self._takes_masks or self._method == "choose":
+            return True
+        return getattr(batch.simulator.settings, "invalid_action", "") == "error"
+
     def steps(self, batch: Batch) -> Iterator[tuple[Step[Any], NDArray[np.bool_]]]:
         """Play the episodes to their ends, and yield ``Steps``."""
-        invalid_action = getattr(batch.simulator.settings, "invalid_action", "replace")
-        strict = self.knows_masks or invalid_action == "error"
         with one_thread():
             while batch.running.any():
                 start, running = time.perf_counter(), batch.running
                 actions = self.of(batch)
                 taken = time.perf_counter() - start
                 self.times.append((taken, int(np.count_nonzero(running))))
-                yield batch.step(actions, strict=strict), running
+                yield batch.step(actions, strict=self.strict(batch)), running
 
 
 def sums(
@@ -310,12 +317,12 @@ def rollout(
 def errors_name_policy(label: str, what: str = "") -> Iterator[None]:
     """Turn errors of third-party code into a ``ValueError`` that names the policy and what it did.
 
-    Errors without a label, and those of files and of memory, stay as they are.
+    Errors without a label, and those of memory, stay as they are.
     """
     try:
         yield
     except Exception as error:
-        if not label or isinstance(error, OSError | MemoryError):
+        if not label or isinstance(error, MemoryError):
             raise
         kind = "" if isinstance(error, ValueError | ImportError) else f"{type(error).__name__}: "
         raise ValueError(f"policy {label!r}{what}: {kind}{error}") from error

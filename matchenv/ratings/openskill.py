@@ -65,9 +65,13 @@ class OpenSkill:
 
     def rate(self, teams: list[list[Belief]], ranks: list[int]) -> list[list[Belief]]:
         """Return the sides with their updated beliefs, see ``RatingSystem.rate``."""
-        as_float_array("teams", [belief for side in teams for belief in side])
+        try:
+            beliefs = [[(mu, sigma) for mu, sigma in side] for side in teams]
+        except TypeError:
+            raise ValueError(f"teams must be lists of (mu, sigma), got {teams!r}") from None
+        as_float_array("teams", [belief for side in beliefs for belief in side])
         # openskill ignores ranks that are all 0, and reads close ones as equal.
         places = (1.0 + as_ranks(ranks, len(teams))).tolist()
-        known = [[self._model.rating(mu=mu, sigma=sigma) for mu, sigma in side] for side in teams]
+        known = [[self._model.rating(mu=mu, sigma=sigma) for mu, sigma in side] for side in beliefs]
         rated = self._model.rate(known, ranks=places)
         return [[(rating.mu, rating.sigma) for rating in side] for side in rated]

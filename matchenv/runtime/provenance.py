@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
 import sys
 from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
-from itertools import chain
 from pathlib import Path
 
 ROOMS = ("matchenv", "matchenv.baselines", "matchenv.agents", "matchenv.benchmarks")
@@ -61,8 +61,8 @@ def digest_of(files: Iterable[Path]) -> str:
 def module_files(spec: str) -> list[Path]:
     """Return the source files that define a third-party class.
 
-    These are the modules and packages in the folder from which its module is imported, and what has
-    been imported from folders below; of an installed package, its own. A class of this package has
+    These are all modules in the folder from which its module is imported and in the folders below,
+    as far as Python can import them; of an installed package, its own. A class of this package has
     no files.
 
     Args:
@@ -77,15 +77,10 @@ def module_files(spec: str) -> list[Path]:
     top = folder / module.partition(".")[0]
     if any(folder.glob("*.dist-info")):
         return sorted({file, *top.rglob("*.py")})
-    packages = (init.parent.rglob("*.py") for init in folder.glob("*/__init__.py"))
-    # A folder is a package even without an __init__.py.
-    imported = {
-        Path(origin)
-        for name, loaded in list(sys.modules.items())
-        if (origin := getattr(loaded, "__file__", None)) is not None
-        and name.partition(".")[0] not in {"matchenv", *sys.stdlib_module_names}
-    }
-    below = {path for path in imported
-             if folder in path.parents and path.suffix == ".py"
-             and "site-packages" not in path.parts}  # fmt: skip
-    return sorted({file, *below, *folder.glob("*.py"), *chain.from_iterable(packages)})
+    files = {file}
+    for path, folders, names in os.walk(folder):
+        # A folder is a package even without an __init__.py; a virtual environment is none.
+        folders[:] = [name for name in folders if name.isidentifier()
+                      and not Path(path, name, "pyvenv.cfg").exists()]  # fmt: skip
+        files.update(Path(path, name) for name in names if name.endswith(".py"))
+    return sorted(files)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -108,7 +109,8 @@ class Pool(Storage):
         return pool
 
     def _use(self, rule: Any) -> None:
-        self._rule = _rule_of(rule, self.settings)
+        # A rule may keep state. A slow one must not hold up ratings.
+        self._rule, self._choosing = _rule_of(rule, self.settings), threading.Lock()
         shared = ("mu", "sigma", "beta", "tau", "draw_probability")
         self._system = TrueSkill(*(getattr(self.settings, name) for name in shared))
 
@@ -263,11 +265,12 @@ class Pool(Storage):
             apart = {player, *own.recent, *own.blocked}
             left = [x for x in others if x.region == own.region and x.name not in apart]
         mu, sigma = self._beliefs([own, *left])
-        while left and len(meetings) < most:
-            choice = self._rule(mu, sigma) + 1
-            quality = match_quality(mu[0], sigma[0], mu[choice], sigma[choice], beta)
-            meetings.append(Meeting(player, left.pop(choice - 1).name, float(quality)))
-            mu, sigma = np.delete(mu, choice), np.delete(sigma, choice)
+        with self._choosing:
+            while left and len(meetings) < most:
+                choice = self._rule(mu, sigma) + 1
+                quality = match_quality(mu[0], sigma[0], mu[choice], sigma[choice], beta)
+                meetings.append(Meeting(player, left.pop(choice - 1).name, float(quality)))
+                mu, sigma = np.delete(mu, choice), np.delete(sigma, choice)
         return meetings
 
     def match(self, waiting: Iterable[str] | Mapping[str, float]) -> list[Meeting]:

@@ -19,6 +19,9 @@ from matchenv.trueskill.sides import log_quality_of_sides
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
+# Most parties whose fit is searched.
+DEEPEST = 200
+
 # All splits of up to MOST_EXACT players are compared. For more, TRIED random splits are drawn with
 # a fixed seed, and exchanges improve the best STARTS of them by more than rounding (PRECISION).
 MOST_EXACT, TRIED, SEED, STARTS, PRECISION = 12, 1000, 0, 20, 1e-12
@@ -81,8 +84,11 @@ def fairest_teams(
 
 @lru_cache(maxsize=1 << 16)
 def fit(room: tuple[int, ...], parties: tuple[int, ...]) -> bool:
-    """Return whether parties, the largest first, fit into sides with this room, in any order."""
-    if not parties:
+    """Return whether parties, the largest first, fit into sides with this room, in any order.
+
+    So many parties that the search is too deep are assumed to fit.
+    """
+    if not parties or len(parties) > DEEPEST:
         return True
     return any(
         fit(tuple(sorted((*room[:k], room[k] - parties[0], *room[k + 1 :]))), parties[1:])

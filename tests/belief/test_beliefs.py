@@ -131,12 +131,15 @@ def test_policies_find_masks_at_the_end_of_observations(belief: str, count: int)
     options: Any = {"num_opponents": count, "horizon": 30, "belief": belief}
     policy = KnowledgeGradient(multiplier=5, belief=belief)
     for more in ({"availability": 0.5, "mean_stay": 3.0}, {"max_games_per_opponent": 30}, {},
+                 {"max_games_per_opponent": 30, "prior": NormalPrior(0.0, 1.0)},
                  {"prior": NormalPrior(25.0, 1.0)}):  # fmt: skip
         env = MatchmakingVectorEnv(8, **options, **more)
         observation, _ = env.reset(seed=count)
         for _ in range(8):
             masks = env.action_masks()
             plain = observation[..., : BELIEFS[belief].observation_size(count)]
+            found = split_mask(observation, belief, None)[1]
+            assert (found is None) == (plain.shape == observation.shape)
             expected = policy.predict(plain, action_masks=masks)[0]
             np.testing.assert_array_equal(policy.predict(observation)[0], expected)
             observation = env.step(masks.argmax(axis=1))[0]

@@ -1,5 +1,9 @@
 """The registry of policies: its names are the names of the classes, and options are checked."""
 
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 
 from matchenv.baselines import POLICIES as CLASSES
@@ -9,6 +13,7 @@ from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.registry import (
     POLICIES,
     RANKING,
+    files_of,
     known_policies,
     policy_class,
     policy_named,
@@ -41,5 +46,9 @@ def test_a_registered_policy_is_known_by_its_name(monkeypatch: pytest.MonkeyPatc
     register_policy("mine", "matchenv.baselines.simple:PointEstimate")
     assert "mine" in known_policies()
     assert policy_named("mine:horizon=9", Settings()).name == "pe"
+    register_policy("rule", "own_rule:Rule")
+    monkeypatch.setitem(sys.modules, "own_rule", SimpleNamespace(__file__=__file__))
+    assert Path(__file__) in files_of("rule")
+    assert files_of("kg") == []
     with pytest.raises(ValueError, match="name must be new, got 'kg'"):
         register_policy("kg", "matchenv.baselines.simple:PointEstimate")

@@ -73,6 +73,7 @@ class Broken(TrueSkill):
         (lambda: OpenSkill(mu=float("nan")), "mu"),
         (lambda: OpenSkill().rate([[(float("nan"), 8.0)], [(25.0, 8.0)]], [0, 1]), "teams must"),
         (lambda: OpenSkill().rate([[(25.0, 8.0)], [(25.0, 8.0)]], [0]), "ranks must"),
+        (lambda: OpenSkill().rate([[25.0], [25.0]], [0, 1]), r"teams must be lists of \(mu, sigma"),
         (lambda: ReplaySettings(systems=("glicko2",)), "systems must be one of 'trueskill'"),
         (lambda: replay_system(LOG, Broken()), "rate must return a finite mean .* in game 0"),
     ],

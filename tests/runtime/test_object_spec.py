@@ -130,10 +130,11 @@ def test_code_that_is_not_installed_needs_permission(own_module: Path) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A folder of modules, with a package and a folder that is no package."""
+    """A folder of modules, with a package and a virtual environment."""
     for name in ("mine", "mine_rules", "package/__init__", "package/below/part", "venv/other"):
         (tmp_path / f"{name}.py").parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / f"{name}.py").write_text("")
+    (tmp_path / "venv" / "pyvenv.cfg").touch()
     monkeypatch.syspath_prepend(tmp_path)
     for name in ("mine", "package.below.part"):
         import_module(name)
@@ -146,7 +147,7 @@ def test_a_module_has_the_files_of_its_folder_unless_it_is_installed(folder: Pat
     names = ["mine.py", "mine_rules.py", "package/__init__.py", "package/below/part.py"]
     for spec in ("mine:Policy:size=3", "package.below.part:Policy"):
         assert module_files(spec) == [folder / name for name in names]
-    # An installed module stands alone.
+    # An installed module is its package alone.
     (folder / "mine-1.0.dist-info").mkdir()
     assert module_files("mine:Policy") == [folder / "mine.py"]
     for spec in ("matchenv.runtime.provenance:Policy", "never_imported:Policy"):

@@ -21,6 +21,7 @@ from matchenv import Settings
 from matchenv.baselines import KnowledgeGradient, RandomOpponent
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.service import Game, NewPlayer, PlayerExistsError, Pool, UnknownPlayerError
+from matchenv.service.splitting import exchange, log_quality
 from matchenv.trueskill import match_quality, team_match_quality
 
 BETA = 25 / 6
@@ -103,6 +104,40 @@ def test_small_splits_are_optimal_and_larger_ones_nearly(
         assert sorted(map(len, found.teams)) == sorted(sizes)
 
 
+def test_exchanges_end_where_none_improves() -> None:
+    rng, sides = np.random.default_rng(3), 3
+    for _ in range(20):
+        size = np.array([2, 2, 2, 1, 1, 1, 1, 1, 1])
+        units = np.array([rng.normal(25.0, 8.0, 9) * size, (4.0 + BETA**2) * size, BETA**2 * size])
+        split = np.array([0, 1, 2, 0, 1, 2, 0, 1, 2])
+        before = log_quality(split, units, sides)
+        found = exchange(split, size, units, sides)
+        assert found == log_quality(split, units, sides) >= before
+        for i, j in itertools.combinations(range(9), 2):
+            if size[i] == size[j]:
+                other = split.copy()
+                other[[i, j]] = split[[j, i]]
+                assert log_quality(other, units, sides) <= found + 1e-9
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_yield"), reason="yields to other threads")
+def test_rules_with_a_state_are_called_one_at_a_time() -> None:
+    class Exclusive:
+        busy = False
+
+        def act(self, state: Any, games_left: Any) -> int:
+            assert not self.busy
+            self.busy = True
+            for _ in range(20):
+                os.sched_yield()
+            self.busy = False
+            return 0
+
+    pool = filled(6, 5, rule=Exclusive())
+    with ThreadPoolExecutor(4) as threads:
+        assert all(threads.map(pool.propose, ["p0", "p1", "p2", "p3"] * 100))
+
+
 def test_parties_stay_together_and_underflowing_qualities_are_compared() -> None:
     pool = filled(30, 1)
     names = [f"p{i}" for i in range(30)]
@@ -124,6 +159,10 @@ def test_parties_stay_together_and_underflowing_qualities_are_compared() -> None
             continue
         teams = large.split(everyone, sides, parties).teams
         assert all(any(set(party) <= set(team) for team in teams) for party in parties)
+    many = [f"q{i}" for i in range(660)]
+    pool.add_many(many)
+    duos = [many[i : i + 2] for i in range(0, 660, 2)]
+    assert [len(team) for team in pool.split(many, 2, duos).teams] == [330, 330]
     for name, mu in (("a", 1e6), ("b", 0.0), ("c", 5.0), ("d", -1e6)):
         pool.add(name, mu, 1.0)
     assert sorted(map(sorted, pool.split(list("abcd")).teams)) == [["a", "d"], ["b", "c"]]

@@ -494,10 +494,8 @@ def allow(state: State, params: Params, row: int) -> None:
     """
     count = state.online.shape[1]
     limited = params.limit > 0 and state.games[row] < params.horizon
-    chosen, possible, present = 0, 0, 0
-    for j in range(count):
-        present += state.online[row, j]
-    if present == 0:
+    chosen, possible = 0, 0
+    if not state.online[row].any():
         number = uniform(state.key[row], NEEDED, state.games[row])
         state.online[row, int(number * count)] = True
     for j in range(count):

@@ -74,6 +74,14 @@ def test_the_opponent_who_must_come_online_is_random() -> None:
     assert_share(masks[0, :, 0] & ~both, share * (1 - share) + 0.5 * (1 - share) ** 2)
 
 
+def test_the_opponent_who_had_to_come_online_stays() -> None:
+    """With stays of 10 games on average, and 180 between them."""
+    masks = masks_of(60, 50, num_opponents=2, availability=0.05, mean_stay=100.0)
+    alone = masks.sum(axis=2) == 1
+    stayed = (masks[1:] == masks[:-1]).all(axis=2)[alone[:-1]]
+    assert stayed.mean() > 0.85
+
+
 @pytest.mark.parametrize("belief", sorted(BELIEFS))
 @pytest.mark.parametrize("prior", ["informative", "equal"])
 def test_newcomers_have_the_turnover_rate_and_a_calibrated_prior(belief: str, prior: str) -> None:
