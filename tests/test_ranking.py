@@ -87,15 +87,19 @@ def test_people_play_one_game_at_a_time(goal: str) -> None:
     assert len(seated) == len(set(seated)) == 2 * ((len(NAMES) - 2) // 2)
     assert not {NAMES[0], NAMES[1]} & set(seated)
     assert ranker.next_pairs(1, disjoint=True) == ranker.next_pairs(1)
-    # The best pair is taken: the next one is the best among all others.
-    mu, covariance, game = ranker._mu, ranker._covariance.copy(), ranker.settings.game()
-    (best,) = ranker.next_pairs(1)
-    taken = NAMES.index(best[0]), NAMES.index(best[1])
-    expect_joint(mu, covariance, taken, ranker.settings.noise)
-    scores = pair_scores(KNOWLEDGE if goal == "order" else WIDEST, mu, covariance, game)
-    scores[np.isin(game[0], taken).any(axis=1)] = -1.0
-    i, j = game[0][scores.argmax()]
-    assert ranker.next_pairs(1, pending=[best], disjoint=True) == [(NAMES[i], NAMES[j])]
+    # Pairs are taken: the next one is the best among all others.
+    for seed in range(8):
+        ranker, _ = played(20, seed, goal=goal)
+        mu, covariance, game = ranker._mu, ranker._covariance.copy(), ranker.settings.game()
+        pending, taken = ranker.next_pairs(2, disjoint=True), set[int]()
+        for pair in pending:
+            i, j = NAMES.index(pair[0]), NAMES.index(pair[1])
+            expect_joint(mu, covariance, (i, j), ranker.settings.noise)
+            taken |= {i, j}
+        scores = pair_scores(KNOWLEDGE if goal == "order" else WIDEST, mu, covariance, game)
+        scores[np.isin(game[0], list(taken)).any(axis=1)] = -1.0
+        i, j = game[0][scores.argmax()]
+        assert ranker.next_pairs(1, pending, disjoint=True) == [(NAMES[i], NAMES[j])]
 
 
 def test_adding_an_item_late_equals_adding_it_first() -> None:

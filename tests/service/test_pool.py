@@ -245,7 +245,12 @@ def test_concurrent_games_are_all_rated() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-def test_a_file_has_one_owner_and_its_own_settings(tmp_path: Path) -> None:
+def test_a_file_has_one_owner_and_its_own_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Pool.open("file:a.db").close()  # a name, although SQLite also reads URIs
+    assert [path.name for path in tmp_path.iterdir()] == ["file:a.db"]
     file = tmp_path / "pool.db"
     with Pool.open(file, beta=3.0) as pool:
         file.read_bytes()  # this ends SQLite's locks
