@@ -45,10 +45,10 @@ class OnePlayerRenderer(Renderer[State]):
 
         If true skills are shown, q is true q, and q under the belief is a second, pale line.
         """
-        settings, history = self.simulator.settings, self.history[row]
+        settings = self.simulator.settings
         others, horizon = settings.num_opponents, settings.horizon
         mu, sigma, true_skill = self.players(state, row)
-        strong = [0, *(action + 1 for action in history["action"][-1:])]
+        strong = [0, *(int(action) + 1 for action in self.recorded(row, "action")[-1:])]
         names = [
             f"{f'opponent {k:,}' if k else 'player 0'}   "
             f"μ {number_text(mu[k], 2)}  σ {number_text(sigma[k], 2)}"
@@ -60,7 +60,7 @@ class OnePlayerRenderer(Renderer[State]):
             online = np.concatenate(([True], masks[row]))
             rest += f", {(~online).sum():,} offline"
         q, densities = self._densities(row)
-        outcomes = history["outcome"][1:]
+        outcomes = self.recorded(row, "outcome")[1:].tolist()
         tiles = [
             ("last game", OUTCOMES[outcomes[-1]] if outcomes else "–"),
             ("win ratio", f"{50.0 * (1.0 + np.mean(outcomes)):.0f} %" if outcomes else "–"),

@@ -37,9 +37,9 @@ class RankingRenderer(Renderer[State]):
 
     def scene(self, state: State, row: int, limits: Limits) -> Scene:
         """Return beliefs about the items, the last pair, and the losses."""
-        actions, settings = self.history[row]["action"], self.simulator.settings
+        actions, settings = self.recorded(row, "action"), self.simulator.settings
         players, facts = self.players(state, row), self.simulator.info(state, row)
-        pair = settings.pairs[actions[-1]].tolist() if actions else []
+        pair = settings.pairs[int(actions[-1])].tolist() if actions.size else []
         shown = {"expected": "ink", "true": "truth"} if self._shows_truth else {"expected": "ink"}
         losses = {name: self.recorded(row, f"{name}_loss") for name in shown}
         tiles = [("expected loss", f"{facts['expected_loss']:,.2f}")]

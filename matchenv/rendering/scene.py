@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
@@ -42,6 +41,7 @@ MOST_FOR_ONE, MOST_FOR_ALL = 0.13, 1.5  # opacity of another player's area, and 
 
 STRONG = ("player", "opponent")  # colours of highlighted players, the most important first
 SHOWN_ROWS = 20  # rows of the table of a text
+STEP = ("action", "reward")  # what is recorded of a step besides the facts
 
 State = TypeVar("State", bound=tuple[Any, ...])
 Limits = tuple[float, float]
@@ -92,8 +92,6 @@ class Renderer(ABC, Generic[State]):
 
     Attributes:
         unit: unit of time of an episode, in the singular.
-        history: for each row by name: the simulator's facts at the start and after each step, and
-            the ``action`` and ``reward`` of each step.
     """
 
     unit: ClassVar[str] = "game"
@@ -104,7 +102,11 @@ class Renderer(ABC, Generic[State]):
         self.simulator = simulator
         self.render_mode = render_mode
         self.count = count
-        self.history: list[defaultdict[str, list[Any]]] = [defaultdict(list) for _ in range(count)]
+        # The facts of each start or step, its action, its reward and the episodes that it belongs
+        # to, shape (facts + 3, count); and the entry with which each episode began.
+        self._log: list[Floats] = []
+        self._starts = np.zeros(count, dtype=np.int64)
+        self._facts: list[str] = []
         self._first_limits: list[Limits] = [(0.0, 1.0)] * count
         self._shows_truth = bool(render_true_skill)
         self._window: Window | None = None
@@ -133,8 +135,13 @@ class Renderer(ABC, Generic[State]):
         return int(state.games[row])  # type: ignore[attr-defined]
 
     def recorded(self, row: int, name: str) -> Floats:
-        """Return a fact at the start and after each step, shape (steps + 1,)."""
-        return np.array(self.history[row][name], dtype=np.float64)
+        """Return a fact at the start and after each step, shape (steps + 1,).
+
+        The ``action`` and the ``reward`` are those of each step, shape (steps,).
+        """
+        place, entries = self._facts.index(name), self._log[self._starts[row] :]
+        values = [entry[place, row] for entry in entries if entry[-1, row]]
+        return np.array(values[1:] if name in STEP else values)
 
     def over_episode(
         self, top: float, curves: Sequence[Curve], titles: Sequence[tuple[str, str]]
@@ -143,22 +150,28 @@ class Renderer(ABC, Generic[State]):
         return Chart((0.0, self.simulator.settings.horizon), (0.0, top), curves, titles, self.unit)
 
     def begin(self, state: State, rows: NDArray[np.int64]) -> None:
-        """Record the start of the episodes of ``rows``."""
+        """Record the start of the episodes of ``rows``, and forget what no episode needs."""
         for row in rows.tolist():
             self._first_limits[row] = skill_limits(self.players(state, row))
-            self.history[row] = defaultdict(list)
-            self._record(state, row)
+        self._starts[rows] = len(self._log)
+        self._record(state, np.isin(np.arange(self.count), rows))
+        if 2 * (first := int(self._starts.min())) >= len(self._log):
+            del self._log[:first]
+            self._starts -= first
 
     def add(
         self, state: State, actions: NDArray[np.int64], rewards: Floats, running: NDArray[np.bool_]
     ) -> None:
         """Record the state after a step of the running episodes."""
-        for row in np.flatnonzero(running).tolist():
-            self._record(state, row, action=actions[row], reward=rewards[row])
+        self._record(state, running, actions, rewards)
 
-    def _record(self, state: State, row: int, **step: Any) -> None:
-        for name, value in {**self.simulator.info(state, row), **step}.items():
-            self.history[row][name].append(np.asarray(value).item())
+    def _record(self, state: State, rows: Any, actions: Any = 0, rewards: Any = 0.0) -> None:
+        facts = self.simulator.facts(state)
+        self._facts = [*facts, *STEP]
+        entry = np.empty((len(facts) + 3, self.count))
+        for place, values in enumerate((*facts.values(), actions, rewards, rows)):
+            entry[place] = values
+        self._log.append(entry)
 
     def limits(self, state: State, row: int) -> Limits:
         """Return the limits of the skill axis: the first ones, widened if beliefs leave them."""

@@ -1,6 +1,7 @@
 """Content and layout of the pictures of each environment."""
 
 import itertools
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -166,7 +167,8 @@ def test_hidden_true_skills_do_not_affect_pictures() -> None:
     assert (pictures[True][0] != pictures[True][1]).any()
     ranking = Rendered(RankingEnv, 5, render_true_skill=False)
     ranking.state.true_skill[:] += 9.0
-    ranking.renderer.history[0]["true_loss"] = [1e6] * 6
+    for entry in ranking.renderer._log:
+        entry[ranking.renderer._facts.index("true_loss")] = 1e6
     again = ranking.renderer.titled(ranking.state, 0, "title", LIMITS)
     np.testing.assert_array_equal(*(sheet([each], 800, 0.75) for each in (ranking.scene, again)))
 
@@ -212,10 +214,11 @@ def test_texts_neither_overlap_nor_leave_the_picture(
 @pytest.mark.parametrize("shown", [True, False])
 def test_numbers_and_curves_match_the_episode(shown: bool) -> None:
     found = episode(shown, games=3, draw_margin=5.0, horizon=40)
-    noted, known = found.renderer.history[0], found.env.knowledge_state
+    noted, known = partial(found.renderer.recorded, 0), found.env.knowledge_state
     name = "true_draw_density" if shown else "draw_density"
-    q, true = noted[name][1:], "true " * shown
-    last, outcome = noted["action"][-1] + 1, {1: "won", 0: "draw", -1: "lost"}[noted["outcome"][-1]]
+    q, true = noted(name)[1:], "true " * shown
+    last = int(noted("action")[-1]) + 1
+    outcome = {1: "won", 0: "draw", -1: "lost"}[noted("outcome")[-1]]
     assert found.scene.progress == "game 3 of 40"
     assert found.scene.strong == [
         f"{name}   μ {number_text(known.mu[k], 2)}  σ {known.sigma[k]:.2f}"
@@ -224,7 +227,7 @@ def test_numbers_and_curves_match_the_episode(shown: bool) -> None:
     assert found.scene.others == "others (1)"
     assert list(found.scene.tiles) == [
         ("last game", outcome),
-        ("win ratio", f"{50 + 50 * sum(noted['outcome'][1:]) / 3:.0f} %"),
+        ("win ratio", f"{50 + 50 * sum(noted('outcome')[1:]) / 3:.0f} %"),
         (f"last {true}q", number_text(q[-1], 3)),
         (f"total {true}q", number_text(sum(q), 2)),
         ("games left", "37"),
@@ -313,7 +316,7 @@ def test_totals_and_lengths_of_a_queue_follow_its_ticks() -> None:
 
 def test_a_ranking_shows_its_losses_and_deviations() -> None:
     found = Rendered(RankingEnv, 5)
-    losses = found.renderer.history[0]["true_loss"]
+    losses = found.renderer.recorded(0, "true_loss")
     name, total = found.renderer.total(0)
     assert name == "decrease of the true loss"
     np.testing.assert_allclose(total, losses[0] - np.array(losses[1:]))
