@@ -18,6 +18,8 @@ from matchenv.runtime.compile import compiled
 from matchenv.runtime.files import json_bytes, read_json, write_bytes
 from matchenv.runtime.random import normal, normals
 
+__all__ = ["GamesNeeded", "Ranked", "Ranker"]
+
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Pair = tuple[str, str]

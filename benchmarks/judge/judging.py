@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,12 @@ from matchenv.benchmarks.compare.queue import QUALITY, group_standings, mean_ove
 from matchenv.benchmarks.compare.tuning import Tuning
 from matchenv.benchmarks.judge import JudgeSettings
 from matchenv.benchmarks.judge.evenness import favourites_of, group_evenness, qualities_of
-from matchenv.benchmarks.judge.service import arrivals_of, population_of, read_rule
+from matchenv.benchmarks.judge.service import (
+    arrivals_of,
+    population_of,
+    read_rule,
+    with_leavers,
+)
 from matchenv.benchmarks.judge.text import judgement_text
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.episode_table import play
@@ -66,6 +71,8 @@ FAILED = (
     "the log hardly shows the spread of the skills, on which all results of other matchers depend; "
     "give the parameters of games that were not matched on skill (--fitted)"
 )
+# Runs that estimate how many players left without a game, whom no log shows.
+CORRECTIONS = 3
 # Differences with a verdict; a shorter wait and fewer players who leave are better.
 SIGNS = {"reward": 1.0, "quality": 1.0, "wait": -1.0, "left": -1.0}
 TWO_PLAYERS = "the queue plays games of two players, with the skills of this log"
@@ -206,7 +213,6 @@ def judge(
         _, kind, _ = problem_of(QUEUE, {"load": ["1"]}, {
             "newcomers": load.newcomers,
             "patience": load.patience,
-            "stay": load.stay,
             "horizon": settings.horizon,
             "population": population_of(log, replay, settings.session_minutes, model["time_drift"]),
             "beta": model["beta"],
@@ -217,10 +223,14 @@ def judge(
         def played(names: Sequence[Any], runs: int, purpose: int, title: str) -> Comparison:
             """Play the baseline and the policies on the same arrivals and luck."""
             matchers = [present, *(name for name in names if name != present.label)]
-            cells = [load_of(title, load.ticks_rate)]
-            plan, asked = plan_of(matchers, kind, cells, runs, settings.seed, purpose=purpose)
-            return Comparison(play(plan, store), present.label, kind, asked)
+            world, cells = replace(kind, stay=load.stay), [load_of(title, load.ticks_rate)]
+            plan, asked = plan_of(matchers, world, cells, runs, settings.seed, purpose=purpose)
+            return Comparison(play(plan, store), present.label, world, asked)
 
+        seen = load
+        for step in range(CORRECTIONS):
+            trial = played((), settings.tuning_episodes, TUNING, f"load{step}")
+            load = with_leavers(seen, mean_over(trial.rows, "left", 0, present.label))
         tuned: dict[str, str] = {}
         ours, names = "", policies
         if not policies:

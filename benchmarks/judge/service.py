@@ -26,6 +26,8 @@ MINUTE, HOUR = 60, 3600
 
 # Limit on arrivals per tick; a longer queue would take days to play.
 BUSIEST = 1000.0
+# More players who leave the queue are not believed.
+MOST_LEAVERS = 0.9
 # This share of the times between two games of a session is assumed to contain no wait.
 SHORTEST = 0.1
 # Rows of a population.
@@ -143,6 +145,23 @@ def arrivals_of(log: MatchLog, settings: JudgeSettings) -> Record:
         ticks_rate=rate * tick,
         patience=max(1.0, patience / tick),
     )
+
+
+def with_leavers(load: Record, left: float) -> Record:
+    """Return a load with the players who left the queue without a game, whom no log shows.
+
+    In a log, a player who queued again and gave up has logged off, and one who logged on and gave
+    up was never there. What the settings give is not changed.
+
+    Args:
+        load: from ``arrivals_of``.
+        left: share of visits to the queue that end without a game; NaN without visits.
+    """
+    share = 1.0 - min(left, MOST_LEAVERS) if left > 0.0 else 1.0
+    stay, rate = (load[name] / share if name in load.read_off else load[name]
+                  for name in ("stay", "arrival_rate"))  # fmt: skip
+    ticks_rate = min(rate * load.tick_minutes, BUSIEST)
+    return Record(load, stay=min(stay, 1.0), arrival_rate=rate, ticks_rate=ticks_rate)
 
 
 def sessions_of(log: MatchLog, session_minutes: float) -> tuple[Flags, Integers]:

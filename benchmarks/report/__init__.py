@@ -94,8 +94,8 @@ def sections_of(paths: Sequence[Path]) -> list[Section]:
         runs += trained
         found |= {folder.resolve(): folder for folder in here}
     # A training's final comparison is part of its section, unless its own folder was named.
-    hidden = {run.resolve() for run in runs} - {path.resolve().parent for path in paths}
-    others = [folder for place, folder in found.items() if not hidden & set(place.parents)]
+    hidden = {(run / "comparison").resolve() for run in runs} - {path.resolve() for path in paths}
+    others = [folder for place, folder in found.items() if place not in hidden]
     return [*training_sections(runs), *map(_section, others)]
 
 

@@ -78,6 +78,8 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "quiet": ("no progress bar and no table", False),
 }  # fmt: skip
 RESULTS = ("out", "workers", "engine", "quiet")
+# Tables that commands write which read a log.
+TABLES = ("ratings.csv", "bad_rows.csv", "curves.csv", "ranking.csv")
 
 # Options of the environment: all, and those that cells and policies do not determine.
 ALL_OPTIONS = tuple(field.name for field in fields(Settings))
@@ -182,6 +184,9 @@ class Given(argparse.Namespace):
         """Read the log of a command, and print which rows were left out."""
         from matchenv.logs.reading import ReadingSettings, read_log, reading_text
 
+        replaced = self.out is not None and self.log.name in TABLES
+        if replaced and self.log.resolve() == (self.out / self.log.name).resolve():
+            raise ValueError(f"out must not have the log among its files, got {self.log}")
         reading = read_log(self.log, self.build(ReadingSettings))
         show(reading_text(reading, listed=0 if self.quiet else 5), file=sys.stderr)
         return reading
@@ -206,7 +211,8 @@ class Given(argparse.Namespace):
         """
         folder = folder or self.out
         if folder is not None and not self.quiet:
-            command = f"matchenv report {shlex.quote(str(folder))} --out report.html"
+            path = f"./{folder}" if str(folder).startswith("-") else str(folder)
+            command = f"matchenv report {shlex.quote(path)} --out report.html"
             show(text or f"{folder} has the results, shown by: {command}", file=sys.stderr)
 
 
@@ -380,9 +386,15 @@ def _integer_or_text(text: str) -> int | str:
     return int(text) if re.fullmatch(r"-?\d{1,18}", text) else text
 
 
+def _path(text: str) -> Path:
+    if not text:  # an unset variable of the shell, and not the working folder
+        raise argparse.ArgumentTypeError("must be a path, got ''")
+    return Path(text)
+
+
 # The parser of a value of each type, and its name in the help.
 KINDS: dict[Any, tuple[Callable[[str], Any], str]] = {
-    int: (int, "N"), float: (float, "X"), str: (str, "TEXT"), Path: (Path, "PATH"),
+    int: (int, "N"), float: (float, "X"), str: (str, "TEXT"), Path: (_path, "PATH"),
     int | str: (_integer_or_text, "TEXT"),
 }  # fmt: skip
 

@@ -156,6 +156,19 @@ def test_ratings_are_a_population_of_the_queue(league_folder: Path) -> None:
     assert [int(line.split(",")[-1]) for line in lines] == log.games_played.tolist()
 
 
+@pytest.mark.parametrize(
+    ("command", "name"), [("replay", "ratings"), ("smooth", "curves"), ("rank", "ranking")]
+)
+def test_a_command_does_not_replace_its_log(command: str, name: str, typed: Any) -> None:
+    content = "game,player,score\n1,a,1\n1,b,0\n"
+    Path(f"{name}.csv").write_text(content)
+    ended = typed(f"{command} {name}.csv --out .")
+    assert (ended.status, Path(f"{name}.csv").read_text()) == (2, content)
+    assert "out must not have the log among its files" in ended.error
+    ended = typed(f"{command} {name}.csv --out=")
+    assert (ended.status, "must be a path, got ''" in ended.error) == (2, True)
+
+
 def test_a_log_without_draws_has_no_empty_figure(tmp_path: Path) -> None:
     rows = "".join(f"{g},a,{2 * (g % 2)}\n{g},b,1\n" for g in range(9))
     (tmp_path / "log.csv").write_text("game,player,score\n" + rows)

@@ -75,7 +75,8 @@ class MatchmakingQueueEnv(ScalarEnv):
     paper, in (0, 1], for each of its two players. Each tick within the step costs `waiting_cost`
     for each player who waits through it and `abandonment_cost` for each player who gives up. The
     first reward includes the costs of ticks before the first choice. q is computed from the beliefs
-    before the game, or with `reward="true_match_quality"` from the true skills.
+    before the game, without its drift `tau`, or with `reward="true_match_quality"` from the true
+    skills.
 
     `reward="relative"` (default) is for learning. It subtracts the quality u of a usual game from
     q, and u for each game that a player who gives up would still have played. Players log on

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 from simulated_service import TRUTH, WINDOW, HiddenWindow, simulated_service
 
+from matchenv.baselines.queue import WideningWindow
 from matchenv.benchmarks.compare import run_comparison
 from matchenv.benchmarks.compare.queue import group_standings
 from matchenv.benchmarks.judge import Judgement, JudgeSettings, judge
 from matchenv.benchmarks.judge.judging import NOBODY_WAITS
-from matchenv.benchmarks.judge.service import read_rule
+from matchenv.benchmarks.judge.service import arrivals_of, read_rule
 from matchenv.benchmarks.judge.text import judgement_text
 from matchenv.benchmarks.report import page_text, sections_of
 from matchenv.benchmarks.report.comparisons import json_of
@@ -100,6 +101,24 @@ def test_a_failed_fit_has_no_verdicts() -> None:
     assert found.failed
     assert found.text.startswith("log says little about its matcher")
     assert re.search(r"\b(ahead|behind|undecided)\b", found.text) is None
+
+
+@pytest.mark.parametrize(("stay", "patience", "rate"), [(0.8, 6.0, 1.0), (0.9, 6.0, 0.5)])
+def test_the_load_has_the_players_whom_no_log_shows(
+    stay: float, patience: float, rate: float
+) -> None:
+    """Those who left the queue without a game; a tick of the service is half a minute."""
+    rule = "window:width=3,growth=0.15"
+    log = simulated_service(WideningWindow(width=3.0, growth=0.15), 1500, 1, stay=stay,
+                            patience=patience, arrival_rate=rate).log  # fmt: skip
+    settings = replace(SMALL, rule=rule, horizon=300, patience_minutes=0.5 * patience,
+                       game_minutes=5.0)  # fmt: skip
+    seen, load = arrivals_of(log, settings), judged(log, settings, policies=["fcfs"]).load
+    assert seen.stay < stay - 0.05
+    assert load.stay == pytest.approx(stay, abs=0.04)
+    assert seen.arrival_rate < 0.95 * 2.0 * rate
+    assert load.arrival_rate == pytest.approx(2.0 * rate, rel=0.12)
+    assert load.ticks_rate == pytest.approx(0.5 * load.arrival_rate)
 
 
 @pytest.mark.parametrize("horizon", [1, 12])
