@@ -173,7 +173,7 @@ def settings_without_code(environment: str, env_kwargs: Mapping[str, Any]) -> An
     return settings_of(environment, plain)[0]
 
 
-def files_of(env_kwargs: Mapping[str, Any]) -> list[Path]:
+def named_files(env_kwargs: Mapping[str, Any]) -> list[Path]:
     """Return the files that options name."""
     texts = (each for value in env_kwargs.values() for each in _list_of(value))
     return sorted({Path(each) for each in texts if isinstance(each, str) and os.path.isfile(each)})
@@ -184,7 +184,7 @@ def without_files(environment: str, env_kwargs: Mapping[str, Any]) -> Kwargs:
     options = dict(env_kwargs)
     if environment == RANKING:
         options.pop("skills", None)  # no observation depends on them
-    if environment == QUEUE and files_of({"": options.get("population")}):
+    if environment == QUEUE and named_files({"": options.get("population")}):
         cells = settings_of(environment, {"population": options["population"]})
         options["population"] = [[[cell.population.mean], [cell.population.deviation]]
                                  for cell in cells]  # fmt: skip

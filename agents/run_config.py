@@ -23,7 +23,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from matchenv.agents.config_file import CLOSED, Whole, built, parsed, read_yaml, yaml_text
 from matchenv.agents.environments import (
     PROBLEMS,
-    files_of,
+    named_files,
     settings_of,
     settings_without_code,
 )
@@ -207,7 +207,7 @@ def checked_hyperparameters(algo: str, values: dict[str, Any]) -> dict[str, Any]
 
 def present_versions(env_kwargs: dict[str, Any]) -> dict[str, str]:
     """Return the versions of Python, packages and files of options that a result depends on."""
-    files = {str(file): digest_of([file]) for file in files_of(env_kwargs)}
+    files = {str(file): digest_of([file]) for file in named_files(env_kwargs)}
     return {"python": platform.python_version(), **versions(*PACKAGES), **files}
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.evaluation.estimates import Estimate, Record
-from matchenv.evaluation.ranking import POINTS
+from matchenv.evaluation.ranking import parts_of_points
 from matchenv.evaluation.tables import Column
 
 if TYPE_CHECKING:
@@ -28,8 +28,7 @@ NOTE = "games needed: share of the games of {} for its final accuracy, 1 if not 
 def numbers(comparison: Comparison, cell: int, policy: str) -> dict[str, Estimate]:
     """Return further numbers of a policy in a cell."""
     settings = {**comparison.asked["environment"], **comparison.cells[cell].options}
-    # A short episode has fewer points, which are repeated.
-    points = np.unique(np.arange(POINTS) * settings["horizon"] // POINTS, return_index=True)[1]
+    points = np.unique(parts_of_points(settings["horizon"]), return_index=True)[1]
     ours, theirs = (
         comparison.values("accuracy", cell, each)[..., points]
         for each in (policy, comparison.against)

@@ -31,7 +31,14 @@ from matchenv.evaluation.estimates import (
     verdicts,
 )
 from matchenv.evaluation.protocols import load_of
-from matchenv.evaluation.registry import QUEUE, candidate_of, candidates_of, expanded, family_of
+from matchenv.evaluation.registry import (
+    QUEUE,
+    Candidate,
+    candidate_of,
+    candidates_of,
+    expanded,
+    family_of,
+)
 from matchenv.evaluation.seeds import REPORT, TUNING
 from matchenv.evaluation.visits import GROUPS, group_values
 from matchenv.logs import fit, replay_trueskill, smooth
@@ -39,7 +46,7 @@ from matchenv.logs.fitting import FEWEST_GAMES, MU, SIGMA
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.replay import Model
 from matchenv.runtime.files import json_bytes, records_csv
-from matchenv.runtime.jobs import RunOptions
+from matchenv.runtime.jobs import RunOptions, Store
 from matchenv.runtime.provenance import versions
 from matchenv.trueskill import draw_margin_from_probability
 
@@ -219,27 +226,8 @@ def judge(
             "draw_margin": draw_margin_from_probability(model["draw_probability"], model["beta"]),
             "tau": model["tau"],
         })  # fmt: skip
-
-        def played(names: Sequence[Any], runs: int, purpose: int, title: str) -> Comparison:
-            """Play the baseline and the policies on the same arrivals and luck."""
-            matchers = [present, *(name for name in names if name != present.label)]
-            world, cells = replace(kind, stay=load.stay), [load_of(title, load.ticks_rate)]
-            plan, asked = plan_of(matchers, world, cells, runs, settings.seed, purpose=purpose)
-            return Comparison(play(plan, store), present.label, world, asked)
-
-        seen = load
-        for step in range(CORRECTIONS):
-            trial = played((), settings.tuning_episodes, TUNING, f"load{step}")
-            load = with_leavers(seen, mean_over(trial.rows, "left", 0, present.label))
-        tuned: dict[str, str] = {}
-        ours, names = "", policies
-        if not policies:
-            tuning = played(tried(kind.beta), settings.tuning_episodes, TUNING, "tuning")
-            tuned, ours = best_of(tuning)
-            names = list(dict.fromkeys((*tuned.values(), ours)))
-        comparison = played(names, settings.episodes, REPORT, "log")
+        comparison, load, tuned, ours = played_at(load, kind, present, policies, settings, store)
         against = comparison.against
-        ours = ours or next((label for label in comparison.policies if label != against), against)
         judgement = Judgement(
             name=name,
             games=log.num_games,
@@ -272,6 +260,50 @@ def judge(
         if run.out is not None:
             store.finish(judgement, _files(judgement).items())
     return judgement
+
+
+def played_at(
+    seen: Record,
+    kind: QueueSettings,
+    present: Candidate,
+    policies: Sequence[Any],
+    settings: JudgeSettings,
+    store: Store,
+) -> tuple[Comparison, Record, dict[str, str], str]:
+    """Play the present matcher and others at the load of a log.
+
+    Args:
+        seen: the load as the log shows it.
+        kind: the queue, but for the load.
+        present: the present matcher, or the one that stands for it.
+        policies: see ``judge``.
+        settings: see ``judge``.
+        store: of the results.
+
+    Returns:
+        The runs; the load with the players whom no log shows; and ``tuned`` and ``ours`` of a
+        ``Judgement``.
+    """
+    load = seen
+
+    def played(names: Sequence[Any], runs: int, purpose: int, title: str) -> Comparison:
+        """Play the present matcher and the policies on the same arrivals and luck."""
+        matchers = [present, *(name for name in names if name != present.label)]
+        world, cells = replace(kind, stay=load.stay), [load_of(title, load.ticks_rate)]
+        plan, asked = plan_of(matchers, world, cells, runs, settings.seed, purpose=purpose)
+        return Comparison(play(plan, store), present.label, world, asked)
+
+    for step in range(CORRECTIONS):
+        trial = played((), settings.tuning_episodes, TUNING, f"load{step}")
+        load = with_leavers(seen, mean_over(trial.rows, "left", 0, present.label))
+    if policies:
+        found = played(policies, settings.episodes, REPORT, "log")
+        others = [label for label in found.policies if label != found.against]
+        return found, load, {}, (others or [found.against])[0]
+    tuning = played(tried(kind.beta), settings.tuning_episodes, TUNING, "tuning")
+    tuned, ours = best_of(tuning)
+    names = list(dict.fromkeys((*tuned.values(), ours)))
+    return played(names, settings.episodes, REPORT, "log"), load, tuned, ours
 
 
 def best_of(tuning: Comparison) -> tuple[dict[str, str], str]:

@@ -10,8 +10,6 @@ from matchenv.cli.parser import RESULTS, Command, Given, Parser
 from matchenv.evaluation.registry import expanded
 from matchenv.runtime.checks import as_integer, as_non_negative_number, as_open_share, as_share
 
-RESULTS_TEXT = "folder for the result files, which replace earlier ones (default: write none)"
-
 
 def declare_replay(add: Parser) -> Command:
     """Rate a log of matches, and report how well each rating system forecast them.
@@ -26,9 +24,7 @@ def declare_replay(add: Parser) -> Command:
     add.log()
     add.group("rating systems and report")
     add.fields_of(ReplaySettings)
-    add.group("results and work")
-    add.option("--out", RESULTS_TEXT, None, Path)
-    add.shared("quiet")
+    add.results()
 
     given = yield
     _check_model_options(given)
@@ -61,9 +57,7 @@ def declare_fit(add: Parser) -> Command:
     add.log()
     add.group("fit")
     add.option("--train-share", "share of the games to fit, from the first on", TRAIN_SHARE)
-    add.group("results and work")
-    add.option("--out", RESULTS_TEXT, None, Path)
-    add.shared("quiet")
+    add.results()
 
     given = yield
     given.needs("logs")
@@ -86,9 +80,7 @@ def declare_smooth(add: Parser) -> Command:
     add.log()
     add.group("model")
     add.fields_of(SmoothSettings)
-    add.group("results and work")
-    add.option("--out", RESULTS_TEXT, None, Path)
-    add.shared("quiet")
+    add.results()
 
     given = yield
     _check_model_options(given)
@@ -107,12 +99,7 @@ def declare_rank(add: Parser) -> Command:
     Example:
         matchenv rank games.csv --goal top --k 5 --next 20 --out results/ranking
     """
-    from matchenv.benchmarks.ranking import (
-        ranker_of,
-        ranking_text,
-        settled_text,
-        write_ranking,
-    )
+    from matchenv.benchmarks import ranking
     from matchenv.envs.ranking import RankingSettings
 
     add.log()
@@ -123,9 +110,7 @@ def declare_rank(add: Parser) -> Command:
     add.option("--confidence", "probability that the parts reported as settled are right", 0.95)
     add.option("--indifference", "skill difference to ignore; 0 never settles equal items", 0.0)
     add.option("--next", "number of pairs to play next, a batch for parallel workers", 0)
-    add.group("results")
-    add.option("--out", RESULTS_TEXT, None, Path)
-    add.shared("quiet")
+    add.results()
 
     given = yield
     given.needs("logs", *(() if given.out is None else ("benchmarks",)))
@@ -133,13 +118,13 @@ def declare_rank(add: Parser) -> Command:
     as_share("confidence", given.confidence)
     as_non_negative_number("indifference", given.indifference)
     options = given.values("goal", "k", "beta", "sigma", "draw_margin")
-    ranker = ranker_of(given.reading().log, **options)
+    ranker = ranking.ranker_of(given.reading().log, **options)
     rows = ranker.ranking()
     if given.out is not None:
-        write_ranking(ranker, rows, given.out)
-    given.print_result(partial(ranking_text, ranker, rows))
+        ranking.write_ranking(ranker, rows, given.out)
+    given.print_result(partial(ranking.ranking_text, ranker, rows))
     limits = given.confidence, given.indifference
-    given.print_result(partial(settled_text, ranker, rows, *limits, given.next))
+    given.print_result(partial(ranking.settled_text, ranker, rows, *limits, given.next))
     given.print_folder(f"{given.out} has ranking.csv, ranking.json, ranking.png and ranking.svg")
 
 

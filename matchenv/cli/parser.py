@@ -269,6 +269,13 @@ class Parser(argparse.ArgumentParser):
         self.option("log", "the log, a .csv or .csv.gz file", None, Path)
         self.fields_of(ReadingSettings)
 
+    def results(self) -> None:
+        """Declare the results of a command that reads a log."""
+        self.group("results and work")
+        text = "folder for the result files, which replace earlier ones (default: write none)"
+        self.option("--out", text, None, Path)
+        self.shared("quiet")
+
     def option(
         self, name: str, text: str, default: Any = None, kind: Any = None, **more: Any
     ) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matchenv.envs.ranking import RankingSimulator
 from matchenv.evaluation.estimates import CONFIDENCE
@@ -14,6 +15,14 @@ from matchenv.runtime.files import Arrays
 
 # Points of a curve; each is the mean over its share of the games.
 POINTS = 200
+
+
+def parts_of_points(horizon: int) -> NDArray[np.int64]:
+    """Return the part of an episode of each point of a curve, shape (POINTS,).
+
+    An episode with fewer games than ``POINTS`` has as many parts, and repeats points.
+    """
+    return np.arange(POINTS) * min(POINTS, horizon) // POINTS
 
 
 def ranking_sums(batch: Batch, steps: Steps) -> Arrays:
@@ -54,7 +63,7 @@ def ranking_sums(batch: Batch, steps: Steps) -> Arrays:
 
     return {
         **sums(batch, watched()),
-        "accuracy": (accuracy / np.bincount(part))[:, np.arange(POINTS) * parts // POINTS],
+        "accuracy": (accuracy / np.bincount(part))[:, parts_of_points(horizon)],
         "settled": np.where(np.isnan(first), 0.0, 1.0),
         "games_to_settle": first,
         "wrong": wrong[0],

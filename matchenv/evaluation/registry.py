@@ -137,14 +137,11 @@ def policy_named(
     """
     env_id = env_id_of(settings)
     name, _, options = text.partition(":")
-    given = {key: getattr(settings, key) for key in GIVEN if hasattr(settings, key)}
-    given["true_skill"] = true_skill
     if env_id == QUEUE and name == RESERVATION:
         return _reserved(text, options, settings)
     if name in POLICIES[env_id]:
         kind = policy_class(name, env_id)
-        if hasattr(kind, "preferred_belief"):
-            given["belief"] = kind.preferred_belief(settings)
+        given = _given(kind, settings, true_skill)
         # A class of several rules gets the name of the rule, which no option can change.
         several = next(iter(inspect.signature(kind).parameters), "") == "name"
         factory = partial(kind, name) if several else kind
@@ -152,8 +149,7 @@ def policy_named(
     policy = resolve_name(f"{LEARNED}:learned_policy")(text)
     if policy is None and is_object_spec(text):
         kind, options = class_from_spec("policy", text, known_policies(env_id))
-        if hasattr(kind, "preferred_belief"):
-            given["belief"] = kind.preferred_belief(settings)
+        given = _given(kind, settings, true_skill)
         policy = build_object("policy", text, kind, options, given)
         method_of(policy)
     if policy is None:
@@ -163,6 +159,14 @@ def policy_named(
             f"class of your own; got {text!r}"
         )
     return adapted(policy, settings)
+
+
+def _given(kind: Any, settings: Any, true_skill: Any) -> dict[str, Any]:
+    """Return the arguments that a policy's class gets from the environment."""
+    given = {key: getattr(settings, key) for key in GIVEN if hasattr(settings, key)}
+    if hasattr(kind, "preferred_belief"):
+        given["belief"] = kind.preferred_belief(settings)
+    return {**given, "true_skill": true_skill}
 
 
 def _reserved(text: str, options: str, settings: Any) -> Any:

@@ -121,9 +121,10 @@ class RunOptions:
             blocks = folder / BLOCKS
             if differing:
                 # Before the settings change, so that no result is ever under the wrong ones.
-                with suppress(OSError, ValueError):
-                    for name in read_json(blocks / FILES):
-                        (folder / name).unlink(missing_ok=True)
+                with suppress(OSError, TypeError, ValueError):
+                    for path in [(folder / name).resolve() for name in read_json(blocks / FILES)]:
+                        if folder.resolve() in path.parents:  # a folder can be another's
+                            path.unlink(missing_ok=True)
                 shutil.rmtree(blocks, ignore_errors=True)
             if known != wanted:
                 write_bytes(folder / SETTINGS, content)

@@ -274,7 +274,7 @@ class Pool(Storage):
         return meetings
 
     def match(self, waiting: Iterable[str] | Mapping[str, float]) -> list[Meeting]:
-        """Pair waiting players so that the sum of match qualities above the required is largest.
+        """Pair players so that the sum of match qualities, minus the required ones, is largest.
 
         Only players of one region are paired, at most nine places apart in the order of its waiting
         players' means. Blocked players and last opponents are excluded.

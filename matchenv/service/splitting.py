@@ -64,7 +64,7 @@ def fairest_teams(
                 rooms[np.arange(len(side)), side] -= players
                 kinds, kind = np.unique(np.sort(rooms, axis=1), axis=0, return_inverse=True)
                 parties = tuple(size[unit + 1 :][size[unit + 1 :] > 1].tolist())
-                possible = np.array([fit(tuple(each), parties) for each in kinds.tolist()])
+                possible = np.array([parties_fit(tuple(each), parties) for each in kinds.tolist()])
                 split, side = (each[possible[kind.ravel()]] for each in (split, side))
             kept = rng.permutation(split.size)[:TRIED]
             split, side = split[kept], side[kept]
@@ -83,7 +83,7 @@ def fairest_teams(
 
 
 @lru_cache(maxsize=1 << 16)
-def fit(room: tuple[int, ...], parties: tuple[int, ...]) -> bool:
+def parties_fit(room: tuple[int, ...], parties: tuple[int, ...]) -> bool:
     """Return whether parties, the largest first, fit into sides with this room, in any order.
 
     So many parties that the search is too deep are assumed to fit.
@@ -91,7 +91,7 @@ def fit(room: tuple[int, ...], parties: tuple[int, ...]) -> bool:
     if not parties or len(parties) > DEEPEST:
         return True
     return any(
-        fit(tuple(sorted((*room[:k], room[k] - parties[0], *room[k + 1 :]))), parties[1:])
+        parties_fit(tuple(sorted((*room[:k], room[k] - parties[0], *room[k + 1 :]))), parties[1:])
         for k in reversed(range(len(room)))
         if room[k] >= parties[0] and room[k] not in room[k + 1 :]
     )

@@ -157,6 +157,11 @@ def test_each_folder_is_shown_once(results: Path) -> None:
     assert once.blocks[-2].title.startswith("Final comparison")
     end = results / "runs" / "seed0" / "comparison"
     assert kinds_of(results / "runs", end) == ["train", "compare"]
+    # Other results below a run are shown.
+    saved = results / "runs" / "seed0" / "saved"
+    shutil.copytree(results / "a", saved)
+    assert kinds_of(results / "runs") == kinds_of(results / "runs", saved) == ["train", "compare"]
+    shutil.rmtree(saved)
     assert kinds_of(results / "a", results / "a", results / "runs" / "seed0") == [
         "train", "compare",
     ]  # fmt: skip

@@ -1,6 +1,7 @@
 """Jobs that are stopped and resumed; folders that are damaged, or of something else."""
 
 import io
+import json
 import platform
 import shutil
 from functools import partial
@@ -125,11 +126,17 @@ def test_other_settings_are_named_and_refused_or_replaced(tmp_path: Path) -> Non
     assert len(list((tmp_path / "blocks").iterdir())) == 7
     with RunOptions(tmp_path).store(SETTINGS) as store:
         store.finish(None, [("below/old.csv", b"old")])
-    (tmp_path / "notes.txt").write_text("of the user")
+    outside = tmp_path.parent / "outside.txt"
+    for path in (tmp_path / "notes.txt", outside):
+        path.write_text("of the user")
+    listed = tmp_path / "blocks" / "files.json"
+    names = json.loads(listed.read_text())
+    listed.write_text(json.dumps([*names, "../outside.txt", str(outside)]))
     assert run(tmp_path, lasting={}, options={"replace_out": True}, seed=4) == []
     assert len(list((tmp_path / "blocks").iterdir())) == 0
     assert not (tmp_path / "below" / "old.csv").exists()
     assert (tmp_path / "notes.txt").exists()
+    assert outside.exists()  # a folder of another user's results lists what it likes
     assert run(tmp_path, seed=4) == VALUES
 
 

@@ -193,7 +193,7 @@ def as_given(name: str, value: Any, shapes: Sequence[tuple[int, ...]]) -> Floats
     if array.shape not in shapes:
         allowed = " or ".join(map(str, shapes))
         raise ValueError(f"{label} must have shape {allowed}, got {array.shape}")
-    largest, smallest = np.abs(array).max(), array.min()
+    largest, smallest = np.abs(array).max(initial=0.0), array.min(initial=LARGEST_OBSERVED)
     if largest > LARGEST_OBSERVED:
         raise ValueError(f"{label} must be at most {LARGEST_OBSERVED:g} in size, got {largest:g}")
     if name == "sigma" and smallest < 1.0 / LARGEST_OBSERVED:

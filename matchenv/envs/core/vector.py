@@ -253,7 +253,7 @@ class NativeVectorEnv(
         if self._masked:
             masks = self.simulator.masks(self._state).astype(np.int8)
             facts = {**facts, "action_mask": masks, "invalid_action": self._invalid}
-        everywhere, mask = mask is self._everywhere, mask.copy()
+        everywhere, mask = mask is self._everywhere, mask.copy()  # callers may edit it
         infos: Infos = {}
         for name, values in facts.items():
             infos[name], infos[f"_{name}"] = values.copy(), mask

@@ -176,7 +176,8 @@ def test_a_game_lasts_its_ticks_and_changes_both_beliefs(z: float) -> None:
 
 def test_a_run_without_any_choice_ends_with_its_first_step() -> None:
     env = MatchmakingQueueEnv(**CLOSED, waiting_cost=0.5, horizon=8)
-    for options, cost in ((None, 0.0), ({"mu": [0.0], "sigma": [1.0]}, 4.0)):
+    for options, cost in ((None, 0.0), ({"mu": [], "sigma": [], "noise": []}, 0.0),
+                          ({"mu": [0.0], "sigma": [1.0]}, 4.0)):  # fmt: skip
         observation, info = env.reset(seed=0, options=options)
         assert env.observation_space.contains(observation)
         assert info["tick"] == 8
