@@ -120,7 +120,7 @@ class Stage:
         usual = SINGLE_WIDTH if count == 1 else columns * SHARED_WIDTH
         least = columns * (LEAST_WIDTH + GAP) - GAP
         width = usual if self.width is None else as_integer("width", self.width, least, MOST_WIDTH)
-        self.scene_width = (width + GAP) // columns - GAP
+        self.scene_width = (width - width % 2 + GAP) // columns - GAP  # pictures have even sizes
         self.clock = 0
         self.horizon: int = self.settings.horizon  # type: ignore[attr-defined]
         self.performers = [self._performer(name) for name in self.policies]
@@ -130,7 +130,8 @@ class Stage:
         protocol = part_of(env_id_of(self.settings), "protocol")
         key = *protocol.key_of(REPORT), INSTANCES
         seeds = episode_seeds(self.seed, self.episode, 1, key)
-        policy, batch = begin_for(partial(policy_named, name), self.settings, seeds)
+        make = partial(policy_named, name)
+        policy, batch = begin_for(make, self.settings, seeds, protocol.simulator)
         rng = stream_of(self.seed, POLICIES, self.episode, *policy_key(name))
         renderer = part_of(batch.simulator.env_id, "renderer")(
             batch.simulator, "rgb_array", 1, self.show_true_skill

@@ -40,7 +40,7 @@ from matchenv.evaluation.registry import (
 )
 from matchenv.evaluation.seeds import INSTANCES, POLICIES, REPORT, episode_seeds, spans_of
 from matchenv.evaluation.tables import Column, text_table
-from matchenv.runtime.checks import as_integer
+from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.runtime.files import json_bytes, records_csv
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.object_spec import is_object_spec
@@ -146,7 +146,9 @@ class Comparison:
 
     def standing(self, cell: int, policy: str) -> Record:
         """Return the standing of a policy in the cell of this index."""
-        return self.standings[cell * len(self.policies) + self.policies.index(policy)]
+        place = self.policies.index(as_choice("policy", policy, self.policies))
+        place += as_integer("cell", cell, 0, len(self.cells) - 1) * len(self.policies)
+        return self.standings[place]
 
     def table(self, *, timing: bool = True) -> str:
         """Return a table for each cell, with a line for each policy.

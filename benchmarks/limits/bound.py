@@ -23,8 +23,8 @@ from matchenv.evaluation.estimates import (
     Record,
     columns_of,
     estimate,
+    estimate_without_luck,
     share_closed,
-    without_luck,
 )
 from matchenv.evaluation.protocols import HIGH_END, LOW_END
 from matchenv.evaluation.registry import ONE_PLAYER, Candidate
@@ -173,7 +173,7 @@ def _cell(rows: EpisodeTable, place: int, bound: Floats, paid: Floats) -> Record
     totals = {policy: rows.values(TRUE_Q, place, policy)[0] for policy in rows.policies}
     low, oracle = totals[LOW_END], totals[HIGH_END]
     # The payments of the policy's own games have the mean of its true q.
-    rooms = {policy: estimate(without_luck(bound - total, payment - total))
+    rooms = {policy: estimate_without_luck(bound - total, payment - total)
              for (policy, total), payment in zip(totals.items(), paid, strict=True)}  # fmt: skip
     whole = rooms[LOW_END]
     standings = [

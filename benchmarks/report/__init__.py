@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from matchenv.benchmarks.report.comparisons import (
 from matchenv.benchmarks.report.judge import judge_section
 from matchenv.benchmarks.report.page import Section, latex_summary, page_text
 from matchenv.benchmarks.report.replay import replay_section
-from matchenv.runtime.files import write_together
+from matchenv.runtime.files import CHECKSUM, parsed_json, write_together
 from matchenv.runtime.object_spec import only_installed_code
 
 __all__ = ["latex_summary", "page_text", "sections_of", "write_report"]
@@ -85,8 +86,8 @@ def sections_of(paths: Sequence[Path]) -> list[Section]:
     found: dict[Path, Path] = {}
     runs: list[Path] = []
     for path in paths:
-        here = [folder for folder in (path, *sorted(path.rglob("*/"))) if _file(folder)]
-        trained = runs_in(path)
+        folders = list(_folders(path))
+        here, trained = [folder for folder in folders if _file(folder)], runs_in(folders)
         if not here and not trained:
             raise ValueError(
                 f"{path} contains no results; give the --out folder of matchenv {COMMANDS}"
@@ -96,11 +97,43 @@ def sections_of(paths: Sequence[Path]) -> list[Section]:
     # A training's final comparison is part of its section, unless its own folder was named.
     hidden = {(run / "comparison").resolve() for run in runs} - {path.resolve() for path in paths}
     others = [folder for place, folder in found.items() if place not in hidden]
-    return [*training_sections(runs), *map(_section, others)]
+    sections = [*map(_section, others)]
+    titles = [section.title for section in sections]
+    return [
+        *training_sections(runs),
+        *(
+            section._replace(title=f"{section.title} ({folder})")
+            if titles.count(section.title) > 1
+            else section
+            for folder, section in zip(others, sections, strict=True)
+        ),
+    ]
+
+
+def _folders(path: Path) -> Iterator[Path]:
+    """Yield a folder and all below it, each once, in alphabetical order; links are followed."""
+    seen = set()
+    for folder, below, _ in os.walk(path, followlinks=True):
+        place = os.path.realpath(folder)
+        below[:] = [] if place in seen else sorted(below)
+        if place not in seen:
+            seen.add(place)
+            yield Path(folder)
 
 
 def _file(folder: Path) -> str | None:
-    return next((name for name in READERS if (folder / name).is_file()), None)
+    return next((name for name in READERS if _is_result(folder / name)), None)
+
+
+def _is_result(file: Path) -> bool:
+    """Return whether a file is a result, perhaps a damaged one, and not of another program."""
+    if not file.is_file() or file.suffix == ".csv":
+        return file.is_file() and (file.parent / "best.json").is_file()
+    try:
+        content = parsed_json(file.read_bytes())
+    except ValueError:
+        return True
+    return isinstance(content, dict) and CHECKSUM in content
 
 
 def _section(folder: Path) -> Section:
@@ -110,5 +143,6 @@ def _section(folder: Path) -> Section:
         return READERS[name](content, folder)
     except (LookupError, AttributeError, TypeError, ValueError, FileNotFoundError) as error:
         raise ValueError(
-            f"{folder} contains results that cannot be read, run its command again: {error!r}"
+            f"{folder} contains results that cannot be read, run its command again: "
+            f"{type(error).__name__}: {error}"
         ) from None

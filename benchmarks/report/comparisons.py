@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from matchenv.benchmarks.report.page import (
 from matchenv.benchmarks.study.figures import LABELS
 from matchenv.benchmarks.study.settings import DRAW
 from matchenv.envs import part_of
-from matchenv.evaluation.estimates import Estimate, Record, recorded
+from matchenv.evaluation.estimates import Estimate, Record, recorded, verdicts
 from matchenv.evaluation.protocols import LOW_END, Protocol, mean_column
 from matchenv.evaluation.rollout import ALL
 from matchenv.evaluation.tables import Column
@@ -29,6 +30,7 @@ from matchenv.runtime.files import number, read_json
 
 DIFFERENCES = ("difference",)
 AHEAD = "Policies above the dotted line are ahead of {}. Names in grey are hidden."
+SELECTED = "The best was selected on these episodes, which favours it: compare it on others."
 # Titles of the study's measures, without TeX.
 TITLES = {name: label.replace(r"$\mu_0$", "mu_0") for name, label in LABELS.items()}
 NOT_SHOWN = ("policies", "cells", "command")  # settings of the study
@@ -41,7 +43,10 @@ def json_of(file: Path) -> Any:
 
 def rows_of(file: Path) -> pd.DataFrame:
     """Return the texts of a CSV file, with one column per estimate in place of four."""
-    table = pd.read_csv(file, dtype=str, keep_default_na=False)
+    text = file.read_text(encoding="utf-8")
+    if not text.endswith("\n"):
+        raise ValueError(f"{file} is damaged: its last line is not complete")
+    table = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
     names = list(table)
     for place in (place for place, name in enumerate(names) if name.endswith("low")):
         four = names[place - 2 : place + 2]
@@ -113,11 +118,8 @@ def tune_section(tried: pd.DataFrame, folder: Path) -> Section:
     """Return the section of ``matchenv tune``."""
     best, settings = json_of(folder / "best.json"), json_of(folder / "settings.json")
     lead = [difference.times(-1.0) for difference in tried["behind"]]
-    verdicts = [
-        "best" if best == "True" else difference.verdict
-        for best, difference in zip(tried.pop("best"), lead, strict=True)
-    ]
-    tried = tried.assign(verdict=verdicts).rename(columns={"total": settings.measure})
+    tried["best"] = tried["best"].replace({"True": "best", "False": ""})
+    tried = tried.rename(columns={"total": settings.measure})
     # One name per cell and one category per policy, since there are many policies.
     figure = points(
         f"{settings.measure} per episode, minus that of the best of the family",
@@ -142,7 +144,7 @@ def tune_section(tried: pd.DataFrame, folder: Path) -> Section:
         blocks=[
             *blocks,
             pivot("Best of each family", "cell", chosen),
-            Block("All candidates", texts_of(tried, 2)),
+            Block("All candidates", texts_of(tried, 2), SELECTED),
         ],
     )
 
@@ -195,7 +197,8 @@ def study_section(verdict: Record, folder: Path) -> Section:
     draws, games, first = settings.prior_draws, settings.horizon, next(iter(settings.policies))
     priors = "one prior" if draws == 1 else f"each of {draws} priors"
     paired = paired[paired["measure"] == DRAW]
-    paired["verdict"] = [difference.verdict for difference in paired["difference"]]
+    units = settings.episodes if draws == 1 else draws
+    paired["verdict"] = verdicts([*paired["difference"]], units)
     levels = means[(means["games"] == ALL) & (means["measure"] == DRAW)]
     totals = [(row.policy, row.cell, row.mean.times(float(games))) for row in levels.itertuples()]
     to_first = paired[(paired["games"] == ALL) & (paired["other"] == first)]
@@ -225,6 +228,10 @@ def study_section(verdict: Record, folder: Path) -> Section:
             pivot("True q per episode", "cell", differences or totals, 2),
             Block("The paper's claims", pd.DataFrame(claims)),
             Block("Means per game", texts_of(means, 4)),
-            Block(f"Paired differences of policies, {TITLES[DRAW]} per game", texts_of(paired, 4)),
+            Block(
+                f"Paired differences of policies, {TITLES[DRAW]} per game",
+                texts_of(paired, 4),
+                "Verdicts are after Holm's correction over the table.",
+            ),
         ],
     )

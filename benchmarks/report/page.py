@@ -132,11 +132,13 @@ def points(
     figure = new_figure(x, y, scattermode="group", scattergap=0.4)
     found: dict[str, dict[str, Estimate]] = {}
     for name, category, estimate in estimates:
-        found.setdefault(name, {})[category.replace(", ", ",<br>")] = estimate
+        # Plotly reads names as HTML: it would hide a player called "<unknown>".
+        place = escape(category, quote=False).replace(", ", ",<br>")
+        found.setdefault(name, {})[place] = estimate
     for name, row in found.items():
         mean, low, high = np.array([(each.mean, each.low, each.high) for each in row.values()]).T
         figure.add_scatter(
-            name=name, x=list(row), y=mean, mode="markers",
+            name=escape(name, quote=False), x=list(row), y=mean, mode="markers",
             marker={"size": 9}, customdata=np.column_stack((low, high)),
             error_y={"symmetric": False, "array": high - mean, "arrayminus": mean - low},
             hovertemplate="%{x}<br>%{y:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}]",
@@ -163,7 +165,6 @@ def add_line(
             fill="toself", line={"width": 0}, mode="lines", hoverinfo="skip", showlegend=False,
             legendgroup=name, visible=trace.get("visible", True),
         )  # fmt: skip
-    # Plotly reads names as HTML: it would hide a player called "<unknown>".
     plain = {"name": escape(name, quote=False), "mode": "lines", "line_width": 2,
              "hovertemplate": "%{y:.4f}"}  # fmt: skip
     figure.add_scatter(x=along, y=np.asarray(y, dtype=float), legendgroup=name, **plain | trace)

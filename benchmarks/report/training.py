@@ -42,10 +42,10 @@ def title_of(measure: str) -> str:
     return name.replace("_", " ")
 
 
-def runs_in(path: Path) -> list[Path]:
-    """Return the folders of evaluated runs: ``path`` and those below it."""
-    folders = sorted(file.parent for file in path.rglob(CONFIG))
-    return [folder for folder in folders if RunFolder(folder).evaluations_file.is_file()]
+def runs_in(folders: Iterable[Path]) -> list[Path]:
+    """Return the folders of evaluated runs among some folders."""
+    runs = [folder for folder in folders if (folder / CONFIG).is_file()]
+    return [folder for folder in runs if RunFolder(folder).evaluations_file.is_file()]
 
 
 def read_runs(folders: Iterable[Path]) -> list[Run]:

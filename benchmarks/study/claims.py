@@ -15,6 +15,7 @@ from matchenv.benchmarks.study.settings import (
     DRAW,
     ERROR,
     EVEN_RANK,
+    FIRST_GAMES,
     PAPER_POLICIES,
     WINS,
     middle_places,
@@ -90,7 +91,10 @@ def claims_on(results: Sequence[CellResult]) -> list[Record]:
     if not set(PAPER_POLICIES) <= set(results[0].rows.policies):
         return []
     by_place = {each.where: each for each in results}
-    claims, num_players, units = [], results[0].settings.game.num_players, results[0].units
+    claims, game, units = [], results[0].settings.game, results[0].units
+    num_players, windows = game.num_players, ["first", "all"]
+    if game.horizon > FIRST_GAMES:
+        windows += ["after", "last"]
     middle = middle_places(num_players)
     places = f"{', '.join(ordinal(place + 1) for place in middle)} of {num_players}"
     for prior, on_middle in ON_MIDDLE.items():
@@ -99,11 +103,12 @@ def claims_on(results: Sequence[CellResult]) -> list[Record]:
             (places, middle, on_middle),
         ):
             cells = [by_place[prior, place] for place in some if (prior, place) in by_place]
-            claims += [each.claim(f"{prior} prior, {where}", cells) for each in statements if cells]
+            claims += [each.claim(f"{prior} prior, {where}", cells) for each in statements
+                       if cells and each.window in windows]  # fmt: skip
         if cells and prior == "informative":
             claims.append(_no_winner(f"{prior} prior, {places}", cells))
     centre = by_place.get(("equal", place_at_share(EVEN_RANK, num_players)))
-    if centre is not None:
+    if centre is not None and ON_CENTRE.window in windows:
         claims.append(ON_CENTRE.claim(f"equal prior, {centre.cell.title}", [centre]))
     noise = list(_noise_findings(by_place, middle))
     if noise:

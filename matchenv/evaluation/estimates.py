@@ -208,8 +208,8 @@ def ratio_of_means(numerator: Floats, denominator: Floats) -> Estimate:
     return Estimate(ratio, spread.standard_error, ratio - half, ratio + half)
 
 
-def without_luck(values: Floats, control: Floats) -> Floats:
-    """Subtract a control variate; the mean stays, and the standard error falls.
+def estimate_without_luck(values: Floats, control: Floats) -> Estimate:
+    """Return the mean of values, with a control variate subtracted to narrow the interval.
 
     The coefficient is that of least squares. It depends on the values, which biases the mean by
     the order of one value's weight.
@@ -218,16 +218,16 @@ def without_luck(values: Floats, control: Floats) -> Floats:
         values: shape (E,), E >= 2.
         control: a control variate of mean 0 on the same episodes, shape (E,).
     """
-    spread = control - control.mean()
+    spread, count = control - control.mean(), values.size
     squares = float(spread @ spread)
-    count = values.size
     if squares == 0.0 or count == 2:  # a line fits any two values
-        return values
+        return estimate(values)
     left = values - float(spread @ values) / squares * control
-    # Scale the deviations to the error of the regression line where the control is 0.
-    error = (count - 1) / (count - 2) * (1.0 + count * float(control.mean()) ** 2 / squares)
-    adjusted: Floats = left.mean() + math.sqrt(error) * (left - left.mean())
-    return adjusted
+    # The error of the regression line where the control is 0.
+    mean, share = float(left.mean()), 1.0 / count + float(control.mean()) ** 2 / squares
+    error = float(left.std(ddof=2)) * math.sqrt(share)
+    half = t_quantile(count - 1) * error  # the slope costs one degree of freedom
+    return Estimate(mean, error, mean - half, mean + half)
 
 
 def curve_of_sums(sums: Floats, episodes: int) -> Record:

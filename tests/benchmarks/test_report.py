@@ -167,6 +167,22 @@ def test_each_folder_is_shown_once(results: Path) -> None:
     ]  # fmt: skip
 
 
+def test_trees_may_have_links_equal_names_and_files_of_others(
+    results: Path, tmp_path: Path
+) -> None:
+    for name in ("one", "two"):
+        shutil.copytree(results / "a", tmp_path / name / "compare")
+        (tmp_path / name / "loop").symlink_to(tmp_path / name)
+    (tmp_path / "one" / "compare" / "judge.json").write_text('{"name": "of another program"}')
+    (tmp_path / "one" / "report.json").write_text("[]")
+    (tmp_path / "linked").symlink_to(results)
+    titles = [section.title for section in sections_of([tmp_path])]
+    assert {f"compare: compare ({tmp_path / name / 'compare'})" for name in ("one", "two")} < {
+        *titles
+    }
+    assert len(set(titles)) == len(titles) == len(kinds_of(results)) + 2
+
+
 def test_the_latex_summary_is_balanced(page: Path) -> None:
     text = page.with_suffix(".tex").read_text()
     bare = re.sub(r"\\[\\{}%&$#_]", "", text)
@@ -237,8 +253,15 @@ def test_bad_input_is_explained_in_one_line(results: Path, tmp_path: Path, typed
         line = said(tmp_path / name)
         assert str(tmp_path / name) in line
         assert "run its command again" in line or f"{file} must be JSON" in line
-    (tmp_path / "a" / "comparison.json").write_text("{}")
+    (tmp_path / "a" / "comparison.json").write_text('{"checksum": "1"}')
     assert "run its command again" in said(tmp_path / "a")
+    (tmp_path / "a" / "comparison.json").write_text("{}")
+    assert "contains no results" in said(tmp_path / "a")
+    shutil.copytree(results / "b", tmp_path / "b")
+    (tmp_path / "b" / "windows.csv").write_bytes((results / "b" / "windows.csv").read_bytes()[:-9])
+    assert "its last line is not complete" in said(tmp_path / "b")
+    (tmp_path / "b" / "windows.csv").unlink()
+    assert "windows.csv" in said(tmp_path / "b")
     assert not list(tmp_path.glob("**/report.html"))
 
 

@@ -19,7 +19,7 @@ from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.registry import policy_named
-from matchenv.evaluation.rollout import rollout, sums
+from matchenv.evaluation.rollout import rollout
 from matchenv.evaluation.seeds import INSTANCES, OTHERS, QUEUE, REPORT, episode_seeds
 
 SETTINGS = Settings.checked(num_opponents=5, horizon=12)
@@ -57,9 +57,8 @@ def test_a_policy_plays_the_episode_of_its_seed(
         assert shown.clock == unit
         assert shown.performers[0].renderer.clock(state_of(shown), 0) >= unit
         assert shown.totals()[1][0].shape == (unit,)
-    played = rollout(
-        partial(policy_named, policy), settings, episode_seeds(4, 2, 1, key), None, sums
-    )
+    # As in a comparison, whose measures of the queue are sums over visits.
+    played = rollout(partial(policy_named, policy), settings, episode_seeds(4, 2, 1, key))
     assert shown.totals()[1][0][-1] == pytest.approx(played[measure][0])
 
 

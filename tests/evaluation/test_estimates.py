@@ -17,13 +17,13 @@ from matchenv.evaluation.estimates import (
     detectable_effect,
     estimate,
     estimate_over_priors,
+    estimate_without_luck,
     nearer_by,
     paired_difference,
     ratio_of_means,
     recorded,
     share_closed,
     verdicts,
-    without_luck,
 )
 from matchenv.runtime.files import json_bytes, parsed_json
 
@@ -105,10 +105,12 @@ def test_records_survive_json_and_become_columns() -> None:
 def test_a_control_variate_gives_the_intercept_of_a_regression() -> None:
     luck, rest = np.random.default_rng(0).standard_normal((2, 9))
     values = 7.0 + 3.0 * luck + 0.1 * rest
-    found, line = estimate(without_luck(values, luck)), stats.linregress(luck, values)
+    found, line = estimate_without_luck(values, luck), stats.linregress(luck, values)
     assert found.mean == pytest.approx(line.intercept, rel=1e-12)
     assert found.standard_error == pytest.approx(line.intercept_stderr, rel=1e-12)
-    np.testing.assert_array_equal(without_luck(values, 0.0 * luck), values)
+    half = stats.t.ppf(0.975, values.size - 2) * line.intercept_stderr
+    assert found.half_width == pytest.approx(half, rel=1e-12)
+    assert estimate_without_luck(values, 0.0 * luck) == estimate(values)
 
 
 @given(st.integers(0, 10**6))
