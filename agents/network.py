@@ -92,17 +92,28 @@ class Reader(BaseFeaturesExtractor):
     hidden_numbers: ClassVar[tuple[int, ...]] = ()
     linear_numbers: ClassVar[tuple[int, ...]] = ()
     constants: ClassVar[tuple[str, ...]] = ("beta", "horizon")
+    low: torch.Tensor  # lower bounds of an observation
 
     def __init__(self, observation_space: spaces.Box, num_actions: int) -> None:
         super().__init__(observation_space, (self.row_size + 1) * num_actions + self.context_size)
         self.num_actions = num_actions
+        self.register_buffer("low", torch.from_numpy(observation_space.low), persistent=False)
 
     @abstractmethod
     def read(self, observations: torch.Tensor) -> Columns:
         """Return rows, allowed actions and context of observations, shape (n, size)."""
 
     def forward(self, observations: torch.Tensor) -> torch.Tensor:
-        """Return the numbers of each observation as one row, for ``split``."""
+        """Return the numbers of each observation as one row, for ``split``.
+
+        Raises:
+            ValueError: during training, for observations below the bounds of the space.
+        """
+        if self.training and (observations < self.low).any():
+            raise ValueError(
+                f"observations must be those of the environment, got {observations.min():.3g} "
+                "below their least value; use VecNormalize(norm_obs=False)"
+            )
         flat = observations.new_empty(len(observations), self.features_dim)
         for first in range(0, len(flat), AT_ONCE):
             block = slice(first, first + AT_ONCE)
@@ -166,7 +177,13 @@ class OpponentReader(Reader):
     ) -> None:
         # The means of all players are the only numbers without a lower bound.
         num_opponents = int(np.isneginf(observation_space.low).sum()) - 1
-        settings: Any = guessed_settings(num_opponents, lambda box: box == observation_space)
+        try:
+            settings: Any = guessed_settings(num_opponents, lambda box: box == observation_space)
+        except ValueError:
+            raise ValueError(
+                "observation_space must be that of Matchmaking-v0, got that of another environment "
+                f"of shape {observation_space.shape}: policy_kwargs=reader_of(settings) reads it"
+            ) from None
         super().__init__(observation_space, num_opponents)
         self.masked, self.belief = settings.masks_change, settings.belief_type
         self.beta, self.horizon = beta, horizon

@@ -31,7 +31,7 @@ from stable_baselines3.common.utils import ConstantSchedule, get_device
 from matchenv.agents.config_file import CLOSED, Whole, built
 from matchenv.agents.environments import settings_without_code
 from matchenv.agents.learned_names import SHIPPED, learned_file
-from matchenv.agents.network import READERS, guessed_settings, reader_of, spaces_of
+from matchenv.agents.network import READERS, Reader, guessed_settings, reader_of, spaces_of
 from matchenv.agents.run_config import PLAIN, SHARED, policy_classes
 from matchenv.agents.sb3_policies import ACTIVATIONS, resolved_policy_kwargs
 from matchenv.baselines.policy import PredictMixin
@@ -123,25 +123,24 @@ class LearnedPolicy(PredictMixin):
                     f"the policy {self.name} reads the {self.belief} belief and cannot play: "
                     f"{error}"
                 ) from None
-        if self.is_shared:
-            if settings == self.settings:
-                return self
-            network: Any = self.network
-            kwargs = {**network._get_constructor_parameters(), **reader_of(settings)}
-            kwargs["observation_space"], kwargs["action_space"] = spaces_of(settings)
-            with torch.random.fork_rng(devices=[]):
-                resized = type(network)(**kwargs).to(network.device)
-            resized.load_state_dict(network.state_dict())
-            return type(self)(self.name, resized, self.belief, settings, self.training)
-        observations, actions = spaces_of(settings)
+        if settings == self.settings:
+            return self
+        network: Any = self.network
+        kwargs, (observations, actions) = network._get_constructor_parameters(), spaces_of(settings)
         size, expected = int(np.prod(observations.shape)), self.observation_shape[0]
-        if size != expected or actions.n != self.num_opponents:
+        if not self.is_shared and (size != expected or actions.n != self.num_opponents):
             raise ValueError(
                 f"the policy {self.name} reads {expected} numbers for {self.num_opponents} actions "
                 f"and cannot play {env_id} with {settings.text_for(settings)}, which has {size} "
                 f"numbers for {actions.n} actions"
             )
-        return self
+        kwargs |= {"observation_space": observations, "action_space": actions}
+        if issubclass(kwargs["features_extractor_class"], Reader):  # it has beta and horizon
+            kwargs |= reader_of(settings)
+        with torch.random.fork_rng(devices=[]):
+            adapted = type(network)(**kwargs).to(network.device)
+        adapted.load_state_dict(network.state_dict())
+        return type(self)(self.name, adapted, self.belief, settings, self.training)
 
     def for_opponents(self, count: int) -> LearnedPolicy:
         """Return the policy for another number of opponents, kept since building it takes time.
@@ -393,7 +392,7 @@ def read_zip(path: Path) -> tuple[BasePolicy, PolicyDescription]:
             )
             return description.network(weights), description
         except (ValueError, AttributeError, TypeError, RuntimeError) as error:
-            why = str(error)
+            why = min(why or str(error), str(error), key=len)  # that of the nearest kind
     raise ValueError(
         f"the file {path} holds a network that this package cannot build: {why}; load the model "
         "with its library in a module:function of your own, which is a policy"

@@ -12,7 +12,7 @@ from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import nn
 
 from matchenv.agents.config_file import built
-from matchenv.agents.network import ActionValues, OpponentReader, SharedNetwork, reader_of
+from matchenv.agents.network import ActionValues, OpponentReader, Reader, SharedNetwork, reader_of
 from matchenv.agents.run_config import SHARED, PolicyKwargs
 from matchenv.envs.core.settings import Options
 
@@ -42,6 +42,7 @@ class SharedPolicy(ActorCriticPolicy):
         super().__init__(*args, **_with_reader(args, kwargs))
 
     def _build_mlp_extractor(self: Any) -> None:
+        _check_actions(self.features_extractor, self.action_space)
         network = SharedNetwork(self.features_extractor, self.net_arch, self.activation_fn)
         self.add_module("mlp_extractor", network.to(self.device))
 
@@ -74,6 +75,7 @@ class SharedDQNPolicy(DQNPolicy):
     def make_q_net(self) -> QNetwork:
         """Return the library's network with shared weights in place of its layers."""
         network: Any = super().make_q_net()
+        _check_actions(network.features_extractor, self.action_space)
         widths = _widths(network.net_arch)
         values = ActionValues(network.features_extractor, widths, network.activation_fn)
         network.q_net = values.to(self.device)
@@ -87,6 +89,14 @@ def _with_reader(args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
     if kwargs.setdefault("features_extractor_class", kind) is kind:
         kwargs.setdefault("features_extractor_kwargs", space.get("features_extractor_kwargs", {}))
     return kwargs
+
+
+def _check_actions(reader: Reader, action_space: Any) -> None:
+    if reader.num_actions != action_space.n:
+        raise ValueError(
+            f"action_space must have the {reader.num_actions} actions of the observations, got "
+            f"{action_space}; stacked observations and those of other environments are not read"
+        )
 
 
 def _widths(net_arch: Any) -> dict[str, list[int]]:

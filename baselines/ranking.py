@@ -302,10 +302,11 @@ def loss_decrease(lead: float, share: float) -> float:
 
 @compiled
 def information_gain(gap: float, spread: float, noise: tuple[float, float]) -> float:
-    """Return the mutual information of outcome and skills in bits, draws counted as half a win.
+    """Approximate the mutual information of outcome and skills in bits, draws as half a win.
 
     The closed form of Houlsby, Huszar, Ghahramani and Lengyel, "Bayesian active learning for
-    classification and preference learning" (2011), eq. (4), as in ASAP. It ignores the goal.
+    classification and preference learning" (2011), eq. (4), with an error of 0.003; it can be below
+    0. ASAP has the same criterion, by another formula. It ignores the goal.
     """
     variance = total_variance(0.0, 0.0, noise[0])
     win = normal_probability(-abs(gap) / math.sqrt(variance + spread))

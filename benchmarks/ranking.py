@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtr
 
 from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.tables import Column, text_table
@@ -30,7 +32,8 @@ def ranker_of(log: MatchLog, *, draw_margin: float | None = None, **options: Any
 
     Args:
         log: games of one player against one other.
-        draw_margin: see ``Ranker``; None to derive it from the share of draws in the log.
+        draw_margin: see ``Ranker``; None for the margin with the log's share of draws in games
+            between these players.
         options: further arguments of ``Ranker``.
 
     Raises:
@@ -42,16 +45,32 @@ def ranker_of(log: MatchLog, *, draw_margin: float | None = None, **options: Any
     outcomes = log.rank[1::2].astype(np.int64) - log.rank[0::2]
     if log.weight is not None:
         warnings.warn("a ranking does not use the weights of the log", stacklevel=2)
-    if draw_margin is None:
-        beta = options.get("beta", RankingSettings.beta)
-        if not outcomes.any():
-            raise ValueError("draw_margin must be given for a log of draws alone, got None")
-        draw_margin = draw_margin_from_probability(float(np.mean(outcomes == 0)), beta)
-    ranker = Ranker(log.players, draw_margin=draw_margin, **options)
-    games = np.column_stack((log.player.reshape(-1, 2), outcomes))
-    shuffled = np.random.default_rng(0).permutation(games).tolist()
-    ranker.record_games((log.players[i], log.players[j], outcome) for i, j, outcome in shuffled)
-    return ranker
+    pairs = log.player.reshape(-1, 2)
+    games = np.random.default_rng(0).permutation(np.column_stack((pairs, outcomes))).tolist()
+
+    def ranked(margin: float) -> Ranker:
+        ranker = Ranker(log.players, draw_margin=margin, **options)
+        ranker.record_games((log.players[i], log.players[j], outcome) for i, j, outcome in games)
+        return ranker
+
+    if draw_margin is not None:
+        return ranked(draw_margin)
+    share, beta = float(np.mean(outcomes == 0)), options.get("beta", RankingSettings.beta)
+    if share == 1.0:
+        raise ValueError("draw_margin must be given for a log of draws alone, got None")
+    even = ranked(draw_margin_from_probability(share, beta))
+    if share == 0.0:
+        return even
+    # That margin is too small, since uneven games are drawn less often than even ones.
+    (mu, covariance), (i, j) = even.belief, pairs.T
+    variance, gap = np.diagonal(covariance), np.abs(mu[i] - mu[j])
+    deviation = np.sqrt(2.0 * beta**2 + variance[i] + variance[j] - 2.0 * covariance[i, j])
+
+    def excess(margin: float) -> float:
+        low, high = ndtr((np.array([[-margin], [margin]]) - gap) / deviation)
+        return float(np.mean(high - low)) - share
+
+    return ranked(brentq(excess, 0.0, gap.max() + 40.0 * deviation.max()))
 
 
 def ranking_text(ranker: Ranker, rows: Sequence[Ranked]) -> str:
@@ -98,7 +117,7 @@ def settled_text(
         )
         lines.append(f"estimated games to settle it: {games} (80 % interval {low} to {high})")
     else:
-        lines.append(f"{goal} is settled at {100.0 * confidence:g} %")
+        lines.append(f"{goal} is settled at {100.0 * confidence:.12g} %")
     if count:
         lines += ["", "next pairs:"]
         lines += [f"  {a} vs {b}" for a, b in ranker.next_pairs(count, (), indifference)]

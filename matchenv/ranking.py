@@ -117,6 +117,11 @@ class Ranker:
         """Number of recorded games."""
         return len(self._games)
 
+    @property
+    def belief(self) -> tuple[Floats, Floats]:
+        """Posterior means, shape (n,), and covariances, shape (n, n), of the skills."""
+        return self._mu.copy(), self._covariance.copy()
+
     def add(self, item: str) -> None:
         """Add an item whose skill has the prior distribution.
 
@@ -242,8 +247,8 @@ class Ranker:
 
         Args:
             confidence: in [0, 1].
-            indifference: difference of skills that does not matter, >= 0. With 0, the order of two
-                equal items is never settled.
+            indifference: difference of skills that does not matter, >= 0. With 0, equal items are
+                settled after many games, in an arbitrary order.
         """
         return not self._open(confidence, indifference).size
 
@@ -253,7 +258,8 @@ class Ranker:
         The estimate is based on up to 99 simulations of ``next_pairs``, fewer with more than 20
         items. Under the belief, posterior means are random walks whose steps have the covariance
         that a game removes from the posterior, so a simulation needs neither true skills nor
-        outcomes. See ``is_settled`` for the arguments.
+        outcomes. The interval is too narrow for items with few games, whose real steps are not
+        normal. See ``is_settled`` for the arguments.
         """
         if self.is_settled(confidence, indifference):
             return GamesNeeded(0, 0, 0)
@@ -300,12 +306,14 @@ class Ranker:
             if not isinstance(state, Mapping) or state.keys() != known:
                 raise ValueError(f"it must hold {', '.join(sorted(known))}")
             as_integer("version", state["version"], VERSION, VERSION)
-            names = state["items"]
+            names, games = state["items"], _rows("games", "(i, j, outcome)", state["games"])
+            if not isinstance(names, list):
+                raise ValueError(f"items must be a list, got {names!r}")
             ranker = cls(names, **{name: state[name] for name in OPTIONS})
             last = len(names) - 1
             ranker.record_games(
                 (names[as_integer("game", i, 0, last)], names[as_integer("game", j, 0, last)], won)
-                for i, j, won in state["games"]
+                for i, j, won in games
             )
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path} must be a file that Ranker.save wrote: {error}") from None

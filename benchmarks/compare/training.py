@@ -28,7 +28,7 @@ def compare_runs(
 ) -> tuple[Comparison, str]:
     """Compare the policies of runs that differ only in their seed; files go to ``comparison/``.
 
-    An existing comparison of these runs is replaced.
+    An existing comparison and summary of these runs are replaced.
 
     Args:
         folders: folders of the runs, at least one.
@@ -47,6 +47,7 @@ def compare_runs(
     names = known_policies(config.environment)  # a folder can have one
     runs = [f"./{folder}" if str(folder) in names else str(folder) for folder in folders]
     problem = PROBLEMS[config.environment]
+    (out / "summary.txt").unlink(missing_ok=True)
     comparison = run_comparison(
         [*runs, *(problem.opponents or ONE_PLAYER.policies)],
         **config.comparison(),

@@ -106,9 +106,13 @@ def declare_rank(add: Parser) -> Command:
     add.group("goal and model")
     add.fields_of(RankingSettings, ("goal", "beta", "sigma"))
     add.option("--k", "number of top items; required by --goal top", None, int)
-    add.option("--draw-margin", "draw margin (default: from the share of draws)", None, float)
-    add.option("--confidence", "probability that the parts reported as settled are right", 0.95)
-    add.option("--indifference", "skill difference to ignore; 0 never settles equal items", 0.0)
+    add.option("--draw-margin", "draw margin (default: gives the share of draws)", None, float)
+    add.option("--confidence", "probability that the settled parts are right, if --sigma is", 0.95)
+    add.option(
+        "--indifference",
+        "skill difference to ignore; 0 settles equal items at random",
+        0.0,
+    )
     add.option("--next", "number of pairs to play next, a batch for parallel workers", 0)
     add.results()
 

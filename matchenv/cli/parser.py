@@ -184,8 +184,9 @@ class Given(argparse.Namespace):
         """Read the log of a command, and print which rows were left out."""
         from matchenv.logs.reading import ReadingSettings, read_log, reading_text
 
-        replaced = self.out is not None and self.log.name in TABLES
-        if replaced and self.log.resolve() == (self.out / self.log.name).resolve():
+        log = self.log.resolve()
+        replaced = log.name in TABLES or log.suffix == ".json"
+        if replaced and self.out is not None and log.parent == self.out.resolve():
             raise ValueError(f"out must not have the log among its files, got {self.log}")
         reading = read_log(self.log, self.build(ReadingSettings))
         show(reading_text(reading, listed=0 if self.quiet else 5), file=sys.stderr)

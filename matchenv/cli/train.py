@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -134,6 +135,8 @@ def train(given: Given, config: RunConfig | None) -> None:
         paths = [folder.path for folder in folders]
         found, summary = compare_runs(paths, out, episodes=episodes, run=run)
         given.print_result(lambda: f"{found.table()}\n\n{summary}".rstrip())
+    elif given.resume is not None and (out / "comparison").exists():
+        warnings.warn(f"{out / 'comparison'} may be of an earlier policy", stacklevel=2)
     given.print_folder(folder=out)
 
 

@@ -5,6 +5,7 @@ import json
 import pickle
 import tracemalloc
 import zipfile
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from sb3_contrib import QRDQN, TRPO, MaskablePPO
 from stable_baselines3 import A2C, DQN, PPO
-from stable_baselines3.common.vec_env import VecNormalize
+from stable_baselines3.common.vec_env import VecFrameStack, VecNormalize
 
 from matchenv import agents
 from matchenv.agents import policy_file
@@ -264,6 +265,19 @@ def test_a_model_trained_with_vec_normalize_warns(tmp_path):
         agents.load(tmp_path / "model.zip")
 
 
+def test_the_shared_network_refuses_what_it_cannot_read():
+    envs = agents.MatchmakingVecEnv(2, **ENV)
+    for norm_obs in (False, True):
+        model = PPO(SharedPolicy, VecNormalize(envs, norm_obs=norm_obs), n_steps=9, batch_size=9)
+        with pytest.raises(ValueError, match="norm_obs=False") if norm_obs else nullcontext():
+            model.learn(40)
+    stacked = VecFrameStack(agents.MatchmakingVecEnv(2, num_opponents=6, availability=0.4), 2)
+    with pytest.raises(ValueError, match=r"action_space must have the 13 actions .* Discrete\(6\)"):
+        PPO(SharedPolicy, stacked)
+    with pytest.raises(ValueError, match=r"policy_kwargs=reader_of\(settings\) reads it"):
+        PPO(SharedPolicy, gym.make(RANKING, num_items=4))
+
+
 def test_a_zip_file_with_a_false_size_takes_no_memory(tmp_path):
     with zipfile.ZipFile(tmp_path / "lie.zip", "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("data", "{}")
@@ -307,7 +321,24 @@ def test_a_plain_network_needs_observations_of_its_size(path, changes, refused):
             with pytest.raises(ValueError, match=refused):
                 load()
         else:
-            assert (load().belief, load().settings) == ("factorised", SETTINGS)
+            assert (load().belief, load().settings) == (
+                "factorised", replace(settings, belief="factorised")
+            )  # fmt: skip
+
+
+def test_a_plain_network_behind_a_reader_plays_with_the_beta_and_horizon_of_its_settings(path):
+    kwargs = {"features_extractor_class": "Reader", "net_arch": [8]}
+    described = policy_file.PolicyDescription("ppo", "MlpPolicy", kwargs, SETTINGS.changed())
+    network = described.network()
+    for parameter in network.parameters():
+        torch.nn.init.normal_(parameter)
+    policy = agents.LearnedPolicy("flat", network, "factorised", SETTINGS)
+    batch = np.random.default_rng(0).uniform(0.1, 3.0, (500, 9)).astype(np.float32)
+    scaled = np.column_stack((0.25 * batch[:, :-1], batch[:, -1]))  # another unit of skill
+    settings = replace(SETTINGS, beta=0.25 * SETTINGS.beta)
+    found = policy.for_settings(settings).predict(scaled)[0]
+    np.testing.assert_array_equal(found, policy.predict(batch)[0])
+    assert (policy.predict(scaled)[0] != found).any()
 
 
 def test_a_changed_file_is_loaded_again(tmp_path):

@@ -271,3 +271,5 @@ def test_the_summary_over_seeds_is_paired(seeds):
         less = ours - other
         assert f"{less.mean():+.2f} ({less.min():+.2f} to {less.max():+.2f})" in line
     assert (out / "summary.txt").read_text().splitlines() == lines
+    compare_runs([seeds[0].path], out, episodes=2, run=RunOptions(workers=1, quiet=True))
+    assert not (out / "summary.txt").exists()

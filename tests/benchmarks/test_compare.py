@@ -229,6 +229,10 @@ def tuning() -> Any:
 
 def test_standings_of_the_queue_equal_those_of_its_runs_and_of_all_players(comparison: Any) -> None:
     ours, theirs = comparison.rows.columns["true_reward"][1, :2, 0]
+    with pytest.raises(ValueError, match=r"policy must be one of .*'fcfs'"):
+        comparison.standing(0, "nobody")
+    with pytest.raises(ValueError, match=r"cell must be an integer in \[0, "):
+        comparison.standing(-1, "fcfs")
     standing, sums = comparison.standing(1, "fcfs"), comparison.rows.arrays["sums"][1, 0, 0]
     assert standing.difference.mean == pytest.approx((ours - theirs).mean())
     assert standing.true_reward.mean == pytest.approx(ours.mean())

@@ -1,6 +1,7 @@
 """Errors for bad options and bad resets of all environments."""
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium as gym
@@ -8,8 +9,22 @@ import numpy as np
 import pytest
 
 from matchenv.envs import part_of
+from matchenv.envs.queue.settings import Population
 
 ONE_PLAYER, QUEUE, RANKING = "Matchmaking-v0", "MatchmakingQueue-v0", "Ranking-v0"
+
+
+@dataclass(eq=False)
+class Rows(Population):
+    """A population with given rows."""
+
+    rows: Any = ((0.0, 1.0, 1.0),)
+
+
+@dataclass
+class Unhashable(Rows):
+    """The same with a comparison, and so without a hash."""
+
 
 # Bad options with their messages.
 OPTIONS: dict[str, list[tuple[dict[str, Any], str]]] = {
@@ -47,7 +62,9 @@ OPTIONS: dict[str, list[tuple[dict[str, Any], str]]] = {
             ("tau", math.inf), ("reward", "draw_density"), ("population", 3),
             ("population", ([0.0], [0.0])), ("population", ([0.0, 1.0], [1.0])),
             ("population", ([], [])), ("population", "no such file.csv"),
-            ("population", ([1e40], [1.0])),
+            ("population", ([1e40], [1.0])), ("population", Rows([[0.0, -1.0, 1.0]])),
+            ("population", Rows([[0.0, 1.0, 0.0]])), ("population", Rows([[math.nan, 1.0, 1.0]])),
+            ("population", Rows([0.0, 1.0, 1.0])), ("population", Unhashable()),
         ]
     ],
     RANKING: [

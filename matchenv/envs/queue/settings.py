@@ -29,6 +29,7 @@ from matchenv.runtime.checks import (
     as_choice,
     as_float_array,
     as_integer,
+    as_non_negative_array,
     as_non_negative_number,
     as_number,
     as_positive_array,
@@ -158,9 +159,17 @@ def population_of(given: Any) -> Population:
             columns ``mu`` and ``sigma``, such as the ``ratings.csv`` of ``matchenv replay``.
 
     Raises:
-        ValueError: for other types, or bad ratings.
+        ValueError: for other types, bad ratings, and a ``Population`` with bad rows or without a
+            hash.
     """
     if isinstance(given, Population):
+        rows = as_float_array("rows of the population", given.rows)
+        if rows.ndim != 2 or rows.shape[1] != 3 or not rows.size:
+            raise ValueError(f"rows of the population must have shape (K, 3), got {rows.shape}")
+        as_non_negative_array("spreads of the population", rows[:, SPREAD])
+        as_positive_array("deviations of the population", rows[:, DEVIATION])
+        if type(given).__hash__ is None:
+            raise ValueError(f"population must be a frozen dataclass or have a hash, got {given!r}")
         return given
     if isinstance(given, str) and given == "normal":
         return NormalPopulation()
