@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import refusals
 
 from matchenv import MatchmakingVectorEnv, agents
 from matchenv import baselines as rules
@@ -154,13 +155,10 @@ BAD_NAMES = {
 }
 
 
-@pytest.mark.parametrize(
-    ("settings", "text", "message"),
-    [(settings, *each) for settings, texts in BAD_NAMES.items() for each in texts.items()],
+test_bad_names_are_refused = refusals(
+    *((settings, *each) for settings, texts in BAD_NAMES.items() for each in texts.items()),
+    call=lambda settings, text: policy_named(text, settings),
 )
-def test_bad_names_are_refused(settings: Any, text: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        policy_named(text, settings)
 
 
 def test_third_party_classes(own: str, tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from dense_belief import covariance_of, some_masks, states_after_games
+from refusals import refusals
 
 from matchenv import KnowledgeState, MatchmakingEnv, MatchmakingVectorEnv, NormalPrior, Settings
 from matchenv import baselines as rules
@@ -242,57 +243,46 @@ class Last(rules.PointEstimate):
         return np.full(len(state), -1)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: rules.DrawChance(beta=-1), "beta must be positive"),
-        (lambda: rules.ThompsonSampling(spread=-1), "spread must not be negative"),
-        (lambda: rules.OptimisticDrawChance(0.5), "inflation must be at least 1, got 0.5"),
-        (lambda: rules.OptimisticDrawChance(math.nan), "inflation must be finite"),
-        (lambda: rules.OptimisticDrawChance(fade=-1), "fade must not be negative"),
-        (lambda: rules.PointEstimate(horizon=0), "horizon must be an integer"),
-        (lambda: rules.RandomOpponent(seed=-1), "seed must be an integer of at least 0, got -1"),
-        (lambda: rules.KnowledgeGradient(finite_horizon="no"), "finite_horizon must be True or"),
-        (lambda: rules.PointEstimate().act(np.ones(4), 1), "factorised belief, .* got 'ndarray'"),
-        (lambda: rules.PointEstimate().predict(3.0), r"observation must have .* got shape \(\)"),
-        (lambda: rules.KnowledgeGradient(1.0), r"discount must be in \[0, 1\), got 1.0"),
-        (lambda: rules.KnowledgeGradient(multiplier=-1), "multiplier must not be negative"),
-        (lambda: rules.KnowledgeGradient(0.9, multiplier=3), "give at most one of discount"),
-        (lambda: rules.KnowledgeGradient(belief="full", tau=0.1), "tau must be 0 with belief="),
-        (lambda: rules.DrawChance(belief="half"), "belief must be one of 'factorised', 'full'"),
-        (lambda: rules.PointEstimate().act(STATES, -1), "games_left must not be negative"),
-        (lambda: rules.PointEstimate().act(STATES, [1, 2, 3]), "games_left must broadcast"),
-        (lambda: rules.PointEstimate().predict(np.zeros(4)), "observation must have shape"),
-        (lambda: rules.PointEstimate().predict(np.full(7, np.nan)), "observation must be finite"),
-        (lambda: rules.Oracle(np.zeros(5)).act(STATES, 1), "true_skill must have shape"),
-        (lambda: Last().act(STATES, 1, action_masks=[[1, 1, 0]] * 2), r"in \[0, 1\], got -1"),
-        (lambda: rules.KnowledgeGradient(tau=0.1).scores(FULL, 1), "tau must be 0 with belief="),
-        (lambda: rules.DrawChance().act(FULL, 1), "knowledge_state must hold the factorised"),
-        (lambda: rules.Gittins().act(STATES, 1), "knowledge_state must hold the full belief"),
-        (
-            lambda: rules.KnowledgeGradient().predict(np.linspace(1.0, 2.0, 3 * 49 + 3)),
-            r"with the factorised belief, .* 49 opponents with belief='full'",
-        ),
-        (lambda: rules.DrawChance(belief="full").predict(np.ones(10)), r"3 \* num_opponents \+ 3"),
-    ],
+test_bad_input = refusals(
+    (lambda: rules.DrawChance(beta=-1), "beta must be positive"),
+    (lambda: rules.ThompsonSampling(spread=-1), "spread must not be negative"),
+    (lambda: rules.OptimisticDrawChance(0.5), "inflation must be at least 1, got 0.5"),
+    (lambda: rules.OptimisticDrawChance(math.nan), "inflation must be finite"),
+    (lambda: rules.OptimisticDrawChance(fade=-1), "fade must not be negative"),
+    (lambda: rules.PointEstimate(horizon=0), "horizon must be an integer"),
+    (lambda: rules.RandomOpponent(seed=-1), "seed must be an integer of at least 0, got -1"),
+    (lambda: rules.KnowledgeGradient(finite_horizon="no"), "finite_horizon must be True or"),
+    (lambda: rules.PointEstimate().act(np.ones(4), 1), "factorised belief, .* got 'ndarray'"),
+    (lambda: rules.PointEstimate().predict(3.0), r"observation must have .* got shape \(\)"),
+    (lambda: rules.KnowledgeGradient(1.0), r"discount must be in \[0, 1\), got 1.0"),
+    (lambda: rules.KnowledgeGradient(multiplier=-1), "multiplier must not be negative"),
+    (lambda: rules.KnowledgeGradient(0.9, multiplier=3), "give at most one of discount"),
+    (lambda: rules.KnowledgeGradient(belief="full", tau=0.1), "tau must be 0 with belief="),
+    (lambda: rules.DrawChance(belief="half"), "belief must be one of 'factorised', 'full'"),
+    (lambda: rules.PointEstimate().act(STATES, -1), "games_left must not be negative"),
+    (lambda: rules.PointEstimate().act(STATES, [1, 2, 3]), "games_left must broadcast"),
+    (lambda: rules.PointEstimate().predict(np.zeros(4)), "observation must have shape"),
+    (lambda: rules.PointEstimate().predict(np.full(7, np.nan)), "observation must be finite"),
+    (lambda: rules.Oracle(np.zeros(5)).act(STATES, 1), "true_skill must have shape"),
+    (lambda: Last().act(STATES, 1, action_masks=[[1, 1, 0]] * 2), r"in \[0, 1\], got -1"),
+    (lambda: rules.KnowledgeGradient(tau=0.1).scores(FULL, 1), "tau must be 0 with belief="),
+    (lambda: rules.DrawChance().act(FULL, 1), "knowledge_state must hold the factorised"),
+    (lambda: rules.Gittins().act(STATES, 1), "knowledge_state must hold the full belief"),
+    (
+        lambda: rules.KnowledgeGradient().predict(np.linspace(1.0, 2.0, 3 * 49 + 3)),
+        r"with the factorised belief, .* 49 opponents with belief='full'",
+    ),
+    (lambda: rules.DrawChance(belief="full").predict(np.ones(10)), r"3 \* num_opponents \+ 3"),
 )
-def test_bad_input(make: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        make()
 
 
-@pytest.mark.parametrize(
-    ("masks", "message"),
-    [
-        (np.zeros((2, 3), bool), "at least one opponent, they allow none at index 0"),
-        ([[True, False, True], [False] * 3], "they allow none at index 1"),
-        (np.ones((2, 4)), r"action_masks must have shape \(2, 3\), got \(2, 4\)"),
-        (np.ones(3), r"action_masks must have shape \(2, 3\), got \(3,\)"),
-        ([[1.0, np.nan, 0.0], [1, 1, 1]], "action_masks must hold True and False"),
-        ([[1, 2, 0], [1, 1, 1]], "action_masks must hold True and False"),
-        ([["a", "b", "c"]] * 2, "action_masks must hold True and False"),
-    ],
+test_bad_masks = refusals(
+    (np.zeros((2, 3), bool), "at least one opponent, they allow none at index 0"),
+    ([[True, False, True], [False] * 3], "they allow none at index 1"),
+    (np.ones((2, 4)), r"action_masks must have shape \(2, 3\), got \(2, 4\)"),
+    (np.ones(3), r"action_masks must have shape \(2, 3\), got \(3,\)"),
+    ([[1.0, np.nan, 0.0], [1, 1, 1]], "action_masks must hold True and False"),
+    ([[1, 2, 0], [1, 1, 1]], "action_masks must hold True and False"),
+    ([["a", "b", "c"]] * 2, "action_masks must hold True and False"),
+    call=lambda masks: rules.KnowledgeGradient().act(STATES, 5, action_masks=masks),
 )
-def test_bad_masks(masks: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        rules.KnowledgeGradient().act(STATES, 5, action_masks=masks)

@@ -6,6 +6,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from refusals import refusals
 
 from matchenv.envs import part_of
 
@@ -98,13 +99,10 @@ RESETS: dict[str, list[tuple[Any, str]]] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("env_id", "options", "message"),
-    [(env_id, *case) for env_id in OPTIONS for case in OPTIONS[env_id]],
+test_bad_options_raise = refusals(
+    *((env_id, *case) for env_id in OPTIONS for case in OPTIONS[env_id]),
+    call=lambda env_id, options: part_of(env_id, "settings").checked(**options),
 )
-def test_bad_options_raise(env_id: str, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        part_of(env_id, "settings").checked(**options)
 
 
 @pytest.mark.parametrize("env_id", RESETS)

@@ -7,6 +7,7 @@ from statistics import NormalDist
 import mpmath
 import numpy as np
 import pytest
+from refusals import refusals
 from scipy.integrate import quad
 from scipy.stats import multivariate_normal
 
@@ -171,12 +172,9 @@ def test_first_places_of_two_sides_are_win_probabilities() -> None:
     assert second == pytest.approx(trueskill.win_probability(*pair[::-1]), abs=1e-11)
 
 
-def test_bad_arguments_raise() -> None:
-    with pytest.raises(ValueError, match="beta"):
-        team_match_quality(TEAMS, 0.0)
-    with pytest.raises(ValueError, match="at least two sides"):
-        team_match_quality(TEAMS[:1], BETA)
-    with pytest.raises(ValueError, match=r"sigma of teams\[0\]"):
-        team_win_probability([(25.0, -1.0)], TEAMS[0], BETA)
-    with pytest.raises(ValueError, match="ranks"):
-        ranking_probability(TEAMS, [0, 1], BETA)
+test_bad_arguments_raise = refusals(
+    (lambda: team_match_quality(TEAMS, 0.0), "beta"),
+    (lambda: team_match_quality(TEAMS[:1], BETA), "at least two sides"),
+    (lambda: team_win_probability([(25.0, -1.0)], TEAMS[0], BETA), r"sigma of teams\[0\]"),
+    (lambda: ranking_probability(TEAMS, [0, 1], BETA), "ranks"),
+)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import refusals
 
 from matchenv.logs import MatchLog
 from matchenv.ratings.elo import Elo
@@ -102,36 +103,31 @@ def test_the_tolerance_bounds_the_error() -> None:
         assert np.abs(near - exact).max() < 10.0 * tolerance
 
 
-@pytest.mark.parametrize(
-    ("teams", "ranks", "keywords", "message"),
-    [
-        ([[PRIOR], [PRIOR]], [0, 0], {}, "ranks must not be equal"),
-        ([[PRIOR]] * 3, [0, 1, 1], {"draw_margin": 0.0}, "ranks must not be equal"),
-        ([[PRIOR], [PRIOR]], [0, 1], {"draw_probability": 1.0}, "draw_probability"),
-        ([[PRIOR], [PRIOR]], [0, 1], {"draw_probability": 0.1, "draw_margin": 1.0}, "left out"),
-        ([[PRIOR], [PRIOR]], [0, 1], {"draw_margin": math.nan}, "draw_margin"),
-        ([[PRIOR], [PRIOR]], [0, 1], {"tau": -1.0}, "tau"),
-        ([[PRIOR], [PRIOR]], [0, 1], {"beta": 0.0}, "beta"),
-        ([[PRIOR], [PRIOR]], [0, 1], {"beta": [1.0]}, "beta"),
-        ([[PRIOR], [PRIOR]], [0, 1], {"tolerance": 0.0}, "tolerance"),
-        ([[PRIOR]], [0], {}, "at least two sides"),
-        (5, [0, 1], {}, "teams must have one entry for each side, got 5"),
-        ([[PRIOR], [PRIOR]], [0, 1], {"weights": 5}, "weights must have one entry"),
-        ([[PRIOR], []], [0, 1], {}, r"teams\[1\] must have at least one member"),
-        ([PRIOR, PRIOR], [0, 1], {}, r"teams\[0\] must be a list of \(mu, sigma\) pairs"),
-        ([[PRIOR], [(25.0,)]], [0, 1], {}, r"teams\[1\] must be a list"),
-        ([[PRIOR], [(math.nan, 1.0)]], [0, 1], {}, r"mu of teams\[1\].*nan at index 0"),
-        ([[PRIOR], [PRIOR, (1.0, 0.0)]], [0, 1], {}, r"sigma of teams\[1\].*0.0 at index 1"),
-        ([[PRIOR], [("25", 1.0)]], [0, 1], {}, r"mu of teams\[1\]"),
-        ([[PRIOR], [PRIOR]], [0, 1], {"weights": [[1.0]]}, "weights must have one number"),
-        ([[PRIOR], [PRIOR]], [0, 1], {"weights": [[1.0], [1.1e9]]}, r"weights\[1\]"),
-        ([[PRIOR], [PRIOR]], [0, 1], {"weights": [[1.0], [1e-7]]}, r"weights\[1\]"),
-        ([[PRIOR], [PRIOR]], [0, 1], {"weights": [[0.0], [1.0]]}, r"weights\[0\]"),
-    ],
+test_bad_arguments_raise = refusals(
+    ([[PRIOR], [PRIOR]], [0, 0], {}, "ranks must not be equal"),
+    ([[PRIOR]] * 3, [0, 1, 1], {"draw_margin": 0.0}, "ranks must not be equal"),
+    ([[PRIOR], [PRIOR]], [0, 1], {"draw_probability": 1.0}, "draw_probability"),
+    ([[PRIOR], [PRIOR]], [0, 1], {"draw_probability": 0.1, "draw_margin": 1.0}, "left out"),
+    ([[PRIOR], [PRIOR]], [0, 1], {"draw_margin": math.nan}, "draw_margin"),
+    ([[PRIOR], [PRIOR]], [0, 1], {"tau": -1.0}, "tau"),
+    ([[PRIOR], [PRIOR]], [0, 1], {"beta": 0.0}, "beta"),
+    ([[PRIOR], [PRIOR]], [0, 1], {"beta": [1.0]}, "beta"),
+    ([[PRIOR], [PRIOR]], [0, 1], {"tolerance": 0.0}, "tolerance"),
+    ([[PRIOR]], [0], {}, "at least two sides"),
+    (5, [0, 1], {}, "teams must have one entry for each side, got 5"),
+    ([[PRIOR], [PRIOR]], [0, 1], {"weights": 5}, "weights must have one entry"),
+    ([[PRIOR], []], [0, 1], {}, r"teams\[1\] must have at least one member"),
+    ([PRIOR, PRIOR], [0, 1], {}, r"teams\[0\] must be a list of \(mu, sigma\) pairs"),
+    ([[PRIOR], [(25.0,)]], [0, 1], {}, r"teams\[1\] must be a list"),
+    ([[PRIOR], [(math.nan, 1.0)]], [0, 1], {}, r"mu of teams\[1\].*nan at index 0"),
+    ([[PRIOR], [PRIOR, (1.0, 0.0)]], [0, 1], {}, r"sigma of teams\[1\].*0.0 at index 1"),
+    ([[PRIOR], [("25", 1.0)]], [0, 1], {}, r"mu of teams\[1\]"),
+    ([[PRIOR], [PRIOR]], [0, 1], {"weights": [[1.0]]}, "weights must have one number"),
+    ([[PRIOR], [PRIOR]], [0, 1], {"weights": [[1.0], [1.1e9]]}, r"weights\[1\]"),
+    ([[PRIOR], [PRIOR]], [0, 1], {"weights": [[1.0], [1e-7]]}, r"weights\[1\]"),
+    ([[PRIOR], [PRIOR]], [0, 1], {"weights": [[0.0], [1.0]]}, r"weights\[0\]"),
+    call=lambda teams, ranks, keywords: rate(teams, ranks, **{"beta": BETA, **keywords}),
 )
-def test_bad_arguments_raise(teams, ranks, keywords, message) -> None:
-    with pytest.raises(ValueError, match=message):
-        rate(teams, ranks, **{"beta": BETA, **keywords})
 
 
 def test_the_order_of_members_with_tiny_weights_does_not_matter() -> None:

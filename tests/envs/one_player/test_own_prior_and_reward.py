@@ -8,6 +8,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from refusals import refusals
 from scipy import stats
 
 import matchenv
@@ -124,26 +125,14 @@ def played(**options: Any) -> None:
     env.step(0)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: MatchmakingEnv(prior=NormalPrior), "prior must be one of"),
-        (lambda: NormalPrior(deviation=0.0), "deviation must be positive"),
-        (lambda: NormalPrior(mean=np.nan), "mean must be finite"),
-        (lambda: EqualPrior("same"), "equal_variance must be one of"),
-        (
-            lambda: MatchmakingEnv(prior=NormalPrior(), rank="top"),
-            r"rank_by must be 'true_skill' with",
-        ),
-        (
-            lambda: played(prior=own(Prior, "draw", lambda x: (x, x + np.inf))),
-            "means and skills of",
-        ),
-        (lambda: played(prior=own(Prior, "draw", lambda x: (x[:, 1:],) * 2)), r"shape \(1, 50\)"),
-        (lambda: played(reward=own(Reward, "of", lambda _: 1.0)), r"of must return shape \(1,\)"),
-        (lambda: played(reward=own(Reward, "of", lambda x: x.outcomes * np.nan)), "return finite"),
-    ],
+test_bad_priors_and_rewards_raise = refusals(
+    (lambda: MatchmakingEnv(prior=NormalPrior), "prior must be one of"),
+    (lambda: NormalPrior(deviation=0.0), "deviation must be positive"),
+    (lambda: NormalPrior(mean=np.nan), "mean must be finite"),
+    (lambda: EqualPrior("same"), "equal_variance must be one of"),
+    (lambda: MatchmakingEnv(prior=NormalPrior(), rank="top"), r"rank_by must be 'true_skill' with"),
+    (lambda: played(prior=own(Prior, "draw", lambda x: (x, x + np.inf))), "means and skills of"),
+    (lambda: played(prior=own(Prior, "draw", lambda x: (x[:, 1:],) * 2)), r"shape \(1, 50\)"),
+    (lambda: played(reward=own(Reward, "of", lambda _: 1.0)), r"of must return shape \(1,\)"),
+    (lambda: played(reward=own(Reward, "of", lambda x: x.outcomes * np.nan)), "return finite"),
 )
-def test_bad_priors_and_rewards_raise(make: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        make()
