@@ -12,9 +12,10 @@ from refusals import refusals
 
 from matchenv import KnowledgeState, MatchmakingEnv, MatchmakingVectorEnv, NormalPrior, Settings
 from matchenv import baselines as rules
-from matchenv.belief import BELIEFS
+from matchenv.belief.knowledge import split_mask
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import rollout
+from matchenv.runtime.jobs import CLOCK
 
 BETA = 1.2
 BOTH = pytest.mark.parametrize("belief", ["factorised", "full"])
@@ -180,29 +181,30 @@ def test_masked_opponents_do_not_affect_the_choice(belief: str, opponents: int) 
 
 
 @BOTH
-@pytest.mark.parametrize("opponents", [1, 2, 3, 6, 12, 24, 36])
+@pytest.mark.parametrize("opponents", [1, 2, 3, 6, 10, 12, 24, 36, 49, 50])
 def test_the_mask_is_read_from_the_observation(belief: str, opponents: int) -> None:
-    """By the size alone if that is unambiguous; all ambiguous sizes are among these."""
-    options: Any = {"num_opponents": opponents, "horizon": 5, "belief": belief}
-    unaware, kind = rules.DrawChance(belief=belief), BELIEFS[belief]
-    policy = unaware.for_settings(Settings(**options))
-    env = MatchmakingVectorEnv(20, **options, availability=0.9, mean_stay=5.0)
-    plain = MatchmakingVectorEnv(20, **options)
-    observation, before = env.reset(seed=1)[0], plain.reset(seed=1)[0]
-    for _ in range(8):
-        masks, chosen = env.action_masks(), policy.predict(observation)[0]
-        expected = policy.act(env.knowledge_state, 1, action_masks=masks)
-        np.testing.assert_array_equal(chosen, expected)
-        np.testing.assert_array_equal(policy.predict(observation, action_masks=masks)[0], expected)
-        assert [policy.predict(row)[0] for row in observation] == chosen.tolist()
-        if kind.num_opponents_of(observation.shape[1]) is None:
-            np.testing.assert_array_equal(unaware.predict(observation)[0], expected)
-        for reader in (policy, unaware):
-            free = policy.act(plain.knowledge_state, 1)
-            np.testing.assert_array_equal(reader.predict(before)[0], free)
-        masked = policy.act(plain.knowledge_state, 1, action_masks=masks)
-        np.testing.assert_array_equal(policy.predict(before, action_masks=masks)[0], masked)
-        observation, before = env.step(chosen)[0], plain.step(chosen)[0]
+    """Also if more opponents without masks have observations of the same size."""
+    options: Any = {"num_opponents": opponents, "horizon": 30, "belief": belief}
+    unaware = rules.DrawChance(belief=belief)
+    aware = unaware.for_settings(Settings(**options))
+    for more in ({"availability": 0.5, "mean_stay": 3.0}, {"max_games_per_opponent": 30}, {},
+                 {"max_games_per_opponent": 30, "prior": NormalPrior(0.0, 1.0)},
+                 {"prior": NormalPrior(25.0, 1.0)}):  # fmt: skip
+        env = MatchmakingVectorEnv(8, **options, **more)
+        observation, _ = env.reset(seed=opponents)
+        for _ in range(8):
+            masks, plain = env.action_masks(), env.knowledge_state.to_observation(0.5)
+            found = split_mask(observation, belief, None)[1]
+            assert (found is None) == (plain.shape == observation.shape)
+            expected = aware.act(env.knowledge_state, 1, action_masks=masks)
+            for policy in (aware, unaware):
+                chosen = policy.predict(observation)[0]
+                np.testing.assert_array_equal(chosen, expected)
+                for seen in (observation, plain):
+                    given = policy.predict(seen, action_masks=masks)[0]
+                    np.testing.assert_array_equal(given, expected)
+            assert [aware.predict(row)[0] for row in observation] == chosen.tolist()
+            observation = env.step(chosen)[0]
 
 
 def test_for_settings_resolves_ambiguous_observations() -> None:
@@ -222,6 +224,7 @@ def test_rollouts_pass_the_mask_to_every_policy() -> None:
     for name in (*rules.POLICIES, "kg:belief=full"):
         results = rollout(partial(policy_named, name), settings, range(4), np.random.default_rng(0))
         assert all(np.isfinite(values).all() for values in results.values())
+        assert results[CLOCK][1] == 29 * 4  # all choices but the first
     # A policy without an argument for masks can read the end of the observation.
     reader = SimpleNamespace(
         name="mask reader",

@@ -17,7 +17,6 @@ from matchenv import (
     KnowledgeState,
     MatchmakingEnv,
     MatchmakingVectorEnv,
-    NormalPrior,
     trueskill,
 )
 from matchenv.baselines import (
@@ -123,27 +122,6 @@ def test_parts_draws_and_masks_of_states(belief: str) -> None:
         np.testing.assert_array_equal(numbers, observation)
         np.testing.assert_array_equal(masks, mask == 1.0)
         assert split_mask(observation, belief, known)[1] is None
-
-
-@pytest.mark.parametrize("belief", ["factorised", "full"])
-@pytest.mark.parametrize("count", [1, 2, 3, 6, 10, 12, 49, 50])
-def test_policies_find_masks_at_the_end_of_observations(belief: str, count: int) -> None:
-    """Also if more opponents without masks have observations of the same size."""
-    options: Any = {"num_opponents": count, "horizon": 30, "belief": belief}
-    policy = KnowledgeGradient(multiplier=5, belief=belief)
-    for more in ({"availability": 0.5, "mean_stay": 3.0}, {"max_games_per_opponent": 30}, {},
-                 {"max_games_per_opponent": 30, "prior": NormalPrior(0.0, 1.0)},
-                 {"prior": NormalPrior(25.0, 1.0)}):  # fmt: skip
-        env = MatchmakingVectorEnv(8, **options, **more)
-        observation, _ = env.reset(seed=count)
-        for _ in range(8):
-            masks = env.action_masks()
-            plain = observation[..., : BELIEFS[belief].observation_size(count)]
-            found = split_mask(observation, belief, None)[1]
-            assert (found is None) == (plain.shape == observation.shape)
-            expected = policy.predict(plain, action_masks=masks)[0]
-            np.testing.assert_array_equal(policy.predict(observation)[0], expected)
-            observation = env.step(masks.argmax(axis=1))[0]
 
 
 def test_rounded_deviations_are_accepted() -> None:
