@@ -16,38 +16,32 @@ import pandas as pd
 from plotly.colors import hex_to_rgb
 
 from matchenv.agents.run_config import RunFolder, configured
-from matchenv.benchmarks.compare import run_comparison, run_tuning
-from matchenv.benchmarks.limits.bound import run_bound
-from matchenv.benchmarks.limits.optimum import run_optimum
 from matchenv.benchmarks.report import page as pages
 from matchenv.benchmarks.report import sections_of
-from matchenv.benchmarks.study import run_study
 from matchenv.cli import BAD_INPUT, DONE, run_command
 from matchenv.evaluation.estimates import Estimate
-from matchenv.runtime.jobs import RunOptions
 
-SIZES: dict[str, Any] = {"num_opponents": 3, "horizon": 12}
-ONE: dict[str, Any] = {"workers": 1, "quiet": True}
 LOG = Path(__file__).resolve().parent.parent / "logs" / "data" / "league.csv"
+SIZES = {"num_opponents": 3, "horizon": 12}
+SMALL = "--num-opponents 3 --horizon 12 --episodes 3 --rank top --prior informative --workers 1"
+IN_QUEUE = "--env MatchmakingQueue-v0 --episodes 2 --horizon 12 --load 0.4 1.5 --workers 1"
+# A small folder of each kind of results; the reference policy alone has no differences to show.
+COMMANDS = {
+    "a": f"compare {SMALL} --policy pe kg",
+    "b": f"study {SMALL}",
+    "c": f"tune {SMALL} --policy kg:multiplier=0 kg:multiplier=5",
+    "d": f"limits {SMALL} --policy kg",
+    "e": "limits optimum --num-opponents 2 --horizon 2 --episodes 2 --truths 2 --policy kg",
+    "f": f"replay {LOG}",
+    "queue_compare": f"compare {IN_QUEUE} --policy kg",
+    "queue_tune": f"tune {IN_QUEUE} --policy window",
+    "runs/seed0/comparison": f"compare {SMALL} --policy pe",
+}
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small folder of each kind of results."""
     folder = tmp_path_factory.mktemp("results")
-    cells: dict[str, Any] = {"ranks": ["top"], "priors": ["informative"]}
-    compared: dict[str, Any] = {"cells": {"rank": ["top"]}, "env_kwargs": SIZES}
-    run_comparison(["pe", "kg"], **compared, episodes=3, run=RunOptions(folder / "a", **ONE))
-    with pytest.MonkeyPatch.context() as patch:
-        # The page does not use the figures.
-        patch.setattr("matchenv.benchmarks.study.figures.files_of", lambda *_: [])
-        run_study(**SIZES, **cells, episodes=3, run=RunOptions(folder / "b", **ONE))
-    run_tuning(["kg:multiplier=0", "kg:multiplier=5"], **compared, episodes=2,
-               run=RunOptions(folder / "c", **ONE))  # fmt: skip
-    run_bound(["kg"], **cells, episodes=2, env_kwargs=SIZES, run=RunOptions(folder / "d", **ONE))
-    run_optimum(["kg"], env_kwargs={"num_opponents": 2, "horizon": 2}, episodes=2, truths=2,
-                run=RunOptions(folder / "e", **ONE))  # fmt: skip
-    assert run_command(["replay", str(LOG), "--out", str(folder / "f"), "--quiet"]) == DONE
     for seed in range(2):
         config = configured("ppo", seed=seed, env_kwargs=SIZES)
         run = RunFolder.create(folder / "runs" / f"seed{seed}", config)
@@ -56,14 +50,11 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
              "true_draw_density": 1.0 + step, "true_q_less_kg": 0.5 + step}
             for step in (0, 100)
         ])  # fmt: skip
-    queue = ["--env", "MatchmakingQueue-v0", "--episodes", "2", "--horizon", "12", "--quiet",
-             "--workers", "1", "--load", "0.4", "1.5"]  # fmt: skip
-    # The reference policy alone has no differences to show.
-    for command, policy in (("compare", "kg"), ("tune", "window")):
-        words = [command, "--policy", policy, *queue, "--out", str(folder / f"queue_{command}")]
-        assert run_command(words) == DONE
-    run_comparison(["pe"], **compared, episodes=2,
-                   run=RunOptions(folder / "runs" / "seed0" / "comparison", **ONE))  # fmt: skip
+    with pytest.MonkeyPatch.context() as patch:
+        # The page does not use the figures.
+        patch.setattr("matchenv.benchmarks.study.figures.files_of", lambda *_: [])
+        for out, words in COMMANDS.items():
+            assert run_command([*words.split(), "--quiet", "--out", str(folder / out)]) == DONE
     return folder
 
 
