@@ -13,6 +13,7 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -157,6 +158,8 @@ def child(work: Callable[[], int]) -> Iterator[Running]:
                 os.dup2(target, place)
             sys.stdout, sys.stderr = (os.fdopen(fd, "w", closefd=False) for fd in (1, 2))
             status = work()
+        except BaseException:
+            traceback.print_exc()
         finally:
             with suppress(OSError, ValueError):
                 sys.stderr.flush()
