@@ -80,6 +80,8 @@ def test_measures_equal_those_of_the_scalar_environment(policy, rank, prior, gam
         expected = {
             "draw_density": sum(i["draw_density"] for i in infos),
             TRUE_Q: sum(i[TRUE_Q] for i in infos),
+            "match_quality": sum(i["match_quality"] for i in infos),
+            "squared_error": np.mean([i["squared_error"] for i in infos]),
             "final_squared_error": (base.knowledge_state.mu[0] - base.true_skill[0]) ** 2,
             "skill_difference": np.mean([i["skill_difference"] for i in infos]),
             "win_ratio": np.mean(wins),
