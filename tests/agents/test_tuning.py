@@ -9,7 +9,6 @@ import yaml
 from matchenv.agents import tuning as tuning_module
 from matchenv.agents.run_config import RunFolder, configured
 from matchenv.agents.tuning import BEST, TRIALS, checked_space, tune_agent
-from matchenv.cli import run_command
 
 GOAL = "true_q_less_kg"
 TINY = {
@@ -97,20 +96,16 @@ def test_an_interrupted_search_continues_with_equal_results(tmp_path, scored, mo
         search(tmp_path / "stopped", 8)
 
 
-def test_the_command_searches(tmp_path, capsys):
+def test_the_command_searches(typed):
+    words = "train --tune 2 --timesteps 64 --num-envs 4 --evaluation-episodes 2 --out out"
+    words += " --hyperparams n_steps=16 batch_size=32 --env-kwargs num_opponents=3 horizon=10"
     space = ["gamma=[0.5, 0.9]", "learning_rate={low: 1e-4, high: 1e-2, log: true}"]
-    words = ["train", "--tune", "2", "--out", str(tmp_path), "--timesteps", "64",
-             "--num-envs", "4", "--space", *space, "--evaluation-episodes", "2",
-             "--hyperparams", "n_steps=16", "batch_size=32",
-             "--env-kwargs", "num_opponents=3", "horizon=10"]  # fmt: skip
-    assert run_command(words) == 0
-    said = capsys.readouterr().out
-    assert "2 trials completed, 0 stopped early" in said
-    assert str(tmp_path / BEST) in said
-    assert all(
-        len(RunFolder(each).read_evaluations()) > 1 for each in (tmp_path / "trials").iterdir()
-    )
-    section = yaml.safe_load((tmp_path / BEST).read_text())["Matchmaking-v0"]
+    ended = typed([*words.split(), "--space", *space])
+    assert (ended.status, str(Path("out", BEST)) in ended.out) == (0, True)
+    assert "2 trials completed, 0 stopped early" in ended.out
+    trials = [RunFolder(each).read_evaluations() for each in Path("out", "trials").iterdir()]
+    assert min(map(len, trials)) > 1
+    section = yaml.safe_load(Path("out", BEST).read_text())["Matchmaking-v0"]
     assert section["env_kwargs"]["horizon"] == 10
 
 
