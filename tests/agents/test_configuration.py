@@ -10,7 +10,6 @@ from matchenv.agents.environments import ONE_PLAYER, settings_of
 from matchenv.agents.run_config import ALGORITHMS, RunConfig, RunFolder, configured
 from matchenv.agents.tuning import SPACES, checked_space
 from matchenv.envs.one_player.settings import REWARDS
-from matchenv.evaluation.seeds import EVALUATION, TRAINING, evaluation_seed, training_seed
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -77,14 +76,6 @@ def test_bad_files_are_refused(tmp_path, text, message):
         file.write_text(text)
     with pytest.raises(ValueError, match=message):
         configured("ppo", config_file=file)
-
-
-def test_seeds_of_training_evaluation_and_users_are_disjoint():
-    largest = 2**64 - 1  # of a seed that is typed, or that a comparison draws
-    for seed in (0, 1, 12345, largest):
-        training, evaluation = training_seed(seed), evaluation_seed(seed)
-        assert largest < TRAINING <= training < training + 2**20 <= EVALUATION <= evaluation
-    assert training_seed(0) != training_seed(1)
 
 
 def test_a_damaged_configuration_is_refused(tmp_path):
