@@ -44,8 +44,8 @@ def test_links_special_files_and_long_names(tmp_path: Path) -> None:
         assert (tmp_path / name).read_text() == name
     files.write_bytes(Path(os.devnull), b"lost")
     assert not Path(os.devnull).is_file()
-    with pytest.raises(IsADirectoryError):
-        files.write_bytes(tmp_path / "far", b"")
+    with pytest.raises(IsADirectoryError, match="far"):
+        files.write_together([(tmp_path / "unwritten", b"new"), (tmp_path / "far", b"")])
     with pytest.raises(ValueError, match=r"must differ, got .*real twice"):
         files.write_together([(real, b"one"), (tmp_path / "far" / ".." / "far" / "real", b"two")])
     assert len(list(tmp_path.rglob("*"))) == 5
@@ -75,14 +75,6 @@ def test_a_failed_write_of_two_files_changes_neither(
         assert f"No space left on device: '{paths[call - 1]}'" in str(raised.value)
     assert sorted(tmp_path.iterdir()) == paths
     assert [path.read_text() for path in paths] == ["old", "old"]
-
-
-def test_a_folder_in_place_of_a_file_changes_nothing(tmp_path: Path) -> None:
-    first, folder = tmp_path / "first", tmp_path / "folder"
-    folder.mkdir()
-    with pytest.raises(IsADirectoryError, match="folder"):
-        files.write_together([(first, b"new"), (folder, b"new")])
-    assert list(tmp_path.iterdir()) == [folder]
 
 
 def test_temporary_files_of_killed_processes_are_removed(tmp_path: Path) -> None:
