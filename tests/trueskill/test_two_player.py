@@ -135,10 +135,6 @@ def test_exponential_has_the_same_bits_in_scalars_loops_and_python() -> None:
     assert [of_row(x[k : k + 1])[0] for k in range(100)] == row[:100].tolist()
 
 
-def upper_tail(x: mpmath.mpf) -> mpmath.mpf:
-    return mpmath.erfc(x / mpmath.sqrt(2)) / 2
-
-
 def digits_for(margin: float = 1.0) -> int:
     """Return the digits lost to cancellation in the textbook formulas, plus 40."""
     return 60 + int(4 * abs(math.log10(margin or 1.0)))
@@ -147,16 +143,15 @@ def digits_for(margin: float = 1.0) -> int:
 def win_reference(t: float) -> tuple[mpmath.mpf, mpmath.mpf]:
     """Return v and w of a win at t."""
     x = mpmath.mpf(t)
-    v = mpmath.npdf(x) / upper_tail(-x)
+    v = mpmath.npdf(x) / mpmath.ncdf(x)
     return v, v * (v + x)
 
 
 def draw_reference(t: float, margin: float) -> tuple[mpmath.mpf, mpmath.mpf]:
     """Return v and w of a draw, from the formulas of the 2006 paper."""
     low, high = -mpmath.mpf(margin) - t, mpmath.mpf(margin) - mpmath.mpf(t)
-    probability = (
-        upper_tail(low) - upper_tail(high) if t < 0 else upper_tail(-high) - upper_tail(-low)
-    )
+    ends = (-low, -high) if t < 0 else (high, low)
+    probability = mpmath.ncdf(ends[0]) - mpmath.ncdf(ends[1])
     v = (mpmath.npdf(low) - mpmath.npdf(high)) / probability
     return v, v * v + (high * mpmath.npdf(high) - low * mpmath.npdf(low)) / probability
 
@@ -302,9 +297,8 @@ def test_two_players_of_any_scale() -> None:
         if abs(t) > 1000 or not e < 1000:
             continue
         compared += 1
-        for k, exact in enumerate(
-            (upper_tail(e - t), upper_tail(abs(t) - e) - upper_tail(abs(t) + e))
-        ):
+        draw = mpmath.ncdf(e - abs(t)) - mpmath.ncdf(-e - abs(t))
+        for k, exact in enumerate((mpmath.ncdf(t - e), draw)):
             if exact > SMALLEST:
                 assert abs(found[k] / exact - 1) < 1e-11
             if exact > 0:
