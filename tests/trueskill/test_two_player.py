@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numba import njit
 from numpy.typing import NDArray
+from refusals import refusals
 
 from matchenv import trueskill
 from matchenv.trueskill.game import log_outcome_probability_of, total_variance
@@ -60,30 +61,25 @@ def test_arrays_broadcast_and_numbers_of_any_type_give_numpy_scalars() -> None:
             )
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"mu_i": math.nan}, "mu_i must be finite"),
-        ({"mu_j": [0.0, math.inf]}, "mu_j must be finite .* at index 1"),
-        ({"sigma_i": 0.0}, "sigma_i must be positive"),
-        ({"sigma_j": -1.0}, "sigma_j must be positive"),
-        ({"beta": 0.0}, "beta must be positive"),
-        ({"draw_margin": -0.1}, "draw_margin must not be negative"),
-        ({"outcome": 2}, r"outcome must be \+1, 0 or -1"),
-        ({"outcome": 0.5}, r"outcome must be \+1, 0 or -1"),
-        ({"outcome": 0, "draw_margin": 0.0}, "a draw has probability 0"),
-        ({"mu_i": "a"}, "mu_i must hold real numbers"),
-    ],
+GAME = {"mu_i": 0.0, "sigma_i": 1.0, "mu_j": 0.0, "sigma_j": 1.0, "outcome": 1, "beta": 1.0}
+test_bad_arguments_raise = refusals(
+    ({"mu_i": math.nan}, "mu_i must be finite"),
+    ({"mu_j": [0.0, math.inf]}, "mu_j must be finite .* at index 1"),
+    ({"sigma_i": 0.0}, "sigma_i must be positive"),
+    ({"sigma_j": -1.0}, "sigma_j must be positive"),
+    ({"beta": 0.0}, "beta must be positive"),
+    ({"draw_margin": -0.1}, "draw_margin must not be negative"),
+    ({"outcome": 2}, r"outcome must be \+1, 0 or -1"),
+    ({"outcome": 0.5}, r"outcome must be \+1, 0 or -1"),
+    ({"outcome": 0, "draw_margin": 0.0}, "a draw has probability 0"),
+    ({"mu_i": "a"}, "mu_i must hold real numbers"),
+    call=lambda change: trueskill.update(**{**GAME, "draw_margin": 0.1, **change}),
 )
-def test_bad_arguments_raise(change: dict[str, object], message: str) -> None:
-    game = {"mu_i": 0.0, "sigma_i": 1.0, "mu_j": 0.0, "sigma_j": 1.0, "outcome": 1, "beta": 1.0}
-    with pytest.raises(ValueError, match=message):
-        trueskill.update(**{**game, "draw_margin": 0.1, **change})
-    for probability in (-0.1, 1.0, math.nan):
-        with pytest.raises(ValueError, match="draw_probability must be"):
-            trueskill.draw_margin_from_probability(probability, 1.0)
-    with pytest.raises(ValueError, match="num_players must be an integer of at least 2"):
-        trueskill.draw_margin_from_probability(0.1, 1.0, 1)
+test_bad_draw_probabilities_raise = refusals(
+    *((chance, 2, "draw_probability must be") for chance in (-0.1, 1.0, math.nan)),
+    (0.1, 1, "num_players must be an integer of at least 2"),
+    call=lambda chance, players: trueskill.draw_margin_from_probability(chance, 1.0, players),
+)
 
 
 Floats = NDArray[np.float64]
