@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
 import json
 import math
@@ -11,6 +10,7 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import trueskill
 from numpy.testing import assert_array_equal
@@ -190,13 +190,13 @@ def test_parameters_of_a_fit(command: str, typed: Any) -> None:
 def test_curves_and_evidence_equal_those_of_smooth(league_folder: Path) -> None:
     log = read_log(LEAGUE).log
     expected = smooth(log)
-    with (league_folder / "smooth" / "curves.csv").open(encoding="utf-8", newline="") as file:
-        rows = {(row["player"], int(row["game"])): row for row in csv.DictReader(file)}
-    assert len(rows) == len(log.player)
-    for entry, (player, game) in enumerate(zip(log.player, log.entry_game, strict=True)):
-        row = rows[log.players[player], int(game)]
-        found = float(row["mu"]), float(row["sigma"]), int(row["time"])
-        assert found == (expected.mu[entry], expected.sigma[entry], log.time[game])  # type: ignore[index]
+    rows = pd.read_csv(league_folder / "smooth" / "curves.csv", float_precision="round_trip")
+    names = np.array(log.players)[log.player]
+    rows = rows.set_index(["player", "game"], verify_integrity=True)
+    rows = rows.loc[[*zip(names, log.entry_game, strict=True)]]
+    beliefs = {"mu": expected.mu, "sigma": expected.sigma, "time": log.time[log.entry_game]}
+    for name, values in beliefs.items():
+        assert_array_equal(rows[name], values)
     said = json.loads((league_folder / "smooth" / "smooth.json").read_bytes())
     assert (said["log_evidence"], said["settled"]) == (expected.log_evidence, True)
 
