@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import refusals
 
 from matchenv.runtime import parallel
 from matchenv.runtime.jobs import RunOptions
@@ -117,15 +118,13 @@ def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
     parent.wait()
 
 
-def test_bad_options_of_a_run_are_refused() -> None:
-    for name in ("", "dask", "local:2", "ray:", "Ray", ":auto", "rays", 5):
-        with pytest.raises(ValueError, match="engine must be local, ray or ray:ADDRESS, got"):
-            RunOptions(engine=name)  # type: ignore[arg-type]
-    for workers in (0, -1, 1.5, True):
-        with pytest.raises(ValueError, match="workers must be"):
-            RunOptions(workers=workers)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="replace_out must be True or False, got 'no'"):
-        RunOptions(replace_out="no")  # type: ignore[arg-type]
+test_bad_options_of_a_run_are_refused = refusals(
+    *(({"engine": name}, "engine must be local, ray or ray:ADDRESS, got")
+      for name in ("", "dask", "local:2", "ray:", "Ray", ":auto", "rays", 5)),
+    *(({"workers": workers}, "workers must be") for workers in (0, -1, 1.5, True)),
+    ({"replace_out": "no"}, "replace_out must be True or False, got 'no'"),
+    call=lambda options: RunOptions(**options),
+)  # fmt: skip
 
 
 def test_without_ray_nothing_starts(typed: Any, monkeypatch: pytest.MonkeyPatch) -> None:

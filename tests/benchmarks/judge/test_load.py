@@ -77,14 +77,12 @@ test_what_the_log_does_not_show_must_be_given = refusals(
 )
 
 
-@pytest.mark.parametrize(
-    "name", ["arrival_rate", "game_minutes", "session_minutes", "stay", "episodes",
-             "tuning_episodes", "horizon", "seed"],
+test_numbers_out_of_range = refusals(
+    *((name, value, name) for value in (-1.0, math.nan, math.inf)
+      for name in ("arrival_rate", "game_minutes", "session_minutes", "stay", "episodes",
+                   "tuning_episodes", "horizon", "seed")),
+    call=lambda name, value: JudgeSettings(**{name: value}),
 )  # fmt: skip
-@pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])
-def test_numbers_out_of_range(name: str, value: float) -> None:
-    with pytest.raises(ValueError, match=name):
-        JudgeSettings(**{name: value})
 
 
 def test_population_of_returning_players() -> None:
