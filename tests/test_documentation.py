@@ -31,9 +31,11 @@ from pathlib import Path
 
 import gymnasium
 import pytest
+import yaml
 from fault_injection import child
 
 from matchenv.baselines.warm_up import warm_up
+from matchenv.cli import parser_of
 from matchenv.envs import ENVIRONMENTS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -139,7 +141,6 @@ def run_alone(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], None]
 def test_blocks_have_known_languages_and_yaml_blocks_parse() -> None:
     assert len(BLOCKS) > 20
     assert [str(block) for block in BLOCKS if block.language not in LANGUAGES] == []
-    yaml = pytest.importorskip("yaml")
     assert all(yaml.safe_load(block.code) for block in of_language("yaml"))
 
 
@@ -168,8 +169,6 @@ def command_lines(code: str) -> list[list[str]]:
 
 def check_matchenv(words: list[str]) -> None:
     """Parse the options of a command without running it."""
-    from matchenv.cli import parser_of
-
     name, *options = words
     if name in ("--help", "--version"):
         assert not options

@@ -1,14 +1,9 @@
 """Small training runs of about a second."""
 
 import pytest
+import torch
 
-try:
-    import torch
-    from stable_baselines3 import PPO  # noqa: F401
-
-    from matchenv.agents import configured, start_training
-except ImportError:
-    collect_ignore_glob = ["test_*.py"]
+from matchenv.agents import configured, start_training
 
 # Some default files have several ranks and priors.
 CELL = {"belief": "factorised", "prior": "informative", "rank": None}
@@ -31,8 +26,7 @@ NETWORK = {"net_arch": [16]}
 @pytest.fixture(scope="session", autouse=True)
 def _one_thread():
     # Small networks are slower with more threads.
-    if "torch" in globals():
-        torch.set_num_threads(1)
+    torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")

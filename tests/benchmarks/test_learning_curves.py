@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("yaml")
 from matchenv.agents.environments import ONE_PLAYER, HeldOutGames
 from matchenv.agents.run_config import RunConfig, RunFolder, configured
 from matchenv.baselines import DrawChance, KnowledgeGradient

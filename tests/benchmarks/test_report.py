@@ -8,11 +8,8 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-pytest.importorskip("plotly")
-pytest.importorskip("yaml")
 import pandas as pd
+import pytest
 from plotly.colors import hex_to_rgb
 
 from matchenv.agents.run_config import RunFolder, configured

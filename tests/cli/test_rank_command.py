@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import norm
 
 from matchenv.ranking import Ranker
 
-pd = pytest.importorskip("pandas")
 GAMES = [("ada", "bo", 2, 1), ("bo", "cy", 1, 1), ("ada", "cy", 3, 0), ("cy", "bo", 0, 2)] * 6
 OUT = Path("out")
 

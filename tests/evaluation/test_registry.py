@@ -14,6 +14,7 @@ from matchenv import MatchmakingVectorEnv, agents
 from matchenv import baselines as rules
 from matchenv.baselines.queue.candidates import QueueKnowledgeGradient, Reserved, WideningWindow
 from matchenv.baselines.ranking import RULES
+from matchenv.benchmarks.compare import run_comparison
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.ranking import RankingSettings
@@ -207,9 +208,6 @@ def test_braces_are_expanded_as_bash_does() -> None:
 
 
 def test_the_packaged_policy_has_provenance_and_plays_any_size() -> None:
-    pytest.importorskip("stable_baselines3")
-    from matchenv.benchmarks.compare import run_comparison
-
     policy = policy_named("ppo-gittins", Settings.checked(num_opponents=7, horizon=30))
     said = "LearnedPolicy('ppo-gittins', SharedPolicy, num_opponents=7, belief='full')"
     assert repr(policy) == said

@@ -4,13 +4,10 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import pygame
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-pytest.importorskip("pygame")
-
-import pygame
 from pygame import Rect
 
 from matchenv.rendering.picture import THEMES, Canvas, Colour, _rendered, tick_step, ticks

@@ -6,9 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-pytest.importorskip("pygame")
-
 from pygame import Rect
 
 from matchenv import MatchmakingEnv, MatchmakingQueueEnv

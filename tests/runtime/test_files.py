@@ -93,7 +93,6 @@ def test_temporary_files_of_killed_processes_are_removed(tmp_path: Path) -> None
         assert sorted(os.listdir(below)) == sorted(others)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_two_processes_write_the_same_files(tmp_path: Path) -> None:
     """Each file always holds the whole content of one process."""
 

@@ -21,7 +21,6 @@ from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.parallel import results_of
 
 ROOT = Path(__file__).resolve().parents[2]
-needs_pause = pytest.mark.skipif(not hasattr(signal, "pause"), reason="waits as Unix does")
 
 # A parent whose workers print their ids and wait.
 WAITING = """
@@ -97,7 +96,6 @@ def begin(folder: Path) -> None:
         signal.pause()
 
 
-@needs_pause
 def test_closing_ends_running_and_waiting_jobs(tmp_path: Path) -> None:
     jobs = [tmp_path / str(number) for number in range(100)]
     with closing(results_of(begin, jobs, 2)) as results:
@@ -106,7 +104,6 @@ def test_closing_ends_running_and_waiting_jobs(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) <= 3
 
 
-@needs_pause
 def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
     script = tmp_path / "waiting.py"
     script.write_text(WAITING)

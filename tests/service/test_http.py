@@ -13,20 +13,14 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from fastapi.testclient import TestClient
 from fault_injection import as_a_process, child
+from prometheus_client.parser import text_string_to_metric_families
 
 from matchenv.cli import run_command
 from matchenv.service import Game, Pool
-
-pytest.importorskip("fastapi")
-pytest.importorskip("httpx")
-pytest.importorskip("uvicorn")
-
-import httpx
-from fastapi.testclient import TestClient
-from prometheus_client.parser import text_string_to_metric_families
-
 from matchenv.service.http import BODY_BYTES, PROPOSALS, SPLIT_PLAYERS, WAITING, create_app, listen
 
 
@@ -138,7 +132,6 @@ def test_bad_requests_are_explained_and_change_nothing(client: TestClient, pool:
         assert (pool.standings(), pool.games) == (before, 0)
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_a_served_process(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

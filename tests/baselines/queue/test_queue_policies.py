@@ -4,6 +4,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
+import networkx
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -51,7 +52,6 @@ def queue_of(rng: np.random.Generator, count: int, **changes: Any) -> WaitingPla
 
 def best_pairs(weights: Floats) -> list[tuple[int, int]]:
     """The maximum-weight matching by the blossom algorithm of networkx."""
-    networkx = pytest.importorskip("networkx")
     graph = networkx.Graph()
     for i, j in np.argwhere(np.triu(weights, 1) > 0.0).tolist():
         graph.add_edge(i, j, weight=float(weights[i, j]))
