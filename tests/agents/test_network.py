@@ -49,12 +49,12 @@ def permuted(observation, belief):
     return found
 
 
-def learned(algo="ppo", **options):
+def learned(algo="ppo", policy="SharedPolicy", **options):
     """Return a policy with random weights for these settings."""
     settings = Settings.checked(**{"num_opponents": 5, "horizon": 40, **options})
     kwargs = {"net_arch": {"pi": [], "vf": [8]} if algo == LINEAR else [8]}
     algo = "ppo" if algo == LINEAR else algo
-    network = PolicyDescription(algo, "SharedPolicy", kwargs, settings.changed()).network()
+    network = PolicyDescription(algo, policy, kwargs, settings.changed()).network()
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
         for parameter in network.parameters():
@@ -220,20 +220,12 @@ CHANGING: dict[str, Any] = {
 STEADY: dict[str, Any] = {"num_opponents": 6, "horizon": 20}
 
 
-def policy_of(algo: str, belief: str = "factorised") -> LearnedPolicy:
-    settings = Settings.checked(belief=belief, **STEADY)
-    torch.manual_seed(0)
-    kwargs = {"net_arch": [16]}
-    network = PolicyDescription(algo, "MlpPolicy", kwargs, settings.changed()).network()
-    return LearnedPolicy(algo, network, belief, settings)
-
-
 @pytest.mark.parametrize(
     ("algo", "belief"), [*((algo, "factorised") for algo in ALGORITHMS), ("ppo", "full")]
 )
 def test_a_masked_choice_follows_the_order_of_the_scores(algo, belief):
     """Masking each chosen action in turn gives the order; all other masks must agree with it."""
-    policy = policy_of(algo, belief)
+    policy = learned(algo, "MlpPolicy", belief=belief, **STEADY)
     plain = MatchmakingVectorEnv(8, belief=belief, **STEADY)
     observation, rows = plain.reset(seed=1)[0], np.arange(8)
     order, masks = [policy.predict(observation)[0]], np.ones((8, 6), dtype=bool)
@@ -252,7 +244,7 @@ def test_a_masked_choice_follows_the_order_of_the_scores(algo, belief):
 
 
 def test_sampling_uses_the_masked_and_normalised_probabilities():
-    policy = policy_of("ppo")
+    policy = learned("ppo", "MlpPolicy", **STEADY)
     row = MatchmakingEnv(**STEADY).reset(seed=0)[0]
     mask = np.array([True, False, True, True, False, False])
     many = np.tile(row, (20_000, 1))
