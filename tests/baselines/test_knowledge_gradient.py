@@ -25,13 +25,6 @@ GAMES = pytest.mark.parametrize(
 Numbers = tuple[Floats, Floats, Floats]
 
 
-def enumerated(belief: DenseBelief, multiplier: float) -> Floats:
-    """Eq. (12) and (13) by enumeration of opponents, outcomes and next opponents."""
-    best = [sum(chance * after.densities.max() for chance, after in belief.after(j).values())
-            for j in range(1, belief.mu.size)]  # fmt: skip
-    return belief.densities + multiplier * np.array(best)
-
-
 @BELIEFS
 @pytest.mark.parametrize(
     ("opponents", "games", "options", "multiplier", "margin"),
@@ -51,8 +44,12 @@ def test_kg_equals_the_enumeration(
     policy = KnowledgeGradient(**options, draw_margin=margin, belief=belief)
     scores, actions = policy.scores(batch, 37), policy.act(batch, 37)
     for b in range(5):
-        dense = batch.mu[b], covariance_of(batch[b]), BETA, margin, belief == "factorised"
-        expected = enumerated(DenseBelief(*dense), multiplier)
+        covariance, drops = covariance_of(batch[b]), belief == "factorised"
+        dense = DenseBelief(batch.mu[b], covariance, BETA, margin, drops)
+        # Eq. (12) and (13) over opponents, outcomes and next opponents.
+        best = [sum(chance * after.densities.max() for chance, after in dense.after(j).values())
+                for j in range(1, opponents + 1)]  # fmt: skip
+        expected = dense.densities + multiplier * np.array(best)
         np.testing.assert_allclose(scores[b], expected, rtol=1e-9)
         assert actions[b] == scores[b].argmax()
 

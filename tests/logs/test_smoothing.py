@@ -42,15 +42,12 @@ def random_log(
     return found, scores, np.sort(rng.integers(0, 2 * games, games)).tolist()
 
 
-def as_log(games: Log) -> MatchLog:
-    return MatchLog.from_games(*games[:2], time=np.array(games[2]) * SECONDS_PER_DAY)
-
-
 def assert_as_the_package(
     games: Log, log: MatchLog | None = None, package: Any = None, **ours: Any
 ) -> None:
     """Compare with the package, with its names of our arguments and those of ``package``."""
-    log = as_log(games) if log is None else log
+    if log is None:
+        log = MatchLog.from_games(*games[:2], time=np.array(games[2]) * SECONDS_PER_DAY)
     arguments = {"gamma": "time_drift", "p_draw": "draw_probability"}
     arguments |= {name: name for name in ("mu", "sigma", "beta")}
     given = {theirs: ours[name] for theirs, name in arguments.items() if name in ours}

@@ -21,16 +21,12 @@ from matchenv.runtime.random import drawn_key, uniform
 BETA = 0.8
 
 
-def random_belief(size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    root = rng.normal(size=(size, size)) / math.sqrt(size)
-    return rng.normal(size=size), root @ root.T + 0.2 * np.eye(size)
-
-
 @pytest.mark.parametrize("margin", [0.0, 0.6])
 def test_moments_and_the_precision_of_a_game_match_the_exact_posterior(margin: float) -> None:
     """The precision is that of a measurement with the same expected posterior variance."""
-    prior, before = random_belief(4, 3)
+    rng = np.random.default_rng(3)
+    prior, root = rng.normal(size=4), rng.normal(size=(4, 4))
+    before = 0.25 * root @ root.T + 0.2 * np.eye(4)
     i, j, left, mean_covariance = 1, 3, 0.0, np.zeros((4, 4))
     swap = np.array([i, 0, 2, j])  # item i is player 0 of the reference
     dense = DenseBelief(prior[swap], before[np.ix_(swap, swap)], BETA, margin)
