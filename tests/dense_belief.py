@@ -102,10 +102,7 @@ def covariance_of(state: KnowledgeState) -> NDArray[np.float64]:
     """Return the covariances of all skills of one state."""
     variances = state.sigma**2
     to_0 = 0.5 * (variances[0] + variances[1:] - state.difference_sigma**2)
-    covariance = np.diag(variances)
-    covariance[0, 1:] = covariance[1:, 0] = to_0
-    for k in range(1, variances.size):
-        for other in range(1, variances.size):
-            if k != other:
-                covariance[k, other] = to_0[k - 1] * to_0[other - 1] / variances[0]
+    to_0 = np.concatenate((variances[:1], to_0))
+    covariance = np.outer(to_0, to_0) / variances[0]
+    np.fill_diagonal(covariance, variances)
     return covariance

@@ -27,6 +27,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import yaml
+
+from matchenv.cli import parser_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")))
@@ -117,7 +120,6 @@ def run_alone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[st
 def test_blocks_have_known_languages_and_yaml_blocks_parse() -> None:
     assert len(BLOCKS) > 20
     assert [str(block) for block in BLOCKS if block.language not in LANGUAGES] == []
-    yaml = pytest.importorskip("yaml")
     assert all(yaml.safe_load(block.code) for block in of_language("yaml"))
 
 
@@ -146,8 +148,6 @@ def command_lines(code: str) -> list[list[str]]:
 
 def check_matchenv(words: list[str]) -> None:
     """Parse the options of a command without running it."""
-    from matchenv.cli import parser_of
-
     name, *options = words
     if name in ("--help", "--version"):
         assert not options

@@ -3,12 +3,11 @@
 import re
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 
 from matchenv.runtime.compile import NOTICE
-
-nbformat = pytest.importorskip("nbformat")
-pytest.importorskip("ipykernel")
 
 NOTEBOOKS = sorted((Path(__file__).resolve().parent.parent / "examples").glob("*.ipynb"))
 LARGEST = 300_000
@@ -35,10 +34,9 @@ def test_stored_outputs(path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebooks_run(path: Path, tmp_path: Path) -> None:
-    client = pytest.importorskip("nbclient").NotebookClient
     notebook = nbformat.read(path, as_version=4)
     place = {"metadata": {"path": str(tmp_path)}}
-    client(notebook, timeout=600, kernel_name="python3", resources=place).execute()
+    NotebookClient(notebook, timeout=600, kernel_name="python3", resources=place).execute()
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             # The first run of an installation prints a notice about compilation.

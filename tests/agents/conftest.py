@@ -1,20 +1,9 @@
 """Small training runs of about a second."""
 
-from pathlib import Path
-
 import pytest
+import torch
 
-try:
-    import torch
-    from stable_baselines3 import PPO  # noqa: F401
-
-    from matchenv.agents import configured, start_training
-except ImportError:
-    # Tests that work without the extra.
-    here = Path(__file__).parent
-    collect_ignore = [
-        str(path) for path in here.rglob("test_*.py") if path != here / "test_policies.py"
-    ]
+from matchenv.agents import configured, start_training
 
 # Some default files have several ranks and priors.
 CELL = {"belief": "factorised", "prior": "informative", "rank": None}
@@ -37,8 +26,7 @@ NETWORK = {"net_arch": [16]}
 @pytest.fixture(scope="session", autouse=True)
 def _one_thread():
     # Small networks are slower with more threads.
-    if "torch" in globals():
-        torch.set_num_threads(1)
+    torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")
@@ -47,35 +35,34 @@ def small_config():
 
     ``"queue"`` is PPO in the queue.
     """
-    return _configured
+
+    def made(algo="ppo", **changes):
+        arguments = {
+            "timesteps": 512,
+            "num_envs": 8,
+            "seed": 1,
+            "hyperparameters": {**SMALL[algo], "policy_kwargs": NETWORK},
+            "env_kwargs": ENV,
+            "evaluate_every": 250,
+            "evaluation_episodes": 4,
+            "checkpoint_every": 75,
+        }
+        if algo == "queue":
+            arguments |= {"environment": "MatchmakingQueue-v0", "env_kwargs": IN_QUEUE}
+        return configured("ppo" if algo == "queue" else algo, **{**arguments, **changes})
+
+    return made
 
 
 @pytest.fixture(scope="session")
-def trained(tmp_path_factory):
+def trained(tmp_path_factory, small_config):
     """A function that returns the folder of the small run of an algorithm, trained once."""
     folders = {}
 
     def run(algo="ppo"):
         if algo not in folders:
             path = tmp_path_factory.mktemp(algo) / "run"
-            folders[algo] = start_training(path, _configured(algo), quiet=True)
+            folders[algo] = start_training(path, small_config(algo), quiet=True)
         return folders[algo]
 
     return run
-
-
-def _configured(algo="ppo", **changes):
-    arguments = {
-        "timesteps": 512,
-        "num_envs": 8,
-        "seed": 1,
-        "hyperparameters": {**SMALL[algo], "policy_kwargs": NETWORK},
-        "env_kwargs": ENV,
-        "evaluate_every": 250,
-        "evaluation_episodes": 4,
-        "checkpoint_every": 75,
-    }
-    if algo == "queue":
-        arguments |= {"environment": "MatchmakingQueue-v0", "env_kwargs": IN_QUEUE}
-    name = "ppo" if algo == "queue" else algo
-    return configured(name, **{**arguments, **changes})

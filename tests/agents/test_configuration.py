@@ -1,16 +1,24 @@
-"""Hyperparameter files and configurations: reading, overrides and errors."""
+"""Hyperparameters: files, overrides, errors, and the search of good ones."""
 
+import csv
+import re
+import shlex
 from pathlib import Path
 
+import numpy as np
 import pytest
+import yaml
+from refusals import refusals
 
-from matchenv import NormalPrior
+from matchenv import NormalPrior, agents
+from matchenv.agents import tuning as tuning_module
 from matchenv.agents.config_file import parse_pairs, read_yaml
 from matchenv.agents.environments import ONE_PLAYER, settings_of
 from matchenv.agents.run_config import ALGORITHMS, RunConfig, RunFolder, configured
-from matchenv.agents.tuning import SPACES, checked_space
+from matchenv.agents.tuning import BEST, SPACES, TRIALS, checked_space, tune_agent
+from matchenv.envs.one_player.priors import DrawnPrior
 from matchenv.envs.one_player.settings import REWARDS
-from matchenv.evaluation.seeds import EVALUATION, TRAINING, evaluation_seed, training_seed
+from matchenv.evaluation.registry import QUEUE, RANKING
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -79,14 +87,6 @@ def test_bad_files_are_refused(tmp_path, text, message):
         configured("ppo", config_file=file)
 
 
-def test_seeds_of_training_evaluation_and_users_are_disjoint():
-    largest = 2**64 - 1  # of a seed that is typed, or that a comparison draws
-    for seed in (0, 1, 12345, largest):
-        training, evaluation = training_seed(seed), evaluation_seed(seed)
-        assert largest < TRAINING <= training < training + 2**20 <= EVALUATION <= evaluation
-    assert training_seed(0) != training_seed(1)
-
-
 def test_a_damaged_configuration_is_refused(tmp_path):
     text = configured("ppo", seed=12).to_text()
     assert "seed: 12" in text
@@ -144,3 +144,195 @@ def test_lists_of_options_are_combined():
     assert [(str(each.prior), each.rank) for each in found] == [
         ("informative", "top"), ("informative", None), ("equal", "top"), ("equal", None),
     ]  # fmt: skip
+
+
+IN_QUEUE = {"environment": QUEUE}
+IMITATE_KG = "--imitate kg --comparison-episodes 0"
+
+
+test_bad_configurations_are_refused = refusals(
+    ({"algo": "sac"}, f"algo must be one of {str([*ALGORITHMS])[1:-1]}, got 'sac'"),
+    ({"algo": ["ppo"]}, "algo must be one of"),
+    ({"timesteps": 0}, "n_timesteps"),
+    ({"num_envs": 2**21}, "n_envs"),
+    ({"seed": -1}, "seed"),
+    ({"evaluation_episodes": 1}, "evaluation_episodes must be greater than or equal to 2"),
+    ({"evaluation_episodes": 10**30}, "evaluation_episodes"),
+    ({"checkpoint_every": 0}, "checkpoint_every"),
+    ({"env_kwargs": {"opponents": 3}}, "num_opponents"),
+    ({"env_kwargs": {"rank": []}}, "rank must list at least one value"),
+    ({"env_kwargs": {"rank": [["top"]]}}, "names and numbers"),
+    ({"env_kwargs": {"horizon": [3, 4]}}, "horizon must be the same"),
+    (
+        {"env_kwargs": {"prior": DrawnPrior.of(NormalPrior(), np.random.default_rng(1), 50)}},
+        "prior must be a name, module:Class:key=value, or a",
+    ),
+    (
+        {"algo": "dqn", "env_kwargs": {"availability": 0.5}},
+        "algo must be one of a2c, imitation, ppo, trpo, .*got dqn with SharedPolicy",
+    ),
+    ({**IN_QUEUE, "env_kwargs": {"rank": "top"}}, "env_kwargs must be among"),
+    ({**IN_QUEUE, "env_kwargs": {"capacity": [4, 6]}}, "capacity must be the same"),
+    ({"environment": "CartPole-v1"}, "environment must be one of"),
+    call=lambda changes: agents.configured(**changes),
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--imitate gittins --belief factorised", "choose --belief full"),
+        ("--imitate nobody", "policy must be one of"),
+        ("--imitate oracle", "must know the true skills"),
+        ("--imitate kg --algo ppo", "algo must be left out where imitate is given"),
+        ("--seeds 0 0", "different numbers"),
+        ("--seeds 0 --resume runs/none", "leave out its other options, got --seeds"),
+        ("--comparison-episodes 1", "comparison_episodes must be an integer of at least 2"),
+        ("--env-kwargs 'draw_margin=[0, 1]'", "must be 0 where draw_margin is a list"),
+        (f"{IMITATE_KG} --env-kwargs 'draw_margin=[0, 1]'", "not be a list where 'kg' teaches"),
+        ("--engine cloud", "engine must be local, ray"),
+        ("--device abacus", "device must be auto, cpu, cuda or cuda:N, got 'abacus'"),
+        ("--num-envs 1 --hyperparams n_steps=1", "hyperparameters must fit ppo"),
+        ("--threads 5000", r"threads must be an integer in \[1, 1024\]"),
+        ("--seeds 4294967296", "seed must be less than or equal to 4294967295"),
+        (f"--env {QUEUE} --rank top", "these options need --env Matchmaking-v0, got --rank"),
+        (f"--env {QUEUE} --hyperparams policy=MlpPolicy", "got ppo with MlpPolicy"),
+        (f"--env {RANKING} --imitate oracle", "'oracle' does not"),
+        ("--tune 2 --space gamma=[0.9] --space-file a", "space must be left out where space_file"),
+        ("--tune 1 --space gama=[0.9]", "space must be one of .*got 'gama'"),
+        ("--tune 1 --space 'learning_rate=[0.1, 1.0e30]'", "a rate must be a number"),
+        ("--tune 1 --space gamma=[]", "bad entry for gamma"),
+        ("--tune 1 --space gamma=0.9", "bad entry for gamma"),
+        ("--tune 1 --space 'gamma={low: 0.9, high: 0.5}'", "bad entry for gamma"),
+        ("--tune 1 --space 'gamma={low: 0.0, high: 0.5, log: true}'", "bad entry for gamma"),
+        ("--tune 1 --space 'gamma={low: 0.0}'", "bad entry for gamma"),
+        ("--hyperparams gama=0.9", "entries .*gamma.*got 'gama'"),
+        ("--hyperparams 'policy_kwargs={net_arch: wide}'", "net_arch"),
+        (
+            "--hyperparams 'policy_kwargs={net_arch: [0]}'",
+            "net_arch.* must be greater",
+        ),
+        ("--hyperparams learning_rate=lin_fast", "rate must be"),
+        ("--hyperparams learning_rate=null", "a rate must be a number"),
+        ("--hyperparams gamma=1.5", "gamma must be less than or equal to 1, got 1.5"),
+        ("--hyperparams gamma=.nan", "gamma must be a finite number"),
+        ("--hyperparams n_steps=1e30", "n_steps must be less than or equal to"),
+        ("--hyperparams normalize_advantage=1", "normalize_advantage must be a valid boolean"),
+        ("--hyperparams use_sde=true", "use_sde must be False"),
+        ("--hyperparams max_grad_norm=0", "max_grad_norm must be greater than 0"),
+        ("--algo dqn --hyperparams 'train_freq=[4, step]'", "train_freq must be a valid integer"),
+        ("--hyperparams 'gamma=&a [*a]'", "aliases .* are not allowed"),
+        ("--hyperparams gamma=2001-99-99", "must be YAML"),
+        (f"--hyperparams gamma={'[' * 5000}", "must be YAML.*recursion"),
+    ],
+)
+def test_bad_commands_leave_nothing_behind(tmp_path, typed, words, message):
+    status, _, error = typed(["train", *shlex.split(words)])
+    assert (status, error.count("\n")) == (2, 1)
+    assert re.search(f"^error: .*{message}", error)
+    assert list(tmp_path.iterdir()) == []
+
+
+GOAL = "true_q_less_kg"
+TINY = {
+    "timesteps": 64,
+    "num_envs": 4,
+    "hyperparameters": {"n_steps": 16, "batch_size": 32},
+    "env_kwargs": {"num_opponents": 3, "horizon": 10},
+    "evaluation_episodes": 2,
+}
+SPACE = {"gamma": [0.5, 0.9], "learning_rate": {"low": 1e-4, "high": 1e-2, "log": True}}
+
+
+def search(out, trials, space=SPACE, **changes):
+    return tune_agent(out, configured("ppo", **{**TINY, **changes}), space, trials, quiet=True)
+
+
+@pytest.fixture
+def scored(monkeypatch):
+    """Replace trainings by a score that grows with gamma and is equal at every step."""
+    played = []
+
+    def start(path: Path, config, *, writers, **_):
+        played.append(config)
+        folder, found = RunFolder.create(path, config), []
+        gamma, rate = (config.hyperparameters[name] for name in ("gamma", "learning_rate"))
+        for step in range(3):
+            found.append({"timesteps": step, GOAL: gamma + rate})
+            folder.write_evaluations(0, found)
+            writers[0].write({f"evaluation/{GOAL}": gamma + rate}, {}, step)
+        folder.policy_file.write_bytes(b"")
+
+    monkeypatch.setattr(tuning_module, "start_training", start)
+    return played
+
+
+def rows(out):
+    with (out / TRIALS).open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_search_writes_its_best_hyperparameters(tmp_path, scored):
+    found = search(tmp_path, 12)
+    assert len(scored) == 12
+    assert found.best_params["gamma"] == 0.9
+    states = [row["state"] for row in rows(tmp_path)]
+    assert set(states) == {"complete", "pruned"}  # the median rule has ended what is worse
+    assert len(states) == 12
+    played = [len(RunFolder(each).read_evaluations()) for each in (tmp_path / "trials").iterdir()]
+    assert min(played) > 1  # no trial ends before it has learned
+    best = max(float(row[GOAL]) for row in rows(tmp_path) if row["state"] == "complete")
+    assert found.best_value == pytest.approx(best)
+    config = configured("ppo", config_file=tmp_path / BEST)
+    assert config.hyperparameters["gamma"] == 0.9
+    assert config.hyperparameters["learning_rate"] == pytest.approx(
+        found.best_params["learning_rate"]
+    )
+    assert config.env_kwargs["num_opponents"] == 3
+    assert 1e-4 <= found.best_params["learning_rate"] <= 1e-2
+
+
+def test_an_interrupted_search_continues_with_equal_results(tmp_path, scored, monkeypatch):
+    search(tmp_path / "whole", 8)
+    start, count = tuning_module.start_training, len(scored)
+
+    def stop_in_the_fourth(*arguments, **options):
+        if len(scored) == count + 3:
+            raise KeyboardInterrupt
+        start(*arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tuning_module, "start_training", stop_in_the_fourth)
+        with pytest.raises(KeyboardInterrupt):
+            search(tmp_path / "stopped", 8)
+    search(tmp_path / "stopped", 8)
+    assert rows(tmp_path / "stopped") == rows(tmp_path / "whole")
+    # What is there already is not played again.
+    played = len(scored)
+    search(tmp_path / "stopped", 8)
+    assert len(scored) == played
+    with pytest.raises(ValueError, match="configured otherwise"):
+        search(tmp_path / "stopped", 9, seed=7)
+    file = RunFolder(tmp_path / "stopped" / "trials" / "0003").evaluations_file
+    file.write_text(file.read_text().replace("0.5", "0.6").replace("0.9", "0.8"))
+    with pytest.raises(ValueError, match=r"0003/evaluations\.json is damaged"):
+        search(tmp_path / "stopped", 8)
+
+
+def test_the_command_searches(typed):
+    words = "train --tune 2 --timesteps 64 --num-envs 4 --evaluation-episodes 2 --out out"
+    words += " --hyperparams n_steps=16 batch_size=32 --env-kwargs num_opponents=3 horizon=10"
+    space = ["gamma=[0.5, 0.9]", "learning_rate={low: 1e-4, high: 1e-2, log: true}"]
+    ended = typed([*words.split(), "--space", *space])
+    assert (ended.status, str(Path("out", BEST)) in ended.out) == (0, True)
+    assert "2 trials completed, 0 stopped early" in ended.out
+    trials = [RunFolder(each).read_evaluations() for each in Path("out", "trials").iterdir()]
+    assert min(map(len, trials)) > 1
+    section = yaml.safe_load(Path("out", BEST).read_text())["Matchmaking-v0"]
+    assert section["env_kwargs"]["horizon"] == 10
+
+
+def test_an_interval_is_of_integers_if_both_ends_are_written_so():
+    space = {"gamma": {"low": 0.0, "high": 1.0}, "n_epochs": {"low": 1, "high": 8}}
+    kinds = [type(each).__name__ for each in checked_space("ppo", space).values()]
+    assert kinds == ["FloatDistribution", "IntDistribution"]

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 from dense_belief import covariance_of, some_masks, states_after_games
+from refusals import refusals
 
 from matchenv import KnowledgeState, MatchmakingEnv, MatchmakingVectorEnv, NormalPrior, Settings
 from matchenv import baselines as rules
-from matchenv.belief import BELIEFS
+from matchenv.belief.knowledge import split_mask
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import rollout
+from matchenv.runtime.jobs import CLOCK
 
 BETA = 1.2
 BOTH = pytest.mark.parametrize("belief", ["factorised", "full"])
@@ -179,29 +181,30 @@ def test_masked_opponents_do_not_affect_the_choice(belief: str, opponents: int) 
 
 
 @BOTH
-@pytest.mark.parametrize("opponents", [1, 2, 3, 6, 12, 24, 36])
+@pytest.mark.parametrize("opponents", [1, 2, 3, 6, 10, 12, 24, 36, 49, 50])
 def test_the_mask_is_read_from_the_observation(belief: str, opponents: int) -> None:
-    """By the size alone if that is unambiguous; all ambiguous sizes are among these."""
-    options: Any = {"num_opponents": opponents, "horizon": 5, "belief": belief}
-    unaware, kind = rules.DrawChance(belief=belief), BELIEFS[belief]
-    policy = unaware.for_settings(Settings(**options))
-    env = MatchmakingVectorEnv(20, **options, availability=0.9, mean_stay=5.0)
-    plain = MatchmakingVectorEnv(20, **options)
-    observation, before = env.reset(seed=1)[0], plain.reset(seed=1)[0]
-    for _ in range(8):
-        masks, chosen = env.action_masks(), policy.predict(observation)[0]
-        expected = policy.act(env.knowledge_state, 1, action_masks=masks)
-        np.testing.assert_array_equal(chosen, expected)
-        np.testing.assert_array_equal(policy.predict(observation, action_masks=masks)[0], expected)
-        assert [policy.predict(row)[0] for row in observation] == chosen.tolist()
-        if kind.num_opponents_of(observation.shape[1]) is None:
-            np.testing.assert_array_equal(unaware.predict(observation)[0], expected)
-        for reader in (policy, unaware):
-            free = policy.act(plain.knowledge_state, 1)
-            np.testing.assert_array_equal(reader.predict(before)[0], free)
-        masked = policy.act(plain.knowledge_state, 1, action_masks=masks)
-        np.testing.assert_array_equal(policy.predict(before, action_masks=masks)[0], masked)
-        observation, before = env.step(chosen)[0], plain.step(chosen)[0]
+    """Also if more opponents without masks have observations of the same size."""
+    options: Any = {"num_opponents": opponents, "horizon": 30, "belief": belief}
+    unaware = rules.DrawChance(belief=belief)
+    aware = unaware.for_settings(Settings(**options))
+    for more in ({"availability": 0.5, "mean_stay": 3.0}, {"max_games_per_opponent": 30}, {},
+                 {"max_games_per_opponent": 30, "prior": NormalPrior(0.0, 1.0)},
+                 {"prior": NormalPrior(25.0, 1.0)}):  # fmt: skip
+        env = MatchmakingVectorEnv(8, **options, **more)
+        observation, _ = env.reset(seed=opponents)
+        for _ in range(8):
+            masks, plain = env.action_masks(), env.knowledge_state.to_observation(0.5)
+            found = split_mask(observation, belief, None)[1]
+            assert (found is None) == (plain.shape == observation.shape)
+            expected = aware.act(env.knowledge_state, 1, action_masks=masks)
+            for policy in (aware, unaware):
+                chosen = policy.predict(observation)[0]
+                np.testing.assert_array_equal(chosen, expected)
+                for seen in (observation, plain):
+                    given = policy.predict(seen, action_masks=masks)[0]
+                    np.testing.assert_array_equal(given, expected)
+            assert [aware.predict(row)[0] for row in observation] == chosen.tolist()
+            observation = env.step(chosen)[0]
 
 
 def test_for_settings_resolves_ambiguous_observations() -> None:
@@ -221,6 +224,7 @@ def test_rollouts_pass_the_mask_to_every_policy() -> None:
     for name in (*rules.POLICIES, "kg:belief=full"):
         results = rollout(partial(policy_named, name), settings, range(4), np.random.default_rng(0))
         assert all(np.isfinite(values).all() for values in results.values())
+        assert results[CLOCK][1] == 29 * 4  # all choices but the first
     # A policy without an argument for masks can read the end of the observation.
     reader = SimpleNamespace(
         name="mask reader",
@@ -242,57 +246,46 @@ class Last(rules.PointEstimate):
         return np.full(len(state), -1)
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: rules.DrawChance(beta=-1), "beta must be positive"),
-        (lambda: rules.ThompsonSampling(spread=-1), "spread must not be negative"),
-        (lambda: rules.OptimisticDrawChance(0.5), "inflation must be at least 1, got 0.5"),
-        (lambda: rules.OptimisticDrawChance(math.nan), "inflation must be finite"),
-        (lambda: rules.OptimisticDrawChance(fade=-1), "fade must not be negative"),
-        (lambda: rules.PointEstimate(horizon=0), "horizon must be an integer"),
-        (lambda: rules.RandomOpponent(seed=-1), "seed must be an integer of at least 0, got -1"),
-        (lambda: rules.KnowledgeGradient(finite_horizon="no"), "finite_horizon must be True or"),
-        (lambda: rules.PointEstimate().act(np.ones(4), 1), "factorised belief, .* got 'ndarray'"),
-        (lambda: rules.PointEstimate().predict(3.0), r"observation must have .* got shape \(\)"),
-        (lambda: rules.KnowledgeGradient(1.0), r"discount must be in \[0, 1\), got 1.0"),
-        (lambda: rules.KnowledgeGradient(multiplier=-1), "multiplier must not be negative"),
-        (lambda: rules.KnowledgeGradient(0.9, multiplier=3), "give at most one of discount"),
-        (lambda: rules.KnowledgeGradient(belief="full", tau=0.1), "tau must be 0 with belief="),
-        (lambda: rules.DrawChance(belief="half"), "belief must be one of 'factorised', 'full'"),
-        (lambda: rules.PointEstimate().act(STATES, -1), "games_left must not be negative"),
-        (lambda: rules.PointEstimate().act(STATES, [1, 2, 3]), "games_left must broadcast"),
-        (lambda: rules.PointEstimate().predict(np.zeros(4)), "observation must have shape"),
-        (lambda: rules.PointEstimate().predict(np.full(7, np.nan)), "observation must be finite"),
-        (lambda: rules.Oracle(np.zeros(5)).act(STATES, 1), "true_skill must have shape"),
-        (lambda: Last().act(STATES, 1, action_masks=[[1, 1, 0]] * 2), r"in \[0, 1\], got -1"),
-        (lambda: rules.KnowledgeGradient(tau=0.1).scores(FULL, 1), "tau must be 0 with belief="),
-        (lambda: rules.DrawChance().act(FULL, 1), "knowledge_state must hold the factorised"),
-        (lambda: rules.Gittins().act(STATES, 1), "knowledge_state must hold the full belief"),
-        (
-            lambda: rules.KnowledgeGradient().predict(np.linspace(1.0, 2.0, 3 * 49 + 3)),
-            r"with the factorised belief, .* 49 opponents with belief='full'",
-        ),
-        (lambda: rules.DrawChance(belief="full").predict(np.ones(10)), r"3 \* num_opponents \+ 3"),
-    ],
+test_bad_input = refusals(
+    (lambda: rules.DrawChance(beta=-1), "beta must be positive"),
+    (lambda: rules.ThompsonSampling(spread=-1), "spread must not be negative"),
+    (lambda: rules.OptimisticDrawChance(0.5), "inflation must be at least 1, got 0.5"),
+    (lambda: rules.OptimisticDrawChance(math.nan), "inflation must be finite"),
+    (lambda: rules.OptimisticDrawChance(fade=-1), "fade must not be negative"),
+    (lambda: rules.PointEstimate(horizon=0), "horizon must be an integer"),
+    (lambda: rules.RandomOpponent(seed=-1), "seed must be an integer of at least 0, got -1"),
+    (lambda: rules.KnowledgeGradient(finite_horizon="no"), "finite_horizon must be True or"),
+    (lambda: rules.PointEstimate().act(np.ones(4), 1), "factorised belief, .* got 'ndarray'"),
+    (lambda: rules.PointEstimate().predict(3.0), r"observation must have .* got shape \(\)"),
+    (lambda: rules.KnowledgeGradient(1.0), r"discount must be in \[0, 1\), got 1.0"),
+    (lambda: rules.KnowledgeGradient(multiplier=-1), "multiplier must not be negative"),
+    (lambda: rules.KnowledgeGradient(0.9, multiplier=3), "give at most one of discount"),
+    (lambda: rules.KnowledgeGradient(belief="full", tau=0.1), "tau must be 0 with belief="),
+    (lambda: rules.DrawChance(belief="half"), "belief must be one of 'factorised', 'full'"),
+    (lambda: rules.PointEstimate().act(STATES, -1), "games_left must not be negative"),
+    (lambda: rules.PointEstimate().act(STATES, [1, 2, 3]), "games_left must broadcast"),
+    (lambda: rules.PointEstimate().predict(np.zeros(4)), "observation must have shape"),
+    (lambda: rules.PointEstimate().predict(np.full(7, np.nan)), "observation must be finite"),
+    (lambda: rules.Oracle(np.zeros(5)).act(STATES, 1), "true_skill must have shape"),
+    (lambda: Last().act(STATES, 1, action_masks=[[1, 1, 0]] * 2), r"in \[0, 1\], got -1"),
+    (lambda: rules.KnowledgeGradient(tau=0.1).scores(FULL, 1), "tau must be 0 with belief="),
+    (lambda: rules.DrawChance().act(FULL, 1), "knowledge_state must hold the factorised"),
+    (lambda: rules.Gittins().act(STATES, 1), "knowledge_state must hold the full belief"),
+    (
+        lambda: rules.KnowledgeGradient().predict(np.linspace(1.0, 2.0, 3 * 49 + 3)),
+        r"with the factorised belief, .* 49 opponents with belief='full'",
+    ),
+    (lambda: rules.DrawChance(belief="full").predict(np.ones(10)), r"3 \* num_opponents \+ 3"),
 )
-def test_bad_input(make: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        make()
 
 
-@pytest.mark.parametrize(
-    ("masks", "message"),
-    [
-        (np.zeros((2, 3), bool), "at least one opponent, they allow none at index 0"),
-        ([[True, False, True], [False] * 3], "they allow none at index 1"),
-        (np.ones((2, 4)), r"action_masks must have shape \(2, 3\), got \(2, 4\)"),
-        (np.ones(3), r"action_masks must have shape \(2, 3\), got \(3,\)"),
-        ([[1.0, np.nan, 0.0], [1, 1, 1]], "action_masks must hold True and False"),
-        ([[1, 2, 0], [1, 1, 1]], "action_masks must hold True and False"),
-        ([["a", "b", "c"]] * 2, "action_masks must hold True and False"),
-    ],
+test_bad_masks = refusals(
+    (np.zeros((2, 3), bool), "at least one opponent, they allow none at index 0"),
+    ([[True, False, True], [False] * 3], "they allow none at index 1"),
+    (np.ones((2, 4)), r"action_masks must have shape \(2, 3\), got \(2, 4\)"),
+    (np.ones(3), r"action_masks must have shape \(2, 3\), got \(3,\)"),
+    ([[1.0, np.nan, 0.0], [1, 1, 1]], "action_masks must hold True and False"),
+    ([[1, 2, 0], [1, 1, 1]], "action_masks must hold True and False"),
+    ([["a", "b", "c"]] * 2, "action_masks must hold True and False"),
+    call=lambda masks: rules.KnowledgeGradient().act(STATES, 5, action_masks=masks),
 )
-def test_bad_masks(masks: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        rules.KnowledgeGradient().act(STATES, 5, action_masks=masks)

@@ -10,13 +10,13 @@ from dense_belief import DenseBelief, covariance_of, states_after_games
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from refusals import refusals
 
 import matchenv
 from matchenv import (
     KnowledgeState,
     MatchmakingEnv,
     MatchmakingVectorEnv,
-    NormalPrior,
     trueskill,
 )
 from matchenv.baselines import (
@@ -124,27 +124,6 @@ def test_parts_draws_and_masks_of_states(belief: str) -> None:
         assert split_mask(observation, belief, known)[1] is None
 
 
-@pytest.mark.parametrize("belief", ["factorised", "full"])
-@pytest.mark.parametrize("count", [1, 2, 3, 6, 10, 12, 49, 50])
-def test_policies_find_masks_at_the_end_of_observations(belief: str, count: int) -> None:
-    """Also if more opponents without masks have observations of the same size."""
-    options: Any = {"num_opponents": count, "horizon": 30, "belief": belief}
-    policy = KnowledgeGradient(multiplier=5, belief=belief)
-    for more in ({"availability": 0.5, "mean_stay": 3.0}, {"max_games_per_opponent": 30}, {},
-                 {"max_games_per_opponent": 30, "prior": NormalPrior(0.0, 1.0)},
-                 {"prior": NormalPrior(25.0, 1.0)}):  # fmt: skip
-        env = MatchmakingVectorEnv(8, **options, **more)
-        observation, _ = env.reset(seed=count)
-        for _ in range(8):
-            masks = env.action_masks()
-            plain = observation[..., : BELIEFS[belief].observation_size(count)]
-            found = split_mask(observation, belief, None)[1]
-            assert (found is None) == (plain.shape == observation.shape)
-            expected = policy.predict(plain, action_masks=masks)[0]
-            np.testing.assert_array_equal(policy.predict(observation)[0], expected)
-            observation = env.step(masks.argmax(axis=1))[0]
-
-
 def test_rounded_deviations_are_accepted() -> None:
     assert full_state([1, 3], [2.0 * (1 - 1e-6)]).num_opponents == 1
     assert full_state([1, 3], [4.0 * (1 + 1e-6)]).num_opponents == 1
@@ -154,23 +133,17 @@ def full_state(sigma: Any, difference_sigma: Any) -> KnowledgeState:
     return KnowledgeState([0, 0], sigma, difference_sigma, "full")  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: KnowledgeState.from_observation(np.ones(10), "full"), r"3 \* num_opponents \+ 3"),
-        (lambda: KnowledgeState.from_observation(np.ones(9), "both"), "belief must be one of"),
-        (lambda: KnowledgeState([0, 0], [1, 1]).to_observation(1.1), r"in \[0, 1\], got 1.1"),
-        (lambda: full_state([1, 1], [2.1]), "extra, the deviation of s_0 - s_k, must lie"),
-        (lambda: full_state([1, 3], [1.5]), "extra, the deviation of s_0 - s_k, must lie"),
-        (lambda: full_state([1, 1], [1.0, 1.0]), "extra must have shape"),
-        (lambda: full_state([1, 1], [0.0]), "extra must be positive"),
-        (lambda: full_state([1, 1], [np.nan]), "extra must be finite"),
-        (lambda: KnowledgeState([0, 0], [1, 1], [1.0]), "extra must have shape"),
-    ],
+test_bad_states_raise = refusals(
+    (lambda: KnowledgeState.from_observation(np.ones(10), "full"), r"3 \* num_opponents \+ 3"),
+    (lambda: KnowledgeState.from_observation(np.ones(9), "both"), "belief must be one of"),
+    (lambda: KnowledgeState([0, 0], [1, 1]).to_observation(1.1), r"in \[0, 1\], got 1.1"),
+    (lambda: full_state([1, 1], [2.1]), "extra, the deviation of s_0 - s_k, must lie"),
+    (lambda: full_state([1, 3], [1.5]), "extra, the deviation of s_0 - s_k, must lie"),
+    (lambda: full_state([1, 1], [1.0, 1.0]), "extra must have shape"),
+    (lambda: full_state([1, 1], [0.0]), "extra must be positive"),
+    (lambda: full_state([1, 1], [np.nan]), "extra must be finite"),
+    (lambda: KnowledgeState([0, 0], [1, 1], [1.0]), "extra must have shape"),
 )
-def test_bad_states_raise(make: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        make()
 
 
 Floats = NDArray[np.float64]

@@ -1,6 +1,5 @@
-"""Comparisons against episodes played by hand and SciPy; tunings; results of the queue."""
+"""Comparisons against episodes played by hand and SciPy; tunings; the queue; rankings."""
 
-import csv
 import json
 import re
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -16,9 +16,13 @@ from matchenv import MatchmakingEnv, NormalPrior
 from matchenv.baselines import DrawChance, KnowledgeGradient, Oracle
 from matchenv.benchmarks.compare import Comparison, run_comparison, run_tuning
 from matchenv.benchmarks.compare.queue import group_standings, points_of
+from matchenv.benchmarks.compare.ranking import SMOOTHED, games_needed
 from matchenv.benchmarks.limits.bound import run_bound
 from matchenv.benchmarks.study.settings import StudySettings
-from matchenv.evaluation.registry import family_of
+from matchenv.envs.ranking import RankingSettings
+from matchenv.evaluation.ranking import POINTS
+from matchenv.evaluation.registry import RANKING, family_of, policy_named
+from matchenv.evaluation.rollout import rollout
 from matchenv.evaluation.seeds import episode_seeds
 from matchenv.runtime import jobs
 from matchenv.runtime.jobs import RunOptions
@@ -80,6 +84,8 @@ def test_measures_equal_those_of_the_scalar_environment(policy, rank, prior, gam
         expected = {
             "draw_density": sum(i["draw_density"] for i in infos),
             TRUE_Q: sum(i[TRUE_Q] for i in infos),
+            "match_quality": sum(i["match_quality"] for i in infos),
+            "squared_error": np.mean([i["squared_error"] for i in infos]),
             "final_squared_error": (base.knowledge_state.mu[0] - base.true_skill[0]) ** 2,
             "skill_difference": np.mean([i["skill_difference"] for i in infos]),
             "win_ratio": np.mean(wins),
@@ -103,16 +109,13 @@ def test_episodes_depend_neither_on_their_number_nor_on_other_policies() -> None
 def test_files_hold_scipys_estimates_on_the_saved_episodes(tmp_path: Path) -> None:
     comparison = compared(["pe", "random"], episodes=15, out=tmp_path)
     report = json.loads((tmp_path / "comparison.json").read_text())
-    with (tmp_path / "comparison.csv").open(newline="") as file:
-        lines = list(csv.DictReader(file))
-    with np.load(tmp_path / "episodes.npz", allow_pickle=False) as saved:
-        rows = {name: saved[name] for name in (TRUE_Q, "policy", "rank")}
-    for line, standing in zip(lines, report["standings"], strict=True):
+    lines, episodes = (pd.read_csv(tmp_path / f"{name}.csv", float_precision="round_trip")
+                       for name in ("comparison", "episodes"))  # fmt: skip
+    rows = episodes.pivot(index=["rank", "episode"], columns="policy", values=TRUE_Q)
+    for (_, line), standing in zip(lines.iterrows(), report["standings"], strict=True):
         rank, difference = standing["cell"]["rank"], standing["difference"]
-        ours, theirs, low, high = (
-            rows[TRUE_Q][(rows["rank"] == rank) & (rows["policy"] == policy)]
-            for policy in (standing["policy"], "kg", "drawchance", "oracle")
-        )
+        names = [standing["policy"], "kg", "drawchance", "oracle"]
+        ours, theirs, low, high = rows.loc[rank, names].to_numpy().T
         assert len(ours) == 15
         assert (ours <= high + 1e-12).all()
         if standing["policy"] != "kg":
@@ -125,10 +128,9 @@ def test_files_hold_scipys_estimates_on_the_saved_episodes(tmp_path: Path) -> No
         share = (ours - low).mean() / (high - low).mean()
         assert standing["share_closed"] == pytest.approx(share)
         assert (line["rank"], line["policy"]) == (rank, standing["policy"])
-        assert float(line["difference_low"]) == difference["low"]
-        error = standing["final_squared_error"]["mean"]
-        assert float(line["final_squared_error_mean"]) == error
-        assert float(line["share_closed"]) == standing["share_closed"]
+        assert line["difference_low"] == difference["low"]
+        assert line["final_squared_error_mean"] == standing["final_squared_error"]["mean"]
+        assert line["share_closed"] == standing["share_closed"]
     # Decisions per second differ from run to run, and are in no file.
     assert (comparison.rows.decisions_per_second > 1.0).all()
     table = comparison.table()
@@ -346,3 +348,107 @@ def test_commands_print_tables_and_write_files(typed: Any) -> None:
     assert re.search(r"^2 +window:width=", printed, re.MULTILINE)
     assert Path("out/tune/front.csv").exists()
     assert set(json.loads(Path("out/tune/best.json").read_text())) == {"2"}
+
+
+RUN = RunOptions(workers=1, quiet=True)
+
+
+def test_games_needed_end_with_the_first_window_at_the_goal() -> None:
+    theirs, ours = np.ones((3, POINTS)), np.zeros((3, POINTS))
+    ours[:, 100:] = 1.0
+    found = games_needed(ours, theirs)
+    assert found.mean == found.low == found.high == (100 + POINTS // SMOOTHED) / POINTS
+    assert games_needed(ours - 0.5, theirs).mean == 1.0
+
+
+@pytest.mark.parametrize("options", [{"horizon": 150}, {"horizon": 400, "goal": "top", "k": 2}])
+def test_the_summary_follows_the_measures_after_each_game(options: dict[str, Any]) -> None:
+    settings = RankingSettings(num_items=5, beta=0.3, **options)
+
+    def make(settings: Any, _: Any) -> Any:
+        return policy_named("shrinkage", settings)
+
+    def traces(batch: Any, steps: Any) -> dict[str, Any]:
+        rows = [dict(batch.simulator.info(batch.state, 0)) for _ in steps]
+        return {name: np.array([row[name] for row in rows]) for name in rows[0]}
+
+    for seed in range(5):
+        found = rollout(make, settings, [seed])
+        trace = rollout(make, settings, [seed], summary=traces)
+        values = trace["kendall_tau"] if settings.cut == 0 else -trace["top_errors"]
+        parts = values.reshape(min(POINTS, settings.horizon), -1).mean(axis=1)
+        points = parts[np.arange(POINTS) * parts.size // POINTS]
+        np.testing.assert_allclose(found["accuracy"][0], points)
+        settled, mistaken = trace["expected_loss"] <= 0.05, trace["true_loss"] > 0
+        assert found["settled"][0] == settled.any()
+        assert found["ever_wrong"][0] == (settled & mistaken).any()
+        if settled.any():
+            assert found["games_to_settle"][0] == settled.argmax() + 1
+            assert found["wrong"][0] == mistaken[settled.argmax()]
+
+
+def test_the_oracle_needs_fewer_games_than_random_pairs(tmp_path: Path) -> None:
+    run = RunOptions(out=tmp_path, workers=1, quiet=True)
+    options = {"num_items": 10, "horizon": 400, "beta": 0.7}
+    found = run_comparison(["random", "oracle"], env=RANKING, env_kwargs=options, against="random",
+                           episodes=60, run=run)  # fmt: skip
+    assert found.standing(0, "random").games_needed.mean > 0.7
+    assert found.standing(0, "oracle").games_needed.high < 0.6
+    assert "games needed: share of the games of random" in found.table()
+    curves = pd.read_csv(tmp_path / "curves.csv").set_index("policy").accuracy
+    assert curves["oracle"].iloc[-1] == pytest.approx(
+        found.values("accuracy", 0, "oracle")[:, -1].mean()
+    )
+
+
+def test_games_needed_in_short_episodes() -> None:
+    """A curve reaches its own end there, if it rises; one game is one point of it."""
+    found = run_comparison(["kg"], env=RANKING, cells={"horizon": [1, 3, 300]}, episodes=100,
+                           env_kwargs={"num_items": 8, "beta": 0.2}, run=RUN)  # fmt: skip
+    needed = [standing.games_needed.mean for standing in found.standings]
+    assert needed[:2] == [1.0, 1.0]
+    assert 0.5 < needed[2] <= 1.0
+
+
+def test_cells_may_need_their_own_options_and_files_of_skills_count(tmp_path: Path) -> None:
+    options = {"max_games_per_pair": 1, "num_items": 8}
+    found = run_comparison(["random"], env=RANKING, env_kwargs=options, episodes=2, run=RUN,
+                           cells={"horizon": [10, 20], "skills": [range(8), range(9)]})  # fmt: skip
+    assert [cell.labels["horizon"] for cell in found.cells] == ["10", "10", "20", "20"]
+    assert found.cells[1].labels["skills"].startswith("<9 skills")
+    file, run = tmp_path / "ranking.csv", RunOptions(tmp_path / "out", workers=1, quiet=True)
+    swept: dict[str, Any] = {"env": RANKING, "cells": {"skills": [str(file)]}, "run": run}
+    for scale in (1, 5):
+        rows = [f"{k},{scale * k},20" for k in range(20)]
+        file.write_text("\n".join(["item,mean,games", *rows]))
+        if scale == 1:
+            run_comparison(["random"], env_kwargs={"horizon": 5}, episodes=2, **swept)
+    with pytest.raises(ValueError, match=r"out holds results .* skills was"):
+        run_comparison(["random"], env_kwargs={"horizon": 5}, episodes=2, **swept)
+    file.write_text("item,mean,games\na,0.5,19\n")
+    with pytest.raises(ValueError, match=r"skills must have items with at least 20 games, .*csv"):
+        run_comparison(["random"], **swept)
+
+
+def test_the_stopping_rule_is_rarely_wrong() -> None:
+    """For all distributions of skills, and with a beta that is wrong by a factor of two.
+
+    With an error rate of 5 %, 18 or more errors in 200 episodes have a probability of 1 %. A wrong
+    beta is equivalent to skills with another spread than the prior's.
+    """
+    rng = np.random.default_rng(7)
+    normal = rng.normal(size=10_000)
+    laws = {
+        "normal": (),
+        "uniform": rng.uniform(-np.sqrt(3.0), np.sqrt(3.0), size=10_000),
+        "Student's t, 3 degrees": rng.standard_t(3, size=10_000) / np.sqrt(3.0),
+        "beta half of the believed": 2.0 * normal,
+        "beta twice the believed": 0.5 * normal,
+    }
+    for skills in laws.values():
+        options = {"num_items": 6, "horizon": 150, "goal": "best", "beta": 0.7, "skills": skills}
+        found = run_comparison(["kg"], env=RANKING, env_kwargs=options, episodes=200, run=RUN)
+        standing = found.standing(0, "kg")
+        assert standing.settled.mean > 0.3
+        assert standing.wrong.mean * 200 < 18
+        assert standing.wrong.mean <= found.values("ever_wrong", 0, "kg").mean()

@@ -1,8 +1,6 @@
 """Folders of results refuse changed policies, code and versions."""
 
-import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -82,16 +80,6 @@ def test_files_do_not_depend_on_the_order_of_the_policies(command: str, typed: A
     for file in Path("second").rglob("*.*"):
         same = file.read_bytes() == Path("first", *file.parts[1:]).read_bytes()
         assert same or file.name == "settings.json", file
-
-
-def test_the_files_of_an_installed_policy_are_its_package(tmp_path: Path, monkeypatch: Any) -> None:
-    for file in ("kit/rules.py", "kit/deep/core.py", "other/rules.py", "kit-1.dist-info/RECORD"):
-        (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / file).touch()
-    module = SimpleNamespace(__file__=str(tmp_path / "kit" / "rules.py"))
-    monkeypatch.setitem(sys.modules, "kit.rules", module)
-    found = provenance.module_files("kit.rules:Mine:x=1")
-    assert found == [tmp_path / "kit" / "deep" / "core.py", tmp_path / "kit" / "rules.py"]
 
 
 def test_a_policy_that_changes_while_it_plays_is_refused(

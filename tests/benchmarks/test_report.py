@@ -1,69 +1,55 @@
-"""The page and the LaTeX summary match the result files."""
+"""The page and the LaTeX summary match the result files; learning curves of runs."""
 
 import json
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from html import unescape
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-pytest.importorskip("plotly")
-pytest.importorskip("yaml")
 import pandas as pd
+import pytest
 from plotly.colors import hex_to_rgb
 
-from matchenv.agents.run_config import RunFolder, configured
-from matchenv.benchmarks.compare import run_comparison, run_tuning
-from matchenv.benchmarks.limits.bound import run_bound
-from matchenv.benchmarks.limits.optimum import run_optimum
+from matchenv.agents.environments import ONE_PLAYER, HeldOutGames
+from matchenv.agents.run_config import RunConfig, RunFolder, configured
+from matchenv.baselines import DrawChance, KnowledgeGradient
 from matchenv.benchmarks.report import page as pages
 from matchenv.benchmarks.report import sections_of
-from matchenv.benchmarks.study import run_study
+from matchenv.benchmarks.report.training import curves_of, levels_of, middle_of, read_runs, runs_in
 from matchenv.cli import BAD_INPUT, DONE, run_command
 from matchenv.evaluation.estimates import Estimate
-from matchenv.runtime.jobs import RunOptions
 
-SIZES: dict[str, Any] = {"num_opponents": 3, "horizon": 12}
-ONE: dict[str, Any] = {"workers": 1, "quiet": True}
 LOG = Path(__file__).resolve().parent.parent / "logs" / "data" / "league.csv"
+SIZES = {"num_opponents": 3, "horizon": 12}
+SMALL = "--num-opponents 3 --horizon 12 --episodes 3 --rank top --prior informative --workers 1"
+IN_QUEUE = "--env MatchmakingQueue-v0 --episodes 2 --horizon 12 --load 0.4 1.5 --workers 1"
+# A small folder of each kind of results; the reference policy alone has no differences to show.
+COMMANDS = {
+    "a": f"compare {SMALL} --policy pe kg",
+    "b": f"study {SMALL}",
+    "c": f"tune {SMALL} --policy kg:multiplier=0 kg:multiplier=5",
+    "d": f"limits {SMALL} --policy kg",
+    "e": "limits optimum --num-opponents 2 --horizon 2 --episodes 2 --truths 2 --policy kg",
+    "f": f"replay {LOG}",
+    "queue_compare": f"compare {IN_QUEUE} --policy kg",
+    "queue_tune": f"tune {IN_QUEUE} --policy window",
+    "runs/seed0/comparison": f"compare {SMALL} --policy pe",
+}
 
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small folder of each kind of results."""
     folder = tmp_path_factory.mktemp("results")
-    cells: dict[str, Any] = {"ranks": ["top"], "priors": ["informative"]}
-    compared: dict[str, Any] = {"cells": {"rank": ["top"]}, "env_kwargs": SIZES}
-    run_comparison(["pe", "kg"], **compared, episodes=3, run=RunOptions(folder / "a", **ONE))
+    for seed in range(2):
+        write_run(folder / "runs" / f"seed{seed}", seed, [2.5, 102.5], env_kwargs=SIZES)
     with pytest.MonkeyPatch.context() as patch:
         # The page does not use the figures.
         patch.setattr("matchenv.benchmarks.study.figures.files_of", lambda *_: [])
-        run_study(**SIZES, **cells, episodes=3, run=RunOptions(folder / "b", **ONE))
-    run_tuning(["kg:multiplier=0", "kg:multiplier=5"], **compared, episodes=2,
-               run=RunOptions(folder / "c", **ONE))  # fmt: skip
-    run_bound(["kg"], **cells, episodes=2, env_kwargs=SIZES, run=RunOptions(folder / "d", **ONE))
-    run_optimum(["kg"], env_kwargs={"num_opponents": 2, "horizon": 2}, episodes=2, truths=2,
-                run=RunOptions(folder / "e", **ONE))  # fmt: skip
-    assert run_command(["replay", str(LOG), "--out", str(folder / "f"), "--quiet"]) == DONE
-    for seed in range(2):
-        config = configured("ppo", seed=seed, env_kwargs=SIZES)
-        run = RunFolder.create(folder / "runs" / f"seed{seed}", config)
-        run.write_evaluations(seed, [
-            {"timesteps": step, "episodes": 3, "mean_return": 1.0, "draw_density": 1.0,
-             "true_draw_density": 1.0 + step, "true_q_less_kg": 0.5 + step}
-            for step in (0, 100)
-        ])  # fmt: skip
-    queue = ["--env", "MatchmakingQueue-v0", "--episodes", "2", "--horizon", "12", "--quiet",
-             "--workers", "1", "--load", "0.4", "1.5"]  # fmt: skip
-    # The reference policy alone has no differences to show.
-    for command, policy in (("compare", "kg"), ("tune", "window")):
-        words = [command, "--policy", policy, *queue, "--out", str(folder / f"queue_{command}")]
-        assert run_command(words) == DONE
-    run_comparison(["pe"], **compared, episodes=2,
-                   run=RunOptions(folder / "runs" / "seed0" / "comparison", **ONE))  # fmt: skip
+        for out, words in COMMANDS.items():
+            assert run_command([*words.split(), "--quiet", "--out", str(folder / out)]) == DONE
     return folder
 
 
@@ -323,3 +309,99 @@ def test_sorting_layout_and_colour_scheme(tab: Any) -> None:
     assert overlaps == 0
     numbers = "document.querySelectorAll('#s1 > .scroll:last-of-type td.number').length"
     assert tab.evaluate(numbers) > 0
+
+
+GAMES: dict[str, Any] = {"num_opponents": 3, "horizon": 12, "rank": "top"}
+EPISODES = 5
+
+
+def write_run(
+    path: Path, seed: int, numbers: list[float], timesteps: list[int] | None = None, **kwargs: Any
+) -> RunConfig:
+    """Write the folder of a run with given evaluations."""
+    given = {"env_kwargs": GAMES, "evaluation_episodes": EPISODES, **kwargs}
+    config = configured("ppo", seed=seed, **given)
+    steps = timesteps or [100 * n for n in range(len(numbers))]
+    made_up = [
+        {"timesteps": step, "episodes": EPISODES, "mean_return": number, "draw_density": number,
+         "true_draw_density": number, "true_q_less_kg": number - 2.0,
+         "true_q_less_drawchance": number + 1.0}
+        for step, number in zip(steps, numbers, strict=True)
+    ]  # fmt: skip
+    RunFolder.create(path, config).write_evaluations(seed, made_up)
+    return config
+
+
+def test_runs_that_differ_only_in_their_seed_share_a_curve(tmp_path):
+    for seed in range(5):
+        write_run(tmp_path / f"seed{seed}", seed, [0.0, float(seed), 10.0 * seed])
+    runs = read_runs([*runs_in(sorted(tmp_path.iterdir())), tmp_path / "seed0"])
+    (curves,) = curves_of(runs, "true_draw_density").values()
+    assert [run.config.seed for run in runs] == [0, 1, 2, 3, 4]
+    assert curves.index.tolist() == [0, 100, 200]
+    for seeds, expected in (
+        (5, ([0.0, 2.0, 20.0], [0.0, 1.0, 10.0], [0.0, 3.0, 30.0])),
+        (3, ([0.0, 1.0, 10.0], [0.0, 0.0, 0.0], [0.0, 2.0, 20.0])),
+    ):
+        found = middle_of(curves.iloc[:, :seeds])
+        assert tuple(each.tolist() for each in found) == expected
+    # A run with other settings has a curve of its own.
+    config = runs[4].config
+    other = replace(config, hyperparameters={**config.hyperparameters, "gamma": 0.5})
+    (tmp_path / "seed4" / "config.yml").write_text(other.to_text())
+    labels = curves_of(read_runs(runs_in(sorted(tmp_path.iterdir()))), "mean_return")
+    assert list(labels) == [f"ppo ({tmp_path / name})" for name in ("seed0", "seed4")]
+
+
+def test_evaluations_at_different_times_are_interpolated(tmp_path):
+    write_run(tmp_path / "a", 0, [0.0, 4.0], [0, 400])
+    write_run(tmp_path / "b", 1, [0.0, 1.0, 9.0], [0, 100, 900])
+    runs = read_runs(runs_in(sorted(tmp_path.iterdir())))
+    (curves,) = curves_of(runs, "true_draw_density").values()
+    assert curves.index.tolist() == [0, 100, 400]
+    assert curves.to_numpy().T.tolist() == [[0.0, 1.0, 4.0], [0.0, 1.0, 4.0]]
+
+
+@pytest.mark.parametrize(
+    ("rival", "policy"), [("kg", KnowledgeGradient()), ("drawchance", DrawChance())]
+)
+def test_a_run_that_plays_a_baseline_is_at_its_level(tmp_path, rival, policy):
+    write_run(tmp_path, 7, [0.0])
+    result = HeldOutGames(ONE_PLAYER, GAMES, EPISODES, 7).evaluate(policy)
+    RunFolder(tmp_path).write_evaluations(7, [{"timesteps": 0, **result}])
+    runs = read_runs(runs_in([tmp_path]))
+    (curves,) = curves_of(runs, "true_q_less_kg").values()
+    assert levels_of(runs, "true_q_less_kg")[rival] == pytest.approx(curves.iloc[0, 0], abs=1e-12)
+
+
+def test_the_page_shows_the_difference_and_the_return(tmp_path):
+    for seed in range(2):
+        write_run(tmp_path / f"seed{seed}", seed, [0.0, 5.0 + seed])
+    (section,) = sections_of([tmp_path])
+    less, returned, last = section.blocks
+    assert last.content["true q minus kg's"].tolist() == ["+3.00", "+4.00"]
+    for chart, title, shift in ((less, "true q minus kg's", 2.0), (returned, "mean return", 0.0)):
+        assert chart.content.layout.yaxis.title.text == title
+        assert "all of 2 seeds" in chart.note
+        band, mean, *levels = chart.content.data
+        assert mean.name == band.legendgroup == "ppo"
+        assert mean.y.tolist() == [0.0 - shift, 5.5 - shift]
+        assert band.y.tolist() == [0.0 - shift, 6.0 - shift, 5.0 - shift, 0.0 - shift]
+        named = {each.name: each.y.tolist() for each in levels}
+        assert named == ({"kg": [0.0, 0.0], "drawchance": [-3.0, -3.0]} if shift else {})
+    assert less.content.layout.yaxis.range[0] == -13.0  # far lower values are cut off
+
+
+def test_other_environments_show_their_own_measure(tmp_path):
+    config = configured("ppo", environment="Ranking-v0", evaluation_episodes=EPISODES)
+    numbers = {"mean_return": 80.0, "less_kg": -1.5, "less_information": 0.5}
+    RunFolder.create(tmp_path / "ranker", config).write_evaluations(
+        0, [{"timesteps": 0, "episodes": EPISODES, **numbers}]
+    )
+    (section,) = sections_of([tmp_path])
+    assert "Ranking-v0" in section.lead
+    *charts, last = section.blocks
+    titles = [each.content.layout.yaxis.title.text for each in charts]
+    assert titles == ["reward minus kg's", "mean return"]
+    assert last.content["reward minus kg's"].tolist() == ["-1.50"]
+    assert [each.name for each in charts[0].content.data][1:] == ["ppo", "kg", "information"]

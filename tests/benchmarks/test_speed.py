@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("trueskillthroughtime")
 from matchenv.benchmarks import speed
 
 

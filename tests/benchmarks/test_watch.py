@@ -6,12 +6,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import imageio_ffmpeg
 import numpy as np
 import pytest
-
-pytest.importorskip("pygame")
-
-import imageio_ffmpeg
 from PIL import Image
 
 from matchenv.benchmarks import watch

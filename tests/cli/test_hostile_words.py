@@ -4,6 +4,7 @@ import os
 import random
 import signal
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -88,20 +89,19 @@ def check(name: str, option: str, value: str, folder: Path) -> None:
 SAMPLE = "a sample"
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "name", [SAMPLE, *(pytest.param(name, marks=pytest.mark.slow) for name in COMMANDS)]
 )
 def test_hostile_words(name: str, tmp_path: Path) -> None:
     # Imported once, since no fork would have the time. Forks cannot use the threads of torch.
-    pytest.importorskip("torch").set_num_threads(1)
+    import_module("torch").set_num_threads(1)
     for module in ("torch._dynamo", "torch.utils.tensorboard", "sb3_contrib", "matplotlib.pyplot",
                    "matplotlib.backends.backend_pdf", "pygame.freetype", "optuna.storages",
                    "sqlalchemy.dialects.sqlite", "plotly.graph_objects", "scipy.optimize",
                    "fastapi", "uvicorn", "scipy.stats", "matchenv.benchmarks.report",
                    "matchenv.benchmarks.judge.judging", "matchenv.benchmarks.study"):  # fmt: skip
-        pytest.importorskip(module)
+        import_module(module)
     cases = [*QUICK, *FOUND] if name == SAMPLE else [case for case in CASES if case[0] == name]
     for number, case in enumerate(cases):
         folder = tmp_path / str(number)

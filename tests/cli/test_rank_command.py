@@ -1,17 +1,16 @@
 """``matchenv rank``: text, files and errors."""
 
-import csv
 import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import norm
 
 from matchenv.ranking import Ranker
 
-pytest.importorskip("pandas")
 GAMES = [("ada", "bo", 2, 1), ("bo", "cy", 1, 1), ("ada", "cy", 3, 0), ("cy", "bo", 0, 2)] * 6
 OUT = Path("out")
 
@@ -30,13 +29,12 @@ def test_text_figure_and_state_match_a_ranker(rank: Any) -> None:
     assert ended.status == 0
     assert [line.split()[0] for line in lines[1:4]] == ["ada", "bo", "cy"]
     assert len(lines) - lines.index("next pairs:") == 3
-    with (OUT / "ranking.csv").open() as file:
-        games = {row["item"]: int(row["games"]) for row in csv.DictReader(file)}
+    games = pd.read_csv(OUT / "ranking.csv").set_index("item").games
     assert list(games.items()) == [("ada", 12), ("bo", 18), ("cy", 18)]
     assert {path.suffix for path in OUT.iterdir()} >= {".csv", ".json", ".png", ".svg"}
     ranker = Ranker.load(OUT / "ranking.json")
     assert ranker.num_games == 24
-    assert [row.item for row in ranker.ranking()] == list(games)
+    assert [row.item for row in ranker.ranking()] == list(games.index)
     assert [f"  {a} vs {b}" for a, b in ranker.next_pairs(2)] == lines[-2:]
 
 
@@ -52,8 +50,7 @@ def test_the_order_of_a_log_does_not_matter(wins: int, typed: Any) -> None:
         rows = "".join(f"{g},{x},1\n{g},{'ab'.strip(x)},0\n" for g, x in enumerate(winners))
         Path("sorted.csv").write_text(f"game,player,score\n{rows}")
         assert typed("rank sorted.csv --goal best --out out").status == 0
-        with (OUT / "ranking.csv").open() as file:
-            skill = {row["item"]: float(row["mean"]) for row in csv.DictReader(file)}
+        skill = pd.read_csv(OUT / "ranking.csv").set_index("item")["mean"]
         assert skill["a"] - skill["b"] == pytest.approx(mean, abs=0.3 * deviation)
 
 

@@ -1,17 +1,21 @@
-"""Command lines: errors, exit statuses and lists of values."""
+"""Command lines: errors, exit statuses, lists of values, output and help."""
 
 import os
+import re
+import shlex
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from matchenv.benchmarks.compare import comparison
-from matchenv.cli import parser_of
+from matchenv.cli import COMMANDS, parser_of
 from matchenv.cli.parser import RESUMES
 from matchenv.evaluation.registry import expanded
+from matchenv.runtime.checks import printable
 from matchenv.runtime.files import LOCK, folder_lock
 from matchenv.runtime.parallel import WorkerEnded
 
@@ -161,3 +165,101 @@ def test_a_second_process_in_a_folder_is_told_which_one_is_first(
         assert [file.name for file in tmp_path.iterdir()] == [LOCK]
     assert ended.error.startswith("error: ")
     assert f"in use by process {os.getpid()} on " in ended.error
+
+
+def matchenv(words: str, folder: Path, output: Any) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "matchenv", *words.split()]
+    return subprocess.Popen(command, cwd=folder, stdout=output, stderr=subprocess.PIPE)
+
+
+def test_a_closed_pipe_ends_a_command_quietly(tmp_path: Path) -> None:
+    process = matchenv("--help", tmp_path, subprocess.PIPE)
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    assert process.wait(60) == 141
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="Linux has /dev/full")
+@pytest.mark.parametrize("words", ["--help", "limits optimum --horizon 2 --episodes 2 --workers 1"])
+def test_a_full_disk_is_one_line(words: str, tmp_path: Path) -> None:
+    with open("/dev/full", "wb") as full:
+        process = matchenv(words, tmp_path, full)
+        _, error = process.communicate(timeout=60)
+    assert process.returncode == 1
+    line = b"error: [Errno 28] No space left on device: 'standard output'\n"
+    assert error[error.index(b"error: ") :] == line  # after a progress bar
+
+
+def test_names_cannot_control_the_terminal(typed: Any) -> None:
+    Path("log.csv").write_text("game,player,score\n1,a\x1b[31m\x07,1\n1,b,0\n")
+    assert "\na\\x1b[31m\\x07 " in typed("rank log.csv").out
+    ended = typed("rank log.csv --columns player=\x1b]0;x\x07")
+    assert (ended.status, ended.error.count("\n")) == (2, 1)
+    assert ended.error.strip().isprintable()
+
+
+@pytest.mark.parametrize(
+    "text", ["a\x1b[2J", "\x07", "\x7f", "\x9b1m", "a\u202eb", "\u2028", "\ud800"]
+)
+def test_control_characters_are_escaped_and_letters_stay(text: str) -> None:
+    assert printable(text).isprintable()
+    assert printable(text).encode("ascii").decode("unicode_escape") == text
+    for letters in ("Zoë", "李娜", "a b", "\U0001f469\u200d\U0001f52c", ""):
+        assert printable(letters) == letters
+
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def python(*arguments: str, folder: Path = ROOT) -> str:
+    """Return the output of a new Python process."""
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_is_complete_and_its_examples_work(name: str, typed: Any) -> None:
+    status, text, error = typed(f"{name} --help")
+    assert (status, error) == (0, "")
+    assert max(map(len, text.splitlines())) <= 80
+    for mistake in ("---", "--no-", ": None", "False", "``", ". (default", "(default: )"):
+        assert mistake not in text, text
+    # Every option has a description, in a group with a title.
+    for action in parser_of(name)._actions:
+        assert len(action.help.split()) > 2, action
+    assert re.findall(r"^\S.*:$", text, re.MULTILINE)[1:]
+    examples = re.findall(rf"^    matchenv ({name}\b.*)$", text, re.MULTILINE)
+    assert examples
+    for example in examples:
+        parser_of(name).given(shlex.split(example)[1:])
+
+
+def test_the_first_help_fits_one_screen_and_no_help_imports_slow_packages() -> None:
+    code = (
+        "import sys; from matchenv.cli import COMMANDS, run_command; run_command(['--help'])\n"
+        "print('loaded', [name for name in ('numba', 'torch', 'scipy') if name in sys.modules], "
+        "[name for name in sys.modules if name.startswith('matchenv.cli.')])\n"
+        "print([run_command([name, '--help']) for name in COMMANDS])\n"
+        "print([name for name in ('torch', 'matplotlib', 'pygame') if name in sys.modules])"
+    )
+    first, _, rest = python("-c", code).partition("loaded ")
+    assert rest.startswith("[] []\n")
+    assert rest.endswith(f"\n{[0] * len(COMMANDS)}\n[]\n")
+    lines = first.splitlines()
+    assert len(lines) <= 23
+    assert max(map(len, lines)) <= 80
+    for name, summary in COMMANDS.items():
+        assert re.search(rf"^  {name} +{re.escape(summary)}$", first, re.MULTILINE)
+    assert python("-m", "matchenv") == first
+
+
+def test_version(typed: Any) -> None:
+    assert typed("--version") == (0, f"matchenv {version('matchenv')}\n", "")
+
+
+def test_train_py_is_matchenv_train(tmp_path: Path, typed: Any) -> None:
+    ours = typed("train --help").out
+    assert python(str(ROOT / "train.py"), "--help", folder=tmp_path) == ours

@@ -7,11 +7,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-pytest.importorskip("pygame")
-
 import pygame
+import pytest
 from PIL import Image, ImageSequence
 
 SMALL = "--num-opponents 4 --horizon 6 --width 700"

@@ -1,21 +1,25 @@
-"""Environments in other libraries, which ``make test-clients`` installs.
+"""Environments in other libraries.
 
-The same command runs the complete examples in docs/other_libraries.md. Here each library steps each
-environment with changing masks, which it ignores.
+``make test-clients`` installs most of them, and runs the complete examples in
+docs/other_libraries.md. Here each library steps each environment with changing masks, which it
+ignores. The tests of stable-baselines3 and sb3-contrib need no installation.
 """
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pytest
+from sb3_contrib import MaskablePPO
+from stable_baselines3 import PPO
+from stable_baselines3.common.env_checker import check_env
 
 import matchenv  # noqa: F401  (registers the environments)
 from matchenv.baselines import KnowledgeGradient
 
-pytestmark = pytest.mark.clients
-
+# Settings with forbidden actions.
 MASKED: dict[str, dict[str, Any]] = {
     "Matchmaking-v0": {"num_opponents": 6, "horizon": 30, "availability": 0.5, "mean_stay": 5.0},
     "MatchmakingQueue-v0": {"capacity": 6, "horizon": 20},
@@ -24,6 +28,7 @@ every_environment = pytest.mark.parametrize("env_id", MASKED)
 
 
 @every_environment
+@pytest.mark.clients
 def test_skrl_steps(env_id: str) -> None:
     wrappers = pytest.importorskip("skrl.envs.wrappers.torch")
     made = gym.make_vec(env_id, 3, autoreset_mode="SameStep", **MASKED[env_id])
@@ -38,6 +43,7 @@ def test_skrl_steps(env_id: str) -> None:
 
 
 @every_environment
+@pytest.mark.clients
 def test_torchrl_plays_random_rollouts(env_id: str) -> None:
     gym_wrapper = pytest.importorskip("torchrl.envs.libs.gym").GymWrapper
     envs = gym.make_vec(env_id, 3, autoreset_mode="SameStep", **MASKED[env_id])
@@ -48,6 +54,7 @@ def test_torchrl_plays_random_rollouts(env_id: str) -> None:
 
 
 @every_environment
+@pytest.mark.clients
 def test_tianshou_steps(env_id: str) -> None:
     env = pytest.importorskip("tianshou.env")
     envs = env.DummyVectorEnv([lambda: gym.make(env_id, **MASKED[env_id])] * 2)
@@ -62,6 +69,7 @@ def test_tianshou_steps(env_id: str) -> None:
 
 @pytest.mark.parametrize("masked", [False, True])
 @every_environment
+@pytest.mark.clients
 def test_minari_round_trip(
     env_id: str, masked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,3 +93,26 @@ def test_minari_round_trip(
     first = next(read.iterate_episodes())
     assert first.infos
     assert all(len(values) == len(first.actions) + 1 for values in first.infos.values())
+
+
+@every_environment
+@pytest.mark.parametrize("masked", [False, True])
+def test_the_checker_of_stable_baselines3_passes(env_id: str, masked: bool) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(gym.make(env_id, **(MASKED[env_id] if masked else {})), warn=True)
+
+
+@every_environment
+@pytest.mark.parametrize("masked", [False, True])
+def test_algorithms_learn_with_and_without_masks(env_id: str, masked: bool) -> None:
+    env = gym.make(env_id, **MASKED[env_id])
+    made = MaskablePPO if masked else PPO
+    small = {"n_steps": 64, "n_epochs": 1, "policy_kwargs": {"net_arch": [8]}}
+    model = made("MlpPolicy", env, seed=1, device="cpu", **small)
+    model.learn(192)
+    observation, info = env.reset(seed=0)
+    masks = {"action_masks": info["action_mask"]} if masked else {}
+    action, _ = model.predict(observation, **masks)
+    *_, info = env.step(action)
+    assert not (masked and info["invalid_action"])

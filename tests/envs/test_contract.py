@@ -1,8 +1,9 @@
-"""The contract of all environments over a simulator, across several episode ends."""
+"""The contract of all environments over a simulator, and errors for bad options and resets."""
 
 import copy
 import dataclasses
 import inspect
+import math
 import pickle
 from typing import Any
 
@@ -12,10 +13,12 @@ import pytest
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from numpy.typing import NDArray
+from refusals import refusals
 
 from matchenv import NormalPrior
 from matchenv.envs import ENVIRONMENTS, part_of
 from matchenv.envs.one_player.settings import REWARDS
+from matchenv.envs.queue.settings import Population
 from matchenv.evaluation.rollout import Batch
 
 CHANGING = {"availability": 0.5, "mean_stay": 3.0, "turnover": 0.1}
@@ -103,10 +106,7 @@ def test_the_native_vector_environment_is_gymnasiums_over_scalars(
     for step in range(30):
         actions = rng.integers(native.single_action_space.n, size=count)
         result, expected_result = native.step(actions), reference.step(actions)
-        for part in range(4):
-            np.testing.assert_array_equal(
-                result[part], expected_result[part], err_msg=f"step {step}, part {part}"
-            )
+        np.testing.assert_equal(result[:4], expected_result[:4], err_msg=f"step {step}")
         assert_same(result[4], expected_result[4], f"step {step}")
         assert {name for name in result[4] if "final" not in name} == set(infos)
         ends += int((result[2] | result[3]).sum())
@@ -152,10 +152,7 @@ def test_actions_can_be_strided_views(env_id: str, options: dict[str, Any]) -> N
         expected = plain.simulator.step(plain.state, actions, running)
         views = (np.repeat(each, 2)[::2] for each in (actions, running))
         found = strided.simulator.step(strided.state, *views)
-        for one, other in zip(
-            (*found.state, *found[1:]), (*expected.state, *expected[1:]), strict=True
-        ):
-            np.testing.assert_array_equal(one, other)
+        np.testing.assert_equal((*found.state, *found[1:]), (*expected.state, *expected[1:]))
         plain.state, strided.state = expected.state, found.state
 
 
@@ -164,16 +161,6 @@ ALLOWED = {
     QUEUE: r"action must be 0 to wait or one of \d+ candidates",
     RANKING: r"action must be one of the \d+ allowed actions",
 }
-
-
-def forbidden_actions(env: Any, seed: int) -> NDArray[np.int64]:
-    """Begin episodes with forbidden actions, and return one of each, shape (B,)."""
-    for start in range(seed, seed + 100):
-        env.reset(seed=start)
-        masks = env.action_masks()
-        if not masks.all(axis=1).any():
-            return masks.argmin(axis=1)
-    return np.zeros(0, dtype=np.int64)
 
 
 @every_setting
@@ -186,22 +173,22 @@ def test_forbidden_actions_are_replaced_or_refused(env_id: str, options: dict[st
     if "invalid_action" not in native.reset(seed=0)[1]:
         assert native.action_masks().all()
         return
-    actions = forbidden_actions(native, 0)
-    if actions.size == 0:
+    starts = (native.reset(seed=seed) and native.action_masks() for seed in range(100))
+    masks = next((each for each in starts if not each.all(axis=1).any()), None)
+    if masks is None:
         return
+    actions, expected = masks.argmin(axis=1), np.zeros(2, dtype=np.int64)
     twin.set_state(native.get_state())
     strict.set_state(native.get_state())
     with pytest.raises(ValueError, match=rf"{ALLOWED[env_id]}.*, got {actions[0]} at index 0"):
         strict.step(actions)
-    masks, expected = native.action_masks(), np.zeros(2, dtype=np.int64)
     if env_id == ONE_PLAYER:
         for row, action in enumerate(actions):
             mu = native.knowledge_state.mu[row, 1:]
             gap, places = np.abs(mu - mu[action]), np.flatnonzero(masks[row])
             expected[row] = places[gap[places].argmin()]
     found, wanted = native.step(actions), twin.step(expected)
-    for mine, theirs in zip(found[:4], wanted[:4], strict=True):
-        np.testing.assert_array_equal(mine, theirs)
+    np.testing.assert_equal(found[:4], wanted[:4])
     assert found[4]["invalid_action"].all()
     assert not wanted[4]["invalid_action"].any()
     wanted[4]["invalid_action"][:] = True
@@ -228,8 +215,7 @@ def test_equal_seeds_give_equal_episodes(env_id: str, options: dict[str, Any]) -
     assert env.spec.max_episode_steps is None, "a horizon is the environment's own"
     first = episode(env)
     for other in (env, copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
-        for one, two in zip(first, episode(other), strict=True):
-            np.testing.assert_array_equal(one, two)
+        np.testing.assert_equal(first, episode(other))
 
 
 @every_environment
@@ -247,24 +233,11 @@ def test_a_restored_state_continues_equally(env_id: str, options: dict[str, Any]
     assert other.render()[0].splitlines()[0] == native.render()[0].splitlines()[0] != clock
     for _ in range(15):
         actions = some_actions(native.action_masks(), rng)
-        for one, two in zip(native.step(actions)[:4], other.step(actions)[:4], strict=True):
-            np.testing.assert_array_equal(one, two)
+        np.testing.assert_equal(native.step(actions)[:4], other.step(actions)[:4])
     changed = ({"steps": state["steps"][:2]}, *({name: None} for name in state))
     for bad in ({"steps": state["steps"]}, None, *({**state, **each} for each in changed)):
         with pytest.raises(ValueError, match=r"must be (u?int|float|bool|states of)|must hold"):
             other.set_state(bad)
-
-
-@every_environment
-def test_edited_infos_change_nothing(env_id: str, options: dict[str, Any]) -> None:
-    native, twin = (gym.make_vec(env_id, num_envs=2, **options) for _ in range(2))
-    infos = native.reset(seed=1)[1]
-    for _ in range(2):
-        for values in infos.values():
-            values[...] = 0
-        infos = native.step(native.unwrapped.action_masks().argmax(axis=1))[4]
-    for mine, theirs in zip(native.reset(seed=5), twin.reset(seed=5), strict=True):
-        np.testing.assert_equal(mine, theirs)
 
 
 @every_environment
@@ -292,8 +265,7 @@ def test_bad_actions_change_nothing(env_id: str, options: dict[str, Any]) -> Non
     ):  # fmt: skip
         with pytest.raises(ValueError, match=said):
             native.step(bad_actions)
-    for mine, theirs in zip(native.step([action] * 3), twin.step([action] * 3), strict=True):
-        np.testing.assert_equal(mine, theirs)
+    np.testing.assert_equal(native.step([action] * 3), twin.step([action] * 3))
 
 
 @pytest.mark.parametrize("seed", [5, [0, 6, 7], [5, None, 7], None])
@@ -397,20 +369,20 @@ def test_copy_false_returns_views(env_id: str) -> None:
 
 @every_environment
 def test_returned_arrays_are_the_callers_own(env_id: str, options: dict[str, Any]) -> None:
-    """Later steps do not change them, and writing to them does not change games."""
+    """Later steps do not change them, and writing to them or to infos does not change games."""
     env, untouched = (gym.make_vec(env_id, num_envs=3, **options).unwrapped for _ in range(2))
-    returned = [env.reset(seed=0)]
-    untouched.reset(seed=0)
+    returned, expected = env.reset(seed=0), untouched.reset(seed=0)
     for _ in range(25):
-        actions = untouched.action_masks().argmax(axis=1)
-        kept = copy.deepcopy(returned[-1])
-        returned.append(env.step(actions))
-        for now, before in zip(returned[-2], kept, strict=True):
-            np.testing.assert_equal(now, before)
-        for mine, theirs in zip(returned[-1][:4], untouched.step(actions)[:4], strict=True):
-            np.testing.assert_array_equal(mine, theirs)
-            mine[...] = 1
-        returned[-1] = copy.deepcopy(returned[-1])
+        np.testing.assert_equal(returned, expected)
+        for array in returned[:-1]:
+            array[...] = 1
+        for array in returned[-1].values():
+            array[...] = 0
+        kept, actions = copy.deepcopy(returned), untouched.action_masks().argmax(axis=1)
+        following, expected = env.step(actions), untouched.step(actions)
+        np.testing.assert_equal(returned, kept)
+        returned = following
+    np.testing.assert_equal(env.reset(seed=5), untouched.reset(seed=5))
 
 
 @every_environment
@@ -427,3 +399,125 @@ def test_disabled_autoreset_waits_for_a_reset(env_id: str, options: dict[str, An
     env.reset(options={"reset_mask": np.array([True, False])})
     with pytest.raises(ResetNeeded, match=r"environments \[1\]"):
         env.step(actions)
+
+
+@dataclasses.dataclass(eq=False)
+class Rows(Population):
+    """A population with given rows."""
+
+    rows: Any = ((0.0, 1.0, 1.0),)
+
+
+@dataclasses.dataclass
+class Unhashable(Rows):
+    """The same with a comparison, and so without a hash."""
+
+
+# Bad options with their messages.
+OPTIONS: dict[str, list[tuple[dict[str, Any], str]]] = {
+    ONE_PLAYER: [
+        ({"num_opponents": 0}, r"num_opponents must be an integer in \[1, 1000000\], got 0"),
+        ({"horizon": 0}, r"horizon must be an integer in \[1, 1000000000\], got 0"),
+        ({"beta": 0.0}, "beta must be positive"),
+        ({"prior": "flat"}, "prior must be one of 'informative', 'equal' or a matchenv.Prior, .*"),
+        ({"reward": "fun"}, "reward must be one of 'draw_density'.*got 'fun'"),
+        ({"rank": "best"}, "rank must be None, 'top', 'middle', 'bottom' or an integer in"),
+        ({"rank": 50}, r"rank must be .* \[0, 49\], got 50"),
+        ({"rank_by": "fame"}, "rank_by must be one of"),
+        ({"equal_variance": "none"}, "equal_variance must be one of"),
+        ({"draw_margin": -1.0}, "draw_margin must not be negative"),
+        ({"tau": math.inf}, "tau must be finite"), ({"tau": 1e38}, "tau must be at most 1e"),
+        ({"belief": "partial"}, "belief must be one of 'factorised', 'full'"),
+        ({"belief": "full", "tau": 0.1}, "tau must be 0 with belief='full'"),
+        ({"availability": 0.0}, r"availability must be in \(0, 1\], got 0"),
+        ({"availability": 1.5}, r"availability must be in \(0, 1\], got 1.5"),
+        ({"turnover": 1.1}, r"turnover must be in \[0, 1\], got 1.1"),
+        ({"mean_stay": 0.5}, "mean_stay must be at least 1, got 0.5"),
+        ({"availability": 0.1, "mean_stay": 4.0}, "mean_stay must be at least 5 with availability"),
+        ({"availability": 0.9, "mean_stay": 4.0}, "mean_stay must be at least 5 with availability"),
+        ({"num_opponents": 4, "horizon": 13, "max_games_per_opponent": 3}, "at least the horizon"),
+        ({"max_games_per_opponent": 0}, "max_games_per_opponent must be an integer"),
+    ],
+    QUEUE: [
+        ({name: value}, name)
+        for name, value in [
+            ("arrival_rate", -0.1), ("arrival_rate", 1e9), ("newcomers", 1.1), ("newcomers", -0.1),
+            ("patience", 0.5), ("patience", math.nan), ("patience", -math.inf), ("game_length", 0),
+            ("stay", 1.5), ("game_length", 1.5), ("capacity", 1), ("capacity", True),
+            ("waiting_cost", -1),
+            ("abandonment_cost", math.nan), ("horizon", 0), ("beta", 0.0), ("draw_margin", -1.0),
+            ("tau", math.inf), ("reward", "draw_density"), ("population", 3),
+            ("population", ([0.0], [0.0])), ("population", ([0.0, 1.0], [1.0])),
+            ("population", ([], [])), ("population", "no such file.csv"),
+            ("population", ([1e40], [1.0])), ("population", Rows([[0.0, -1.0, 1.0]])),
+            ("population", Rows([[0.0, 1.0, 0.0]])), ("population", Rows([[math.nan, 1.0, 1.0]])),
+            ("population", Rows([0.0, 1.0, 1.0])), ("population", Unhashable()),
+        ]
+    ],
+    RANKING: [
+        ({"num_items": 1}, "num_items"),
+        ({"k": 20}, "k must be below num_items=20"),
+        ({"k": 2, "goal": "best"}, "k must be 1 with goal='best'"),
+        ({"goal": "worst"}, "goal must be one of"),
+        ({"cost": -1.0}, "cost must not be negative"),
+        ({"sigma": 0.0}, "sigma must be at least 1e-30"),
+        ({"barred_pairs": [(0, 0)]}, "barred_pairs must hold pairs of different items"),
+        ({"barred_pairs": [(0, 20)]}, "barred_pairs must hold items below num_items=20"),
+        ({"barred_pairs": [(0, -1)]}, "barred_pairs must hold pairs of different items"),
+        ({"barred_pairs": "ab"}, "barred_pairs must hold pairs of different items"),
+        ({"barred_pairs": 3}, "barred_pairs must hold pairs of different items"),
+        ({"num_items": 2, "barred_pairs": [(1, 0)]}, "they leave 400 of each of 0 pairs"),
+        ({"num_items": 2, "max_games_per_pair": 3}, "they leave 3 of each of 1 pairs"),
+        ({"skills": np.zeros(19)}, "skills must be at least num_items=20, got 19"),
+        ({"skills": [[0.0] * 20]}, r"skills must be numbers, shape \(K,\), got shape"),
+        ({"skills": [math.nan] * 20}, "skills must be finite"),
+        ({"skills": "no such file.csv"}, "skills must be a readable file"),
+    ],
+}  # fmt: skip
+# Bad options of a reset, for four opponents or 20 items.
+RESETS: dict[str, list[tuple[Any, str]]] = {
+    ONE_PLAYER: [
+        ({"mu": np.zeros(4)}, r"options\['mu'\] must have shape \(5,\), got \(4,\)"),
+        ({"sigma": np.zeros(5)}, r"options\['sigma'\] must be positive"),
+        ({"true_skill": [0, 0, np.nan, 0, 0]}, r"options\['true_skill'\] must be finite.*index 2"),
+        ({"mu": np.full(5, 1e31)}, r"options\['mu'\] must be at most"),
+        ({"skill": np.zeros(5)}, "options can hold 'mu', 'sigma', 'true_skill', got 'skill'"),
+        ("mu", "options must be a dict"),
+    ],
+    QUEUE: [
+        ({"means": [0.0]}, "options can hold"),
+        ("mu", "options must be"),
+        ({"mu": [0.0]}, "'sigma'"),
+        ({"sigma": [1.0]}, "'mu'"),
+        ({"true_skill": [1.0]}, "'mu'"),
+        ({"noise": [math.inf]}, "noise.*finite"),
+        ({"noise": 1.0}, "noise.*shape"),
+        ({"mu": [0.0, math.nan], "sigma": [1.0, 1.0]}, "mu.*finite"),
+        ({"mu": [0.0, 1.0], "sigma": [1.0, 0.0]}, "sigma.*positive"),
+        ({"mu": [0.0, 1.0], "sigma": [1.0]}, "sigma.*shape"),
+        ({"mu": 0.0, "sigma": 1.0}, "mu.*shape"),
+        ({"mu": [[0.0]], "sigma": [[1.0]]}, "shape"),
+    ],
+    RANKING: [({"true_skill": [1.0]}, r"true_skill.*shape \(20,\)"), ({"mu": 0.0}, "can hold")],
+}
+
+
+test_bad_options_raise = refusals(
+    *((env_id, *case) for env_id in OPTIONS for case in OPTIONS[env_id]),
+    call=lambda env_id, options: part_of(env_id, "settings").checked(**options),
+)
+
+
+@pytest.mark.parametrize("env_id", RESETS)
+def test_bad_resets_change_nothing(env_id: str) -> None:
+    size = {"num_opponents": 4} if env_id == ONE_PLAYER else {}
+    env, untouched = (gym.make(env_id, **size) for _ in range(2))
+    (_, info), _ = env.reset(seed=1), untouched.reset(seed=1)
+    for options, message in RESETS[env_id]:
+        with pytest.raises(ValueError, match=message):
+            env.reset(seed=2, options=options)
+    with pytest.raises(ValueError, match="seed"):
+        env.reset(seed=-1)
+    action = np.argmax(info.get("action_mask", [1]))
+    np.testing.assert_array_equal(env.step(action)[0], untouched.step(action)[0])
+    np.testing.assert_array_equal(env.reset()[0], untouched.reset()[0])

@@ -1,6 +1,7 @@
 """Cells and random streams."""
 
 import pytest
+from refusals import refusals
 
 from matchenv.evaluation import seeds
 from matchenv.evaluation.protocols import cells_of, ordinal
@@ -34,20 +35,15 @@ def test_cells_are_all_different_combinations_of_ranks_and_priors() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("ranks", "priors", "message"),
-    [
-        ([], ["equal"], "at least one"),
-        (["top"], [], "at least one"),
-        ("top", ["equal"], "lists"),
-        ([10], ["equal"], r"\[0, 9\]"),
-        (["best"], ["equal"], "rank must"),
-        (["top"], ["flat"], "prior must"),
-    ],
+test_bad_ranks_and_priors_are_refused = refusals(
+    ([], ["equal"], "at least one"),
+    (["top"], [], "at least one"),
+    ("top", ["equal"], "lists"),
+    ([10], ["equal"], r"\[0, 9\]"),
+    (["best"], ["equal"], "rank must"),
+    (["top"], ["flat"], "prior must"),
+    call=lambda ranks, priors: cells_of(ranks, priors, 9),
 )
-def test_bad_ranks_and_priors_are_refused(ranks, priors, message) -> None:
-    with pytest.raises(ValueError, match=message):
-        cells_of(ranks, priors, 9)
 
 
 def test_random_streams_of_different_purposes_do_not_overlap() -> None:
@@ -59,10 +55,12 @@ def test_random_streams_of_different_purposes_do_not_overlap() -> None:
         *((1, prior, *seeds.policy_key(name)) for prior, name in ((0, "kg"), (0, "kh"), (1, "kg"))),
     ]  # fmt: skip
     assert len({seeds.stream_of(0, *key).integers(2**63) for key in keys}) == len(keys)
-    for seed in (0, 1, 2**40):
-        assert seeds.TRAINING <= seeds.training_seed(seed) < seeds.EVALUATION
-        assert seeds.evaluation_seed(seed) >= seeds.EVALUATION
-    assert max(seeds.episode_seeds(0, 0, 1000)) < seeds.TRAINING
+    largest = 2**64 - 1  # of a seed that is typed, or that a comparison draws
+    assert max(seeds.episode_seeds(0, 0, 1000)) <= largest < seeds.TRAINING
+    for seed in (0, 1, 12345, largest):
+        training, evaluation = seeds.training_seed(seed), seeds.evaluation_seed(seed)
+        assert seeds.TRAINING <= training < training + 2**20 <= seeds.EVALUATION <= evaluation
+    assert seeds.training_seed(0) != seeds.training_seed(1)
 
 
 @pytest.mark.parametrize("episodes", [1, 9, 10, 11, 30])

@@ -91,10 +91,6 @@ def sums_of(visits: dict[str, Any]) -> list[float]:
     return [float(visits["served"].size), *(float(visits[name].sum()) for name in summary.SUMS[1:])]
 
 
-def chosen(visits: dict[str, Any], rows: Any) -> dict[str, Any]:
-    return {name: column[rows] for name, column in visits.items()}
-
-
 def waits_of(waits: Any) -> Any:
     """Return a table of one cell and one policy."""
     return SimpleNamespace(totals={"waits": waits[None, None, None]}, policies=("own",))
@@ -113,7 +109,7 @@ def test_visits_are_summed_by_group(monkeypatch: pytest.MonkeyPatch) -> None:
     groups += [decile == k for k in range(summary.DECILES)]
     assert len(groups) == len(summary.GROUPS)
     for place, rows in enumerate(groups):
-        mine = chosen(visits, rows)
+        mine = {name: column[rows] for name, column in visits.items()}
         np.testing.assert_allclose(sums[place], sums_of(mine), rtol=1e-12)
         assert waits[place].sum() == mine["waited"].size
         if mine["waited"].size:

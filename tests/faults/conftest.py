@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from long_commands import MEMORY
 
+from matchenv.benchmarks.report import replay
+from matchenv.benchmarks.study import figures
+
 
 @pytest.fixture(autouse=True)
 def draw_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Replace pictures by their data: drawing takes seconds, and no fault can meet it."""
-    from matchenv.benchmarks.report import replay
-    from matchenv.benchmarks.study import figures
-
     monkeypatch.setattr(
         figures,
         "pictures",

@@ -10,8 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from matchenv.agents.learned_names import SHIPPED
+from matchenv.agents.policy_file import read_policy
+from matchenv.agents.run_config import RunFolder, configured
 from matchenv.logs.reading import read_log
 from matchenv.runtime.files import npz_bytes, read_npz, write_bytes
+from matchenv.service import Game, Pool
 
 DAMAGES = 1500
 
@@ -66,19 +70,11 @@ def packed_log(folder: Path) -> tuple[Path, Read]:
 
 
 def run_config(folder: Path) -> tuple[Path, Read]:
-    pytest.importorskip("torch")
-    from matchenv.agents import configured
-    from matchenv.agents.run_config import RunFolder
-
     run = RunFolder.create(folder / "run", configured("ppo", timesteps=1000, seed=12))
     return run.config_file, lambda _: asdict(run.read_config())
 
 
 def policy(folder: Path) -> tuple[Path, Read]:
-    pytest.importorskip("torch")
-    from matchenv.agents.learned_names import SHIPPED
-    from matchenv.agents.policy_file import read_policy
-
     path = folder / "policy.safetensors"
     path.write_bytes(SHIPPED["ppo-gittins"].read_bytes())
 
@@ -91,8 +87,6 @@ def policy(folder: Path) -> tuple[Path, Read]:
 
 
 def pool(folder: Path) -> tuple[Path, Read]:
-    from matchenv.service import Game, Pool
-
     path = folder / "pool.db"
     with Pool.open(path) as made:
         made.add_many([f"p{number}" for number in range(40)])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import itertools
 import json
 import math
@@ -11,6 +10,7 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import trueskill
 from numpy.testing import assert_array_equal
@@ -81,13 +81,12 @@ def test_report_against_the_formulas_of_the_paper(league_folder: Path) -> None:
 
 @pytest.mark.parametrize("command", WRITTEN)
 def test_equal_settings_give_equal_files(
-    command: str, league_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    command: str, league_folder: Path, tmp_path: Path, typed: Any
 ) -> None:
-    assert run_command([command, str(LEAGUE), "--out", str(tmp_path)]) == 0
-    said = capsys.readouterr()
-    assert str(tmp_path) in said.err
+    ended = typed(f"{command} {LEAGUE} --out {tmp_path}")
+    assert (ended.status, str(tmp_path) in ended.error) == (0, True)
     if command == "replay":
-        assert said.out.strip() in (tmp_path / "table.txt").read_text("utf-8")
+        assert ended.out.strip() in (tmp_path / "table.txt").read_text("utf-8")
     for folder in (league_folder / command, tmp_path):
         assert {path.name for path in folder.iterdir()} == WRITTEN[command]
     for name in WRITTEN[command]:
@@ -98,51 +97,46 @@ def test_equal_settings_give_equal_files(
 @pytest.mark.parametrize(
     ("command", "words", "said"),
     [
-        ("replay", ["--systems", "elo", "elo"], "once"),
-        ("replay", ["--challenge-share", "0"], "challenge_share"),
-        ("replay", ["--fair-share", "nan"], "fair_share"),
-        ("replay", ["--systems", "elo:alpha=2"], "alpha"),
-        ("fit", ["--train-share", "1"], "train_share"),
-        ("smooth", ["--max-iterations", "0"], "max_iterations must be"),
-        ("smooth", ["--tolerance", "nan"], "tolerance"),
-        ("smooth", ["--players", "Sout"], "among the 5 of the log, got 'Sout'; near to it: South"),
-        *((name, ["--columns", "umpire=x"], "umpire") for name in ("replay", "fit", "smooth")),
+        ("replay", "--systems elo elo", "once"),
+        ("replay", "--challenge-share 0", "challenge_share"),
+        ("replay", "--fair-share nan", "fair_share"),
+        ("replay", "--systems elo:alpha=2", "alpha"),
+        ("fit", "--train-share 1", "train_share"),
+        ("smooth", "--max-iterations 0", "max_iterations must be"),
+        ("smooth", "--tolerance nan", "tolerance"),
+        ("smooth", "--players Sout", "among the 5 of the log, got 'Sout'; near to it: South"),
+        *((name, "--columns umpire=x", "umpire") for name in ("replay", "fit", "smooth")),
         *((command, words, said) for command in ("replay", "smooth") for words, said in (
-            (["--beta", "0"], "beta must be"),
-            (["--draw-probability", "1"], "draw_probability"),
-            (["--draw-probability", "0"], "draw_probability must be above 0"),
-            (["--fitted", "nowhere"], "fitted must be a folder of matchenv fit, got 'nowhere'"),
+            ("--beta 0", "beta must be"),
+            ("--draw-probability 1", "draw_probability"),
+            ("--draw-probability 0", "draw_probability must be above 0"),
+            ("--fitted nowhere", "fitted must be a folder of matchenv fit, got 'nowhere'"),
         )),
     ],
 )  # fmt: skip
 def test_bad_input_gives_one_line_and_no_files(
-    command: str, words: list[str], said: str, tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
-    out = tmp_path / "out"
-    assert run_command([command, str(LEAGUE), "--out", str(out), *words]) == 2
-    error = capsys.readouterr().err.strip().splitlines()[-1]
-    assert error.startswith("error: ")
-    assert said in error
-    assert not out.exists()
+    command: str, words: str, said: str, typed: Any
+) -> None:
+    ended = typed(f"{command} {LEAGUE} --out out {words}")
+    error = ended.error.strip().splitlines()[-1]
+    assert (ended.status, error[:7], said in error) == (2, "error: ", True)
+    assert not Path("out").exists()
 
 
-@pytest.mark.parametrize(("command", "good", "more", "status", "said"), [
-    ("replay", 34, ["--quiet"], 0, "warning: 6 of 40 games are left out (15 %)"),
-    ("smooth", 34, ["--strict"], 1, "6 bad rows; missing score: 6"),
-    ("fit", 19, [], 1, "only 19 of 40 games can be rated; missing score: 21"),
+@pytest.mark.parametrize(("command", "good", "status", "said"), [
+    ("replay --quiet", 34, 0, "warning: 6 of 40 games are left out (15 %)"),
+    ("smooth --strict", 34, 1, "6 bad rows; missing score: 6"),
+    ("fit", 19, 1, "only 19 of 40 games can be rated; missing score: 21"),
 ])  # fmt: skip
 def test_games_left_out_are_reported_first_and_too_many_are_an_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, good: int, more: list[str],
-    status: int, said: str,
-) -> None:  # fmt: skip
+    command: str, good: int, status: int, said: str, typed: Any
+) -> None:
     rows = "".join(f"{g},a,{g % 2 if g < good else ''}\n{g},b,0\n" for g in range(40))
-    (tmp_path / "log.csv").write_text("game,player,score\n" + rows)
-    assert run_command([command, str(tmp_path / "log.csv"), *more]) == status
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert said in shown.err.splitlines()[0]
-    assert ("  missing score: 6" in shown.err) == (status == 0)
+    Path("log.csv").write_text("game,player,score\n" + rows)
+    ended = typed(f"{command} log.csv")
+    assert (ended.status, ended.out) == (status, "")
+    assert said in ended.error.splitlines()[0]
+    assert ("  missing score: 6" in ended.error) == (status == 0)
 
 
 def test_ratings_are_a_population_of_the_queue(league_folder: Path) -> None:
@@ -169,12 +163,11 @@ def test_a_command_does_not_replace_its_log(command: str, name: str, typed: Any)
     assert (ended.status, "must be a path, got ''" in ended.error) == (2, True)
 
 
-def test_a_log_without_draws_has_no_empty_figure(tmp_path: Path) -> None:
+def test_a_log_without_draws_has_no_empty_figure(typed: Any) -> None:
     rows = "".join(f"{g},a,{2 * (g % 2)}\n{g},b,1\n" for g in range(9))
-    (tmp_path / "log.csv").write_text("game,player,score\n" + rows)
-    words = ["replay", str(tmp_path / "log.csv"), "--systems", "elo", "--out", str(tmp_path)]
-    assert run_command([*words, "--quiet"]) == 0
-    page = (tmp_path / "report.html").read_text("utf-8")
+    Path("log.csv").write_text("game,player,score\n" + rows)
+    assert typed("replay log.csv --systems elo --out . --quiet").status == 0
+    page = Path("report.html").read_text("utf-8")
     for title in ("Calibration of wins", "Ratings of the top players, elo"):
         assert f"<h3>{title}</h3>" in page
     for title in ("Draws found", "Calibration of draws"):
@@ -182,41 +175,36 @@ def test_a_log_without_draws_has_no_empty_figure(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["replay", "smooth"])
-def test_parameters_of_a_fit(
-    command: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_parameters_of_a_fit(command: str, typed: Any) -> None:
     fitted = {"beta": 3.0, "tau": 0.2, "draw_probability": 0.3, "advantage": 1.5, "mu": 20.0}
-    (tmp_path / "fit.json").write_text(json.dumps({"parameters": fitted}))
+    Path("fit.json").write_text(json.dumps({"parameters": fitted}))
     given = [f"--{name.replace('_', '-')}={value}" for name, value in fitted.items()]
-    said = []
-    for more in (["--fitted", str(tmp_path)], given, []):
-        assert run_command([command, str(LEAGUE), *more]) == 0
-        said.append(capsys.readouterr().out)
-    assert said[0] == said[1] != said[2]
-    assert run_command([command, str(LEAGUE), "--fitted", str(tmp_path), "--beta", "3"]) == 2
-    assert "parameters are those of --fitted, got --beta" in capsys.readouterr().err
+    said = [typed([command, str(LEAGUE), *more]) for more in (["--fitted", "."], given, [])]
+    assert [ended.status for ended in said] == [0, 0, 0]
+    assert said[0].out == said[1].out != said[2].out
+    ended = typed(f"{command} {LEAGUE} --fitted . --beta 3")
+    assert ended.status == 2
+    assert "parameters are those of --fitted, got --beta" in ended.error
 
 
 def test_curves_and_evidence_equal_those_of_smooth(league_folder: Path) -> None:
     log = read_log(LEAGUE).log
     expected = smooth(log)
-    with (league_folder / "smooth" / "curves.csv").open(encoding="utf-8", newline="") as file:
-        rows = {(row["player"], int(row["game"])): row for row in csv.DictReader(file)}
-    assert len(rows) == len(log.player)
-    for entry, (player, game) in enumerate(zip(log.player, log.entry_game, strict=True)):
-        row = rows[log.players[player], int(game)]
-        found = float(row["mu"]), float(row["sigma"]), int(row["time"])
-        assert found == (expected.mu[entry], expected.sigma[entry], log.time[game])  # type: ignore[index]
+    rows = pd.read_csv(league_folder / "smooth" / "curves.csv", float_precision="round_trip")
+    names = np.array(log.players)[log.player]
+    rows = rows.set_index(["player", "game"], verify_integrity=True)
+    rows = rows.loc[[*zip(names, log.entry_game, strict=True)]]
+    beliefs = {"mu": expected.mu, "sigma": expected.sigma, "time": log.time[log.entry_game]}
+    for name, values in beliefs.items():
+        assert_array_equal(rows[name], values)
     said = json.loads((league_folder / "smooth" / "smooth.json").read_bytes())
     assert (said["log_evidence"], said["settled"]) == (expected.log_evidence, True)
 
 
-def test_the_page_shows_the_named_players(tmp_path: Path, capsys: Any) -> None:
-    words = ["smooth", str(LEAGUE), "--players", "South", "East", "--out", str(tmp_path)]
-    assert run_command(words) == 0
-    table = capsys.readouterr().out.splitlines()
+def test_the_page_shows_the_named_players(typed: Any) -> None:
+    table = typed(f"smooth {LEAGUE} --players South East --out .").out.splitlines()
     assert [line.split()[0] for line in table[1:3]] == ["South", "East"]
-    page = (tmp_path / "report.html").read_text("utf-8")
+    page = Path("report.html").read_text("utf-8")
     assert [name in page for name in ('"South"', '"East"', '"North"')] == [True, True, False]
 
 

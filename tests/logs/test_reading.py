@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars
 import pytest
 
 from matchenv.logs import BadLogError, MatchLog, Reading, ReadingSettings, read_log
@@ -403,9 +404,8 @@ def assert_same(log: MatchLog, expected: MatchLog) -> None:
         np.testing.assert_array_equal(getattr(log, name), getattr(expected, name))
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_logs_from_tables_and_back(library: str) -> None:
-    maker: Any = pytest.importorskip(library).DataFrame
+@pytest.mark.parametrize("maker", [pd.DataFrame, polars.DataFrame])
+def test_logs_from_tables_and_back(maker: Any) -> None:
     day = int(datetime(2024, 1, 1, 12, tzinfo=UTC).timestamp())
     shares = [[[1.0, 0.5], [1.0]], [[0.0, 1.0], [2.0, 0.25]], [[1.0], [1.0]]]
     of_time = [[[1.0, 0.5], [0.25]], [[0.0, 1.0], [1.0, 0.2]], [[1.0], [1.0]]]

@@ -12,6 +12,7 @@ import trueskillthroughtime as through_time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+from refusals import refusals
 from scipy.stats import multivariate_normal
 
 from matchenv.logs import MatchLog, smooth, smoothing
@@ -41,15 +42,12 @@ def random_log(
     return found, scores, np.sort(rng.integers(0, 2 * games, games)).tolist()
 
 
-def as_log(games: Log) -> MatchLog:
-    return MatchLog.from_games(*games[:2], time=np.array(games[2]) * SECONDS_PER_DAY)
-
-
 def assert_as_the_package(
     games: Log, log: MatchLog | None = None, package: Any = None, **ours: Any
 ) -> None:
     """Compare with the package, with its names of our arguments and those of ``package``."""
-    log = as_log(games) if log is None else log
+    if log is None:
+        log = MatchLog.from_games(*games[:2], time=np.array(games[2]) * SECONDS_PER_DAY)
     arguments = {"gamma": "time_drift", "p_draw": "draw_probability"}
     arguments |= {name: name for name in ("mu", "sigma", "beta")}
     given = {theirs: ours[name] for theirs, name in arguments.items() if name in ours}
@@ -171,21 +169,16 @@ def test_the_belief_from_other_games_updated_by_the_game_is_the_posterior() -> N
         assert_allclose(found[1::2], got.sigma.reshape(-1, 2)[game], atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("count", "arguments", "said"),
-    [
-        (1, {}, "log must hold at least 2 games, got 1"),
-        (3, {"time_drift": 0.1}, "time_drift must be 0 for a log without times"),
-        (3, {"mu": [1.0]}, r"mu must be a number or have shape \(3,\)"),
-        (3, {"tau": -1.0}, "tau must not be negative"),
-        (3, {"tolerance": 0.0}, "tolerance"),
-        (3, {"max_iterations": 0}, "max_iterations must be an integer of at least 1"),
-    ],
+ROUND = MatchLog.from_games([[["a"], ["b"]], [["b"], ["c"]], [["c"], ["a"]]], [[1, 0]] * 3)
+test_bad_input = refusals(
+    (1, {}, "log must hold at least 2 games, got 1"),
+    (3, {"time_drift": 0.1}, "time_drift must be 0 for a log without times"),
+    (3, {"mu": [1.0]}, r"mu must be a number or have shape \(3,\)"),
+    (3, {"tau": -1.0}, "tau must not be negative"),
+    (3, {"tolerance": 0.0}, "tolerance"),
+    (3, {"max_iterations": 0}, "max_iterations must be an integer of at least 1"),
+    call=lambda count, arguments: smooth(ROUND.first_games(count), **arguments),
 )
-def test_bad_input(count: int, arguments: dict[str, Any], said: str) -> None:
-    games = [[["a"], ["b"]], [["b"], ["c"]], [["c"], ["a"]]]
-    with pytest.raises(ValueError, match=said):
-        smooth(MatchLog.from_games(games[:count], [[1, 0]] * count), **arguments)
 
 
 def test_common_levels_settle() -> None:

@@ -7,16 +7,18 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import pygame
 import pytest
 from gymnasium.error import DependencyNotInstalled
 from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import HumanRendering
+from stable_baselines3.common import env_util
 
 import matchenv
+from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.rendering import RENDER_FPS, RENDER_MODES
+from matchenv.rendering.picture import Window
 from matchenv.rendering.scene import MOST_IN_GRID
-
-pygame = pytest.importorskip("pygame")
 
 SMALL = {"num_opponents": 5, "horizon": 4}
 OPTIONS = {
@@ -173,8 +175,6 @@ def test_without_pygame_texts_work_and_errors_name_the_extra(
 
 
 def test_a_window_returns_pressed_keys() -> None:
-    from matchenv.rendering.picture import Window
-
     window, picture = Window("caption"), np.zeros((20, 30, 3), dtype=np.uint8)
     assert window.show(picture, 1000) == []
     names = ["space", "right", "up", "down", "n", "q", "escape"]
@@ -207,12 +207,9 @@ def test_environments_of_stable_baselines3_render_or_do_without(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It requests rgb_array by itself, and continues without pictures if pygame is missing."""
-    util = pytest.importorskip("stable_baselines3.common.env_util")
-    from matchenv.agents.vec_env import MatchmakingVecEnv
-
     env = MatchmakingVecEnv(8, render_mode="rgb_array", **SMALL)
     env.reset()
     assert env.render().shape == (2 * SHARED_SHAPE[0] + 2, 3 * SHARED_SHAPE[1] + 4, 3)
     for mode in ("rgb_array", None):
-        assert util.make_vec_env("Matchmaking-v0", 1, env_kwargs=SMALL).render_mode == mode
+        assert env_util.make_vec_env("Matchmaking-v0", 1, env_kwargs=SMALL).render_mode == mode
         monkeypatch.setitem(sys.modules, "pygame", None)

@@ -90,7 +90,6 @@ assert os.waitpid(child, 0)[1] == 0, "the child waits forever"
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")
 def test_a_fork_during_a_compilation_can_compile() -> None:
     process = started(FORKED, PYTHONWARNINGS="ignore")
     _, error = process.communicate()

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import refusals
 
 from matchenv.runtime import parallel
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.parallel import results_of
 
 ROOT = Path(__file__).resolve().parents[2]
-needs_pause = pytest.mark.skipif(not hasattr(signal, "pause"), reason="waits as Unix does")
 
 # A parent whose workers print their ids and wait.
 WAITING = """
@@ -96,7 +96,6 @@ def begin(folder: Path) -> None:
         signal.pause()
 
 
-@needs_pause
 def test_closing_ends_running_and_waiting_jobs(tmp_path: Path) -> None:
     jobs = [tmp_path / str(number) for number in range(100)]
     with closing(results_of(begin, jobs, 2)) as results:
@@ -105,7 +104,6 @@ def test_closing_ends_running_and_waiting_jobs(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) <= 3
 
 
-@needs_pause
 def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
     script = tmp_path / "waiting.py"
     script.write_text(WAITING)
@@ -117,15 +115,13 @@ def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
     parent.wait()
 
 
-def test_bad_options_of_a_run_are_refused() -> None:
-    for name in ("", "dask", "local:2", "ray:", "Ray", ":auto", "rays", 5):
-        with pytest.raises(ValueError, match="engine must be local, ray or ray:ADDRESS, got"):
-            RunOptions(engine=name)  # type: ignore[arg-type]
-    for workers in (0, -1, 1.5, True):
-        with pytest.raises(ValueError, match="workers must be"):
-            RunOptions(workers=workers)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="replace_out must be True or False, got 'no'"):
-        RunOptions(replace_out="no")  # type: ignore[arg-type]
+test_bad_options_of_a_run_are_refused = refusals(
+    *(({"engine": name}, "engine must be local, ray or ray:ADDRESS, got")
+      for name in ("", "dask", "local:2", "ray:", "Ray", ":auto", "rays", 5)),
+    *(({"workers": workers}, "workers must be") for workers in (0, -1, 1.5, True)),
+    ({"replace_out": "no"}, "replace_out must be True or False, got 'no'"),
+    call=lambda options: RunOptions(**options),
+)  # fmt: skip
 
 
 def test_without_ray_nothing_starts(typed: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,8 +17,6 @@ from matchenv.runtime import signals
 from matchenv.runtime.files import folder_lock
 from matchenv.runtime.signals import Stopping
 
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
-
 INT, TERM = signal.SIGINT, signal.SIGTERM
 BEGUN, TIDY = Path("begun"), Path("tidy")
 # Seconds of grace: short to save time, or so long that only something else ends the process.

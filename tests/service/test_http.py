@@ -8,25 +8,19 @@ import os
 import re
 import signal
 import socket
-import urllib.request
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
+from fastapi.testclient import TestClient
 from fault_injection import as_a_process, child
+from prometheus_client.parser import text_string_to_metric_families
 
 from matchenv.cli import run_command
 from matchenv.service import Game, Pool
-
-pytest.importorskip("fastapi")
-pytest.importorskip("httpx")
-pytest.importorskip("uvicorn")
-
-from fastapi.testclient import TestClient
-from prometheus_client.parser import text_string_to_metric_families
-
 from matchenv.service.http import BODY_BYTES, PROPOSALS, SPLIT_PLAYERS, WAITING, create_app, listen
 
 
@@ -138,16 +132,6 @@ def test_bad_requests_are_explained_and_change_nothing(client: TestClient, pool:
         assert (pool.standings(), pool.games) == (before, 0)
 
 
-def ask(port: int, path: str, body: Any = None) -> Any:
-    data = None if body is None else json.dumps(body).encode()
-    request = urllib.request.Request(
-        f"http://127.0.0.1:{port}{path}", data, {"Content-Type": "application/json"}
-    )
-    with urllib.request.urlopen(request, timeout=60) as answer:
-        return json.load(answer)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_a_served_process(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,6 +149,7 @@ def test_a_served_process(
     fit.write_text(json.dumps({"parameters": {"beta": 3.5, "time_drift": 0.25, "advantage": 1.0}}))
     with listen("127.0.0.1", 0) as free:
         port = free.getsockname()[1]
+    service = f"http://127.0.0.1:{port}"
     words = ["serve", "--ratings", str(ratings), "--fitted", str(fit), "--port", str(port)]
     words += ["--pool"]
     halves: list[socket.socket] = []
@@ -178,14 +163,16 @@ def test_a_served_process(
                 half = socket.create_connection(("127.0.0.1", port), timeout=60)
                 halves.append(opened.enter_context(half))
                 half.sendall(sent)
-            assert ask(port, "/players/ann")["mu"] == 30.5
-            assert ask(port, "/players/@cid")["mu"] == 25.0  # without the spreadsheet's apostrophe
+            assert httpx.get(f"{service}/players/ann", timeout=60).json()["mu"] == 30.5
+            # Without the spreadsheet's apostrophe.
+            assert httpx.get(f"{service}/players/@cid", timeout=60).json()["mu"] == 25.0
             for half in halves[-3:]:
                 with suppress(ConnectionError):
                     assert half.recv(1) == b""
         game = {"teams": [["ann"], ["bob"]], "ranks": [0, 0]}
         for _ in range(10):
-            ask(port, "/games", {"games": [game]})
+            answer = httpx.post(f"{service}/games", json={"games": [game]}, timeout=60)
+            assert answer.status_code == 200
         assert run_command([*words, str(tmp_path / "new.db")]) == 1
         out, error = capsys.readouterr()
         assert (out, error.count("\n")) == ("", 1)

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from fault_injection import child
 
-from matchenv import Settings
+from matchenv import Settings, agents
 from matchenv.baselines import KnowledgeGradient, RandomOpponent
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.service import Game, NewPlayer, PlayerExistsError, Pool, UnknownPlayerError
@@ -48,10 +48,7 @@ def test_proposals_are_successive_choices_of_the_rule(rule: Any) -> None:
 
 
 def test_learned_policies_see_independent_skills() -> None:
-    pytest.importorskip("sb3_contrib")
-    from matchenv.agents import load
-
-    learned = load("ppo-gittins").for_settings(Settings.checked(beta=BETA))
+    learned = agents.load("ppo-gittins").for_settings(Settings.checked(beta=BETA))
     pool = filled(20, rule=learned)
     mu, sigma = np.array([pool[f"p{i}"] for i in range(20)]).T
     state = KnowledgeState(mu, sigma, np.hypot(sigma[0], sigma[1:]), "full")
@@ -244,7 +241,6 @@ def test_concurrent_games_are_all_rated() -> None:
     assert sum(line.games_played for line in pool.standings()) == 200
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_a_file_has_one_owner_and_its_own_settings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -325,7 +321,6 @@ def test_a_copy_of_a_live_file_is_a_pool_and_damage_is_detected(tmp_path: Path) 
         Pool.open(tmp_path / "none" / "pool.db")
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 @pytest.mark.parametrize("kills", [2, pytest.param(40, marks=pytest.mark.slow)])
 def test_every_acknowledged_game_survives_a_kill(tmp_path: Path, kills: int) -> None:
     log, undisturbed = tmp_path / "acknowledged", Pool(recent=1)

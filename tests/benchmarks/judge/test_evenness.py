@@ -101,8 +101,15 @@ def test_favourites_score_less_if_the_matcher_knows_more() -> None:
 
 
 def test_groups_by_brute_force() -> None:
-    log = simulated_service(RandomCandidate(), 200, 3).log
+    """In games of two and of three players; the quality of a side is the mean over its pairs."""
+    rng, sizes = np.random.default_rng(3), [2, 3] * 80
+    names = [[[f"p{k}"] for k in rng.choice(30, size, replace=False)] for size in sizes]
+    log = MatchLog.from_games(names, [rng.permutation(size).tolist() for size in sizes])
     found, smoothed = seen(log, TRUTH)
+    sides = np.arange(log.num_teams)[:, None]
+    mine = (found.pairs.first == sides) | (found.pairs.second == sides)
+    hindsight, believed = (mine @ each / mine.sum(axis=1)
+                           for each in (found.hindsight, found.believed))  # fmt: skip
     masks = evenness.groups_of(log, smoothed.mu)
     played = dict.fromkeys(range(log.num_players), 0)
     for entry, player in enumerate(log.player.tolist()):
@@ -117,21 +124,9 @@ def test_groups_by_brute_force() -> None:
     rows = {row.group: row for row in evenness.group_evenness(log, found, smoothed.mu)}
     for group, mask in masks.items():
         assert rows[group].parts == mask.sum()
-        assert_allclose(rows[group].hindsight.mean, np.repeat(found.hindsight, 2)[mask].mean())
-        assert_allclose(rows[group].believed.mean, np.repeat(found.believed, 2)[mask].mean())
+        assert_allclose(rows[group].hindsight.mean, hindsight[mask].mean())
+        assert_allclose(rows[group].believed.mean, believed[mask].mean())
     assert rows["all"].verdict == ""
-
-
-def test_quality_of_a_side_is_the_mean_over_its_pairs() -> None:
-    games = [[["a"], ["b"], ["c"]], [["a"], ["b"]]] * 3
-    log = MatchLog.from_games(games, [[2, 1, 0], [1, 0]] * 3)
-    found, smoothed = seen(log, TRUTH)
-    rows = {row.group: row for row in evenness.group_evenness(log, found, smoothed.mu)}
-    value = np.empty(log.num_teams)
-    for team in range(log.num_teams):
-        mine = (found.pairs.first == team) | (found.pairs.second == team)
-        value[team] = found.hindsight[mine].mean()
-    assert_allclose(rows["all"].hindsight.mean, value.mean())
 
 
 def test_block_values_have_the_error_of_a_ratio() -> None:

@@ -1,10 +1,10 @@
 """Load of a service, estimated from the times of its log."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
+from refusals import refusals
 from simulated_service import simulated_service
 
 from matchenv.baselines.queue import RandomCandidate
@@ -66,30 +66,23 @@ def test_settings_override_the_log() -> None:
     assert arrivals_of(untimed, given).arrival_rate == 3.0
 
 
-@pytest.mark.parametrize(
-    ("log", "settings", "said"),
-    [
-        (MatchLog.from_games([[["a"], ["b"]]], [[1, 0]]), {"game_minutes": 1.0}, "arrival_rate"),
-        (MatchLog.from_games([[["a"], ["b"]]], [[1, 0]]), {"arrival_rate": 1.0}, "game_minutes"),
-        (log_of(("a", "b", 0), ("a", "b", 600)), {}, "game_minutes must be given"),
-        (log_of(("a", "b", 0), ("c", "d", 0)), {"game_minutes": 5.0}, "arrival_rate must be"),
-        (log_of(("a", "b", 0)), {"arrival_rate": 1e9, "game_minutes": 5.0}, "at most 10,000"),
-        (log_of(("a", "b", 0), ("a", "b", 10**12)), {"game_minutes": 5.0}, "time must be at most"),
-    ],
+test_what_the_log_does_not_show_must_be_given = refusals(
+    (MatchLog.from_games([[["a"], ["b"]]], [[1, 0]]), {"game_minutes": 1.0}, "arrival_rate"),
+    (MatchLog.from_games([[["a"], ["b"]]], [[1, 0]]), {"arrival_rate": 1.0}, "game_minutes"),
+    (log_of(("a", "b", 0), ("a", "b", 600)), {}, "game_minutes must be given"),
+    (log_of(("a", "b", 0), ("c", "d", 0)), {"game_minutes": 5.0}, "arrival_rate must be"),
+    (log_of(("a", "b", 0)), {"arrival_rate": 1e9, "game_minutes": 5.0}, "at most 10,000"),
+    (log_of(("a", "b", 0), ("a", "b", 10**12)), {"game_minutes": 5.0}, "time must be at most"),
+    call=lambda log, settings: arrivals_of(log, JudgeSettings(**settings)),
 )
-def test_what_the_log_does_not_show_must_be_given(log: Any, settings: Any, said: str) -> None:
-    with pytest.raises(ValueError, match=said):
-        arrivals_of(log, JudgeSettings(**settings))
 
 
-@pytest.mark.parametrize(
-    "name", ["arrival_rate", "game_minutes", "session_minutes", "stay", "episodes",
-             "tuning_episodes", "horizon", "seed"],
+test_numbers_out_of_range = refusals(
+    *((name, value, name) for value in (-1.0, math.nan, math.inf)
+      for name in ("arrival_rate", "game_minutes", "session_minutes", "stay", "episodes",
+                   "tuning_episodes", "horizon", "seed")),
+    call=lambda name, value: JudgeSettings(**{name: value}),
 )  # fmt: skip
-@pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])
-def test_numbers_out_of_range(name: str, value: float) -> None:
-    with pytest.raises(ValueError, match=name):
-        JudgeSettings(**{name: value})
 
 
 def test_population_of_returning_players() -> None:

@@ -56,19 +56,12 @@ def test_the_opponent_who_must_come_online_is_random() -> None:
     leave, come = 1.0 / (2.0 * share * stay), 1.0 / (2.0 * (1.0 - share) * stay)
     masks = masks_of(50, 400, num_opponents=2, availability=share, mean_stay=stay)
     assert masks.any(axis=2).all()
-    states = masks @ np.array([1, 2])
-    for state in (1, 2, 3):
-        expected = np.zeros(4)
-        for new in product((0, 1), repeat=2):
-            chance = 1.0
-            for j, online in enumerate(new):
-                on = 1.0 - leave if state >> j & 1 else come
-                chance *= on if online else 1.0 - on
-            expected[new[0] + 2 * new[1]] += chance
-        expected[1], expected[2] = expected[1] + 0.5 * expected[0], expected[2] + 0.5 * expected[0]
+    states, chain = masks @ np.array([2, 1]), np.array([[1.0 - come, come], [leave, 1.0 - leave]])
+    expected = np.kron(chain, chain)
+    expected[:, 1:3] += 0.5 * expected[:, :1]
+    for state, after in product((1, 2, 3), repeat=2):
         following = states[1:][states[:-1] == state]
-        for after in (1, 2, 3):
-            assert_share(following == after, expected[after])
+        assert_share(following == after, expected[state, after])
     both = masks[0].all(axis=1)
     assert_share(both, share**2)
     assert_share(masks[0, :, 0] & ~both, share * (1 - share) + 0.5 * (1 - share) ** 2)

@@ -126,26 +126,20 @@ def test_the_focal_player_waited_longest_and_is_new_in_each_tick() -> None:
     assert max(map(len, asked.values())) > 3
 
 
-def test_costs_and_patience() -> None:
+def test_costs_of_waiting_and_giving_up() -> None:
     """Two players wait until they give up."""
     env = MatchmakingQueueEnv(
         **ABSOLUTE, arrival_rate=0.0, patience=3.0, waiting_cost=0.1, abandonment_cost=5.0,
         horizon=100,
     )  # fmt: skip
-    waits = []
-    for seed in range(300):
+    for seed in range(30):
         env.reset(seed=seed, options={"mu": [0.0, 0.0], "sigma": [1.0, 1.0]})
         total, truncated = 0.0, False
         while not truncated:
             _, reward, _, truncated, info = env.step(0)
             total += reward
         assert info["abandoned"] == 2
-        ticks = 2 * info["mean_wait"]
-        assert total == pytest.approx(-0.1 * ticks - 2 * 5.0)
-        waits.append(ticks)
-    # The sum of two geometric numbers of mean 3, each of variance 6.
-    assert np.mean(waits) == pytest.approx(6.0, abs=4 * math.sqrt(12 / 300))
-    assert min(waits) == 2
+        assert total == pytest.approx(-0.1 * 2 * info["mean_wait"] - 2 * 5.0)
 
 
 @pytest.mark.parametrize("z", [2.5, 0.7, -0.1, -0.3, -0.6, -3.0])

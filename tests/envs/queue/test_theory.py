@@ -3,6 +3,7 @@
 import math
 import sys
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from matchenv import MatchmakingQueueVectorEnv
+from matchenv.envs.queue.settings import QueueSettings
+from matchenv.evaluation.rollout import Batch, Steps, rollout
+from matchenv.runtime.files import Arrays
 
 Choose = Callable[[np.ndarray, np.random.Generator], np.ndarray]
 
@@ -32,25 +36,19 @@ def now_and_then(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return at_random(masks, rng) * (rng.random(len(masks)) < 0.2)
 
 
-def runs(choose: Choose, count: int, seed: int = 0, **options: Any) -> dict[str, np.ndarray]:
+def runs(choose: Choose, count: int, **options: Any) -> Arrays:
     """Return the totals at the end of runs, and each run's reward."""
-    env = MatchmakingQueueVectorEnv(count, **options)
-    rng = np.random.default_rng(seed)
-    infos = env.reset(seed=seed)[1]
-    over, final, total = np.zeros(count, dtype=bool), {}, np.zeros(count)
-    while not over.all():
-        actions = np.where(over, 0, choose(env.action_masks(), rng))
-        # Runs end at different steps; later episodes are ignored.
-        _, rewards, _, truncated, infos = env.step(actions)
-        ended = truncated & ~over
-        total += np.where(over, 0.0, rewards)
-        for name, value in infos.items():
-            if name.startswith("_"):
-                continue
-            kept = final.setdefault(name, np.zeros_like(value))
-            kept[ended] = value[ended]
-        over |= ended
-    return {**final, "reward": total}
+    rng = np.random.default_rng(0)
+
+    def predict(*_: Any, action_masks: np.ndarray, **__: Any) -> Any:
+        return choose(action_masks, rng), None
+
+    def totals(batch: Batch, steps: Steps) -> Arrays:
+        reward = sum(step.reward * running for step, running in steps)
+        return {**batch.simulator.facts(batch.state), "reward": reward}
+
+    policy, settings = SimpleNamespace(predict=predict), QueueSettings.checked(**options)
+    return rollout(lambda *_: policy, settings, range(count), summary=totals)
 
 
 @pytest.mark.parametrize(

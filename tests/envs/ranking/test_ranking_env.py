@@ -10,6 +10,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from dense_belief import DenseBelief
 from scipy.stats import kendalltau, norm
 
 from matchenv.belief.joint import expect_joint, game_precision, learn_joint
@@ -20,43 +21,24 @@ from matchenv.runtime.random import drawn_key, uniform
 BETA = 0.8
 
 
-def random_belief(size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    root = rng.normal(size=(size, size)) / math.sqrt(size)
-    return rng.normal(size=size), root @ root.T + 0.2 * np.eye(size)
-
-
-def likelihood(difference: np.ndarray, outcome: int, margin: float) -> Any:
-    scale = math.sqrt(2.0) * BETA
-    win, loss = norm.sf((margin - difference) / scale), norm.cdf((-margin - difference) / scale)
-    return {1: win, -1: loss, 0: 1.0 - win - loss}[outcome]
-
-
 @pytest.mark.parametrize("margin", [0.0, 0.6])
-def test_moments_and_the_precision_of_a_game_match_quadrature(margin: float) -> None:
-    """Quadrature over s_i - s_j; every skill is linear in it plus an independent remainder.
-
-    The precision of a game is that of a measurement with the same expected posterior variance.
-    """
-    prior, before = random_belief(4, 3)
-    i, j = 1, 3
-    moved = before[:, i] - before[:, j]
-    variance, gap, left = moved[i] - moved[j], prior[i] - prior[j], 0.0
-    mean_covariance = np.zeros((4, 4))
-    x = np.linspace(gap - 12 * math.sqrt(variance), gap + 12 * math.sqrt(variance), 200_001)
-    density = norm.pdf(x, gap, math.sqrt(variance)) * (x[1] - x[0])
-    for outcome in (1, 0, -1) if margin else (1, -1):
-        weight = density * likelihood(x, outcome, margin)
-        probability = weight.sum()
-        mean = weight @ x / probability
-        spread = weight @ (x - mean) ** 2 / probability
+def test_moments_and_the_precision_of_a_game_match_the_exact_posterior(margin: float) -> None:
+    """The precision is that of a measurement with the same expected posterior variance."""
+    rng = np.random.default_rng(3)
+    prior, root = rng.normal(size=4), rng.normal(size=(4, 4))
+    before = 0.25 * root @ root.T + 0.2 * np.eye(4)
+    i, j, left, mean_covariance = 1, 3, 0.0, np.zeros((4, 4))
+    swap = np.array([i, 0, 2, j])  # item i is player 0 of the reference
+    dense = DenseBelief(prior[swap], before[np.ix_(swap, swap)], BETA, margin)
+    for outcome, (probability, after) in dense.after(j).items():
         mu, covariance = prior.copy(), before.copy()
         learn_joint(mu, covariance, np.array([[i, j, outcome]]), (BETA, margin))
-        expected = before - np.outer(moved, moved) / variance * (1.0 - spread / variance)
-        np.testing.assert_allclose(mu, prior + moved / variance * (mean - gap), rtol=1e-8)
+        np.testing.assert_allclose(mu[swap], after.mu, rtol=1e-8)
+        expected = after.covariance[np.ix_(swap, swap)]
         np.testing.assert_allclose(covariance, expected, rtol=1e-7, atol=1e-10)
-        left += probability * spread
-        mean_covariance += probability * covariance
+        left += probability * after.difference(j)[1]
+        mean_covariance += probability * expected
+    gap, variance = dense.difference(j)
     precision = game_precision(gap, variance, (BETA, margin))
     assert variance / (1.0 + variance * precision) == pytest.approx(left, rel=1e-7)
     mu, covariance = prior.copy(), before.copy()
