@@ -55,27 +55,28 @@ def group_standings(comparison: Comparison) -> list[Record]:
     return standings
 
 
-def points_of(rows: EpisodeTable, load: int) -> list[Record]:
-    """Return mean wait against quality of each policy under one load.
+def front_of(rows: EpisodeTable) -> list[Record]:
+    """Return mean wait against quality of each policy under each load.
 
-    Each record has the ``family`` (the label without numbers) and the ``policy``; the mean ``wait``
-    of a visit in ticks, the mean true match ``quality`` of a game and the share of visits that
-    ``left`` without one; and whether it is ``best``: no other of the family has both a shorter
-    wait and a higher quality. Policies that served nobody are left out.
+    Each record has the ``load``, the ``family`` (the label without numbers) and the ``policy``; the
+    mean ``wait`` of a visit in ticks, the mean true match ``quality`` of a game and the share of
+    visits that ``left`` without one; and whether it is ``best``: no other of the family has both a
+    shorter wait and a higher quality. Policies that served nobody are left out.
     """
     points = [
-        Record(family=family_of(policy), policy=policy,
-               wait=mean_over(rows, "wait", load, policy),
-               quality=mean_over(rows, QUALITY, load, policy),
-               left=mean_over(rows, "left", load, policy))
-        for policy in rows.policies
+        Record(load=load.name, family=family_of(policy), policy=policy,
+               wait=mean_over(rows, "wait", place, policy),
+               quality=mean_over(rows, QUALITY, place, policy),
+               left=mean_over(rows, "left", place, policy))
+        for (place, load), policy in product(enumerate(rows.cells), rows.policies)
     ]  # fmt: skip
     points = [each for each in points if math.isfinite(each.wait) and math.isfinite(each.quality)]
 
     def beats(other: Record, point: Record) -> bool:
-        better = other.wait < point.wait or other.quality > point.quality
+        kind, same = (other.load, other.family), (point.load, point.family)
         no_worse = other.wait <= point.wait and other.quality >= point.quality
-        return other.family == point.family and better and no_worse
+        equal = (other.wait, other.quality) == (point.wait, point.quality)
+        return kind == same and no_worse and not equal
 
     return [Record(each, best=not any(beats(other, each) for other in points)) for each in points]
 
@@ -83,15 +84,6 @@ def points_of(rows: EpisodeTable, load: int) -> list[Record]:
 def mean_over(rows: EpisodeTable, measure: str, load: int, policy: str) -> float:
     """Return the mean of a measure over the runs in which it is defined."""
     return estimate(rows.values(measure, load, policy)[0]).mean
-
-
-def front_of(rows: EpisodeTable) -> list[Record]:
-    """Return the points of all loads, which ``matchenv report`` plots."""
-    return [
-        Record({"load": load.name, **point})
-        for place, load in enumerate(rows.cells)
-        for point in points_of(rows, place)
-    ]
 
 
 def tables(comparison: Comparison) -> dict[str, list[Record]]:
