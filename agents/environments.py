@@ -7,7 +7,7 @@ of its observations in ``matchenv.agents.network``.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import product
@@ -64,7 +64,6 @@ class Problem(NamedTuple):
     Attributes:
         rivals: baselines in the evaluations of a training, the most important one first.
         same: options that all environments of a training share.
-        measure: column of a rollout by which policies are judged.
         means: columns whose means are reported too.
         difference: name of the difference to a rival in an evaluation.
         part: format of the name of a combination that is reported on its own, "" for all together.
@@ -76,7 +75,6 @@ class Problem(NamedTuple):
 
     rivals: tuple[str, ...]
     same: tuple[str, ...]
-    measure: str = REWARD
     means: tuple[str, ...] = ()
     difference: str = "less"
     part: str = ""
@@ -94,7 +92,6 @@ PROBLEMS: dict[str, Problem] = {
     ONE_PLAYER: Problem(
         rivals=("kg", "drawchance"),
         same=("num_opponents", "belief", "availability", "horizon", "beta"),
-        measure="true_draw_density",
         means=("draw_density", "true_draw_density"),
         difference="true_q_less",
         cells=_places,
@@ -103,7 +100,6 @@ PROBLEMS: dict[str, Problem] = {
     QUEUE: Problem(
         rivals=("matching",),
         same=("capacity", "horizon", "beta"),
-        measure="true_reward",
         means=("true_reward",),
         part="rate_{0.arrival_rate:g}",
         opponents=("fcfs", "drawchance", "matching"),
@@ -209,12 +205,12 @@ class HeldOutGames:
     seed: int
 
     @cached_property
-    def rivals(self) -> dict[str, list[Arrays]]:
+    def rivals(self) -> dict[str, Arrays]:
         """The results of ``played`` for the rivals."""
         return {rival: self.played(rival) for rival in PROBLEMS[self.environment].rivals}
 
-    def played(self, policy: Any) -> list[Arrays]:
-        """Return each episode's totals by name, for each combination.
+    def played(self, policy: Any) -> Arrays:
+        """Return the totals of each episode by name, shape (combinations, episodes, ...).
 
         Args:
             policy: a deterministic policy, or the name of a baseline.
@@ -229,7 +225,7 @@ class HeldOutGames:
                 return policy_named(policy, settings) if isinstance(policy, str) else policy
 
             totals.append(rollout(make, settings, seeds, summary=summary))
-        return totals
+        return {name: np.stack([each[name] for each in totals]) for name in totals[0]}
 
     def evaluate(self, policy: Any) -> dict[str, float | int]:
         """Return mean totals of an episode.
@@ -240,23 +236,23 @@ class HeldOutGames:
         Returns:
             ``episodes``, ``mean_return`` (the mean sum of rewards; in the queue the true reward
             relative to the first rival's, 1 if they are equal) and ``standard_error``; the
-            ``means`` of the ``Problem``; and for each rival the mean difference in its ``measure``,
-            as ``true_q_less_kg``, with the ends ``true_q_less_kg_low`` and ``true_q_less_kg_high``
-            of its paired 95 % interval. Combinations share seeds, so an episode counts once, with
-            its mean over them. The queue has means and differences for each arrival rate.
+            ``means`` of the ``Problem``; and for each rival the mean difference in the protocol's
+            ``measure``, as ``true_q_less_kg``, with the ends ``true_q_less_kg_low`` and
+            ``true_q_less_kg_high`` of its paired 95 % interval. Combinations share seeds, so an
+            episode counts once, with its mean over them. The queue has means and differences for
+            each arrival rate.
         """
         problem, ours = PROBLEMS[self.environment], self.played(policy)
-        cells = settings_of(self.environment, self.env_kwargs)
+        measure = part_of(self.environment, "protocol").measure
         parts: dict[str, list[int]] = {}
-        for k, cell in enumerate(cells):
+        for k, cell in enumerate(settings_of(self.environment, self.env_kwargs)):
             name = f"_{problem.part.format(cell)}" if problem.part else ""
             parts.setdefault(name, []).append(k)
-        returns = _mean_over(ours, REWARD, range(len(cells)))
+        returns = ours[REWARD]
         if problem.part:
-            first = [each[problem.measure].mean() for each in self.rivals[problem.rivals[0]]]
-            relative = (1.0 + (totals[problem.measure] - rival) / abs(rival)
-                        for totals, rival in zip(ours, first, strict=True))  # fmt: skip
-            returns = np.mean([*relative], axis=0)
+            first = self.rivals[problem.rivals[0]][measure].mean(axis=1, keepdims=True)
+            returns = 1.0 + (ours[measure] - first) / abs(first)
+        returns = returns.mean(axis=0)
         result: dict[str, float | int] = {
             "episodes": self.episodes,
             "mean_return": float(returns.mean()),
@@ -264,18 +260,13 @@ class HeldOutGames:
         }
         for name, part in parts.items():
             for column in problem.means:
-                result[f"{column}{name}"] = float(_mean_over(ours, column, part).mean())
+                result[f"{column}{name}"] = float(ours[column][part].mean(axis=0).mean())
             for rival, theirs in self.rivals.items():
-                pair = (_mean_over(side, problem.measure, part) for side in (ours, theirs))
+                pair = (side[measure][part].mean(axis=0) for side in (ours, theirs))
                 difference, title = paired_difference(*pair), f"{problem.difference}_{rival}{name}"
                 result[title] = difference.mean
                 result[f"{title}_low"], result[f"{title}_high"] = difference.low, difference.high
         return result
-
-
-def _mean_over(totals: Sequence[Arrays], column: str, combinations: Iterable[int]) -> Any:
-    """Return the mean of a column over some combinations, for each episode."""
-    return np.mean([totals[k][column] for k in combinations], axis=0)
 
 
 def _is_numbers(value: Any) -> bool:

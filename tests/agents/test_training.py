@@ -200,15 +200,14 @@ def test_returns_of_the_queue_are_relative_true_rewards():
     games = HeldOutGames(QUEUE, loads, 4, 3)
     same, other = games.evaluate("matching"), games.evaluate("fcfs")
     assert same["mean_return"] == pytest.approx(1.0)
-    pairs = zip(games.played("fcfs"), games.rivals["matching"], strict=True)
-    assert games.rivals["matching"][0]["true_reward"].mean() < 0.0
-    gains = [(ours["true_reward"].mean() - theirs["true_reward"].mean())
-             / abs(theirs["true_reward"].mean()) for ours, theirs in pairs]  # fmt: skip
+    ours, theirs = (each["true_reward"].mean(axis=1)
+                    for each in (games.played("fcfs"), games.rivals["matching"]))  # fmt: skip
+    assert theirs[0] < 0.0
+    gains = (ours - theirs) / abs(theirs)
     assert other["mean_return"] == pytest.approx(1.0 + np.mean(gains))
     # Environments with equal rates are reported together.
-    expected = [each["true_reward"].mean() for each in games.rivals["matching"]]
-    assert same["true_reward_rate_0.02"] == pytest.approx(np.mean(expected[:2]))
-    assert same["true_reward_rate_1"] == pytest.approx(np.mean(expected[2:]))
+    assert same["true_reward_rate_0.02"] == pytest.approx(np.mean(theirs[:2]))
+    assert same["true_reward_rate_1"] == pytest.approx(np.mean(theirs[2:]))
 
 
 def test_a_run_can_have_the_name_of_a_policy(tmp_path, small_config, monkeypatch):
