@@ -8,9 +8,9 @@ is a median with its range over the turns.
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from time import process_time
 from timeit import timeit
 from typing import Any, NamedTuple
 
@@ -56,7 +56,8 @@ def measured(name: str, unit: str, ours: Side, rival: Side, turns: int) -> str:
     """
     sides = (ours, rival)
     rates = np.array([
-        [side.units / processor_seconds(side.work) for side in sides] for _ in range(turns + 1)
+        [side.units / timeit(side.work, timer=process_time, number=1) for side in sides]
+        for _ in range(turns + 1)
     ])[1:]  # fmt: skip
     ratios = rates[:, 0] / rates[:, 1]
     medians = zip(sides, np.median(rates, axis=0), strict=True)
@@ -64,11 +65,6 @@ def measured(name: str, unit: str, ours: Side, rival: Side, turns: int) -> str:
         f"{name}: {np.median(ratios):.3g} ({ratios.min():.3g} to {ratios.max():.3g}) times as "
         f"fast; {unit}: {', '.join(f'{side.label} {rate:,.0f}' for side, rate in medians)}"
     )
-
-
-def processor_seconds(work: Callable[[], object]) -> float:
-    """Return the processor time of one call in seconds."""
-    return timeit(work, timer=time.process_time, number=1)
 
 
 def environments() -> Iterator[Pair]:

@@ -354,7 +354,7 @@ def play_families(
         Totals of true q by label, shape (F, E) each, with DrawChance's in refused families; and
         the names of refused families by label.
     """
-    players, jobs = [], []
+    players, jobs, summary = [], [], partial(sums, measures=(TRUE_Q,))
     for family in families:
         marks = candidates_of([LOW_END, HIGH_END], family.settings)
         playing = {mark.label: mark for mark in (*marks, Candidate(TOLD, told_index, TOLD))}
@@ -362,7 +362,12 @@ def play_families(
             with suppress(ValueError):
                 (playing[text],) = candidates_of([text], family.settings)
         players.append([playing[label] for label in sorted(playing)])
-        jobs += [_job(family, *each) for each in enumerate(players[-1])]
+        seeds = episode_seeds(SEED, 0, EPISODES, (BENCH, INSTANCES, family.number))
+        for place, each in enumerate(players[-1]):
+            rng = stream_of(SEED, BENCH, POLICIES, family.number, *policy_key(each.label))
+            call = partial(rollout, each.make, family.settings, seeds, rng, summary,
+                           label=each.label)  # fmt: skip
+            jobs.append(Job(f"{family.name}_policy{place:02d}", EPISODES, call, each.lasting))
     results = iter(store.results(jobs))
     played = [{each.label: next(results)[TRUE_Q] for each in candidates} for candidates in players]
     totals = {
@@ -375,13 +380,3 @@ def play_families(
         for label in policies
     }  # fmt: skip
     return totals, {label: names for label, names in refused.items() if names}
-
-
-def _job(family: Family, place: int, candidate: Candidate) -> Job:
-    """Return the job of all episodes of a family with one policy."""
-    seeds = episode_seeds(SEED, 0, EPISODES, (BENCH, INSTANCES, family.number))
-    rng = stream_of(SEED, BENCH, POLICIES, family.number, *policy_key(candidate.label))
-    summary = partial(sums, measures=(TRUE_Q,))
-    call = partial(rollout, candidate.make, family.settings, seeds, rng, summary,
-                   label=candidate.label)  # fmt: skip
-    return Job(f"{family.name}_policy{place:02d}", EPISODES, call, candidate.lasting)

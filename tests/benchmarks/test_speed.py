@@ -10,7 +10,7 @@ from matchenv.benchmarks import speed
 def test_sides_alternate_and_the_first_turn_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     order: list[str] = []
     seconds = iter([9.0, 9.0, 1.0, 3.0, 1.0, 1.0, 1.0, 2.0])
-    monkeypatch.setattr(speed, "processor_seconds", lambda work: (work(), next(seconds))[1])
+    monkeypatch.setattr(speed, "timeit", lambda work, **_: (work(), next(seconds))[1])
     ours, rival = (
         speed.Side(name, lambda name=name: order.append(name), 10.0)  # type: ignore[misc]
         for name in ("ours", "rival")
