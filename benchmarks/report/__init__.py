@@ -22,8 +22,6 @@ from matchenv.benchmarks.report.replay import replay_section
 from matchenv.runtime.files import CHECKSUM, parsed_json, write_together
 from matchenv.runtime.object_spec import only_installed_code
 
-__all__ = ["latex_summary", "page_text", "sections_of", "write_report"]
-
 # The result file that identifies a folder, and the reader of its content and of the folder; the
 # first match counts.
 READERS: dict[str, Callable[[Any, Path], Section]] = {

@@ -3,28 +3,13 @@
 ``Pool`` is the library; ``matchenv.service.http`` serves it over HTTP (``matchenv serve``).
 """
 
-from matchenv.service.players import (
-    Game,
-    Meeting,
-    NewPlayer,
-    Player,
-    PlayerExistsError,
-    PoolSettings,
-    RankedPlayer,
-    Split,
-    UnknownPlayerError,
-)
-from matchenv.service.pool import Pool
-
-__all__ = [
-    "Game",
-    "Meeting",
-    "NewPlayer",
-    "Player",
-    "PlayerExistsError",
-    "Pool",
-    "PoolSettings",
-    "RankedPlayer",
-    "Split",
-    "UnknownPlayerError",
-]
+from matchenv.service.players import Game as Game
+from matchenv.service.players import Meeting as Meeting
+from matchenv.service.players import NewPlayer as NewPlayer
+from matchenv.service.players import Player as Player
+from matchenv.service.players import PlayerExistsError as PlayerExistsError
+from matchenv.service.players import PoolSettings as PoolSettings
+from matchenv.service.players import RankedPlayer as RankedPlayer
+from matchenv.service.players import Split as Split
+from matchenv.service.players import UnknownPlayerError as UnknownPlayerError
+from matchenv.service.pool import Pool as Pool

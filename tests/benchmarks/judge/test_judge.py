@@ -17,8 +17,9 @@ from matchenv.benchmarks.judge import Judgement, JudgeSettings, judge
 from matchenv.benchmarks.judge.judging import NOBODY_WAITS
 from matchenv.benchmarks.judge.service import arrivals_of, read_rule
 from matchenv.benchmarks.judge.text import judgement_text
-from matchenv.benchmarks.report import page_text, sections_of
+from matchenv.benchmarks.report import sections_of
 from matchenv.benchmarks.report.comparisons import json_of
+from matchenv.benchmarks.report.page import page_text
 from matchenv.evaluation.visits import GROUPS
 from matchenv.logs.match_log import MatchLog
 from matchenv.runtime.jobs import RunOptions
