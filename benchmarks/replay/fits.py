@@ -89,9 +89,9 @@ def fit_text(found: Fit) -> str:
         f"fitted to {found.train_games} of {found.games} games by the likelihood of games not yet "
         f"seen, {found.evaluations} replays{cut}",
         "",
-        *_table(("parameter", "fitted", "95 % interval"), parameters),
+        *table(("parameter", "fitted", "95 % interval"), parameters),
         "",
-        *_table(
+        *table(
             ("on the games held out", "log loss", "95 % interval", "prediction error"),
             [(name, f"{loss:.4f}", _interval(ends), f"{100 * error:.2f} %" if error >= 0.0 else "")
              for name, loss, ends, error in losses],
@@ -105,8 +105,9 @@ def fit_text(found: Fit) -> str:
     return "\n".join(lines)
 
 
-def _table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    columns = [Column(heading, itemgetter(k)) for k, heading in enumerate(headings)]
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int = 0) -> list[str]:
+    """Return the lines of a table of texts; ``width`` is the least of a column."""
+    columns = [Column(heading, itemgetter(k), width) for k, heading in enumerate(headings)]
     return text_table(columns, rows)
 
 
@@ -245,7 +246,7 @@ def smooth_text(log: MatchLog, smoothed: SmoothedLog, players: Sequence[str]) ->
         rows.append((name, str(entries.size), *beliefs))
     sweeps = "1 iteration" if smoothed.iterations == 1 else f"{smoothed.iterations} iterations"
     lines = [
-        *_table(("player", "games", "first", "best", "last"), rows),
+        *table(("player", "games", "first", "best", "last"), rows),
         "",
         f"{sweeps}, {'settled' if smoothed.settled else 'not settled'}",
         f"log evidence {smoothed.log_evidence:.2f}, for each game "

@@ -5,15 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from tqdm import tqdm
 
-from matchenv.benchmarks.replay.fits import locked, with_fitted
-from matchenv.evaluation.tables import Column, text_table
+from matchenv.benchmarks.replay.fits import locked, table, with_fitted
 from matchenv.logs.forecasts import (
     Pairs,
     calibrations,
@@ -361,13 +359,10 @@ def measure_rows(content: Content) -> dict[str, list[str]]:
 
 def report_text(content: Content) -> str:
     """Return a table of the measures of all systems, from the result of ``run_replay``."""
-    columns = [Column("", itemgetter(0)), *(
-        Column(name, itemgetter(k), 12) for k, name in enumerate(content["systems"], 1)
-    )]  # fmt: skip
     draws = content["settings"]["parameters"]["draw_probability"]
     rows = [(label, *cells) for label, cells in measure_rows(content).items()]
     note = f"pairs that drew are left out of the prediction error; draw probability: {draws:.4f}"
-    return "\n".join([*text_table(columns, rows), note])
+    return "\n".join([*table(("", *content["systems"]), rows, 12), note])
 
 
 def _text(form: str, *values: float | None) -> str:

@@ -85,7 +85,7 @@ def compare_section(result: Record, folder: Path) -> Section:
     blocks = [
         Block(f"Difference to {against}", points(title, differences, level=(0.0, against)),
               AHEAD.format(against)),
-        pivot(title[:1].upper() + title[1:], "cell", differences, 2),
+        pivot(title[:1].upper() + title[1:], differences, 2),
     ] if differences else []  # fmt: skip
     if {"wait", "true_match_quality"} <= standings[0].keys():
         loads = [(row.policy, row.wait.mean, row.true_match_quality.mean) for row in standings]
@@ -143,7 +143,7 @@ def tune_section(tried: pd.DataFrame, folder: Path) -> Section:
         settings={"seed": settings.seed, **settings.environment},
         blocks=[
             *blocks,
-            pivot("Best of each family", "cell", chosen),
+            pivot("Best of each family", chosen),
             Block("All candidates", texts_of(tried, 2), SELECTED),
         ],
     )
@@ -181,7 +181,7 @@ def _limits(
     values = [(row.policy, row.title, row[shown]) for row in rows]
     blocks = [
         Block(shown.capitalize(), points(f"{shown}, in q per episode", values)),
-        pivot(shown.capitalize(), "cell", values, 3),
+        pivot(shown.capitalize(), values, 3),
         Block("All measures", texts_of(pd.DataFrame(rows), 3)),
     ]
     return Section(title, lead, settings, blocks, versions)
@@ -225,7 +225,7 @@ def study_section(verdict: Record, folder: Path) -> Section:
         versions=verdict["versions"],
         blocks=[
             Block("True q per episode", points("true q per episode", totals)),
-            pivot("True q per episode", "cell", differences or totals, 2),
+            pivot("True q per episode", differences or totals, 2),
             Block("The paper's claims", pd.DataFrame(claims)),
             Block("Means per game", texts_of(means, 4)),
             Block(

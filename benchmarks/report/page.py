@@ -89,17 +89,16 @@ def texts_of(table: pd.DataFrame, digits: int) -> pd.DataFrame:
     return table.map(text).rename(columns=lambda name: name.replace("_", " "))
 
 
-def pivot(title: str, corner: str, cells: Iterable[Named], digits: int = 0) -> Block:
-    """Return a table with a column per name and a row per category, in order of appearance.
+def pivot(title: str, cells: Iterable[Named], digits: int = 0) -> Block:
+    """Return a table with a column per name and a row per cell, in order of appearance.
 
-    ``corner`` is the heading of the categories. Estimates are shown as mean ± half of the interval,
-    with ``digits`` decimal places.
+    Estimates are shown as mean ± half of the interval, with ``digits`` decimal places.
     """
     rows: dict[str, dict[str, str]] = {}
     for name, category, value in cells:
         if isinstance(value, Estimate):
             value = f"{value.mean:+.{digits}f} ± {value.half_width:.{digits}f}"
-        rows.setdefault(category, {corner: category})[name] = value
+        rows.setdefault(category, {"cell": category})[name] = value
     return Block(title, pd.DataFrame(list(rows.values())).fillna(""))
 
 

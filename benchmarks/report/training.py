@@ -153,9 +153,7 @@ def _section(runs: list[Run]) -> Section:
         for row in standings if row.policy == standings[0].policy
     ]  # fmt: skip
     if ends:
-        blocks.append(
-            pivot("Final comparison: differences to the reference policy", "cell", ends, 2)
-        )
+        blocks.append(pivot("Final comparison: differences to the reference policy", ends, 2))
     return Section(
         title=f"train: {', '.join(names)}",
         lead=(
