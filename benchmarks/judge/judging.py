@@ -332,7 +332,8 @@ def tried(beta: float) -> list[str]:
 def _files(found: Judgement) -> dict[str, bytes]:
     """Return the content of the result files."""
     # The plotting library is slow to load.
-    from matchenv.benchmarks.report.judge import judge_page
+    from matchenv.benchmarks.report.judge import judge_section
+    from matchenv.benchmarks.report.page import page_text
 
     tables = {
         "evenness.csv": found.evenness.groups,
@@ -341,9 +342,10 @@ def _files(found: Judgement) -> dict[str, bytes]:
         "who_pays.csv": found.who_pays,
         "learning.csv": found.learning,
     }
+    page = page_text([judge_section(found, found.name)], f"The matcher of {found.name}")
     files = {
         "judge.txt": f"{found.text}\n".encode(),
-        "judge.html": judge_page(found).encode(),
+        "judge.html": page.encode(),
         "judge.json": json_bytes(found, checked=True),
     }
 

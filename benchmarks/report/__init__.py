@@ -77,7 +77,7 @@ def sections_of(paths: Sequence[Path]) -> list[Section]:
         ValueError: for no folder, a folder without results, or a damaged file.
     """
     # Only trainings need the extra ``agents``.
-    from matchenv.benchmarks.report.training import runs_in, training_sections
+    from matchenv.benchmarks.report.training import alike, read_runs, runs_in, training_section
 
     if not paths:
         raise ValueError(f"folders must name at least one with results of matchenv {COMMANDS}")
@@ -97,15 +97,14 @@ def sections_of(paths: Sequence[Path]) -> list[Section]:
     others = [folder for place, folder in found.items() if place not in hidden]
     sections = [*map(_section, others)]
     titles = [section.title for section in sections]
-    return [
-        *training_sections(runs),
-        *(
-            section._replace(title=f"{section.title} ({folder})")
-            if titles.count(section.title) > 1
-            else section
-            for folder, section in zip(others, sections, strict=True)
-        ),
+    named = [
+        section._replace(title=f"{section.title} ({folder})")
+        if titles.count(section.title) > 1
+        else section
+        for folder, section in zip(others, sections, strict=True)
     ]
+    trainings = alike(read_runs(runs), lambda run: run.config.comparison())
+    return [*map(training_section, trainings), *named]
 
 
 def _folders(path: Path) -> Iterator[Path]:

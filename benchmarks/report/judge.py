@@ -1,20 +1,15 @@
-"""Section and page of a judgement of a match log and its matcher."""
+"""Section of a judgement of a match log and its matcher."""
 
 from __future__ import annotations
 
 from matchenv.benchmarks.judge.text import TITLES, conclusion, tables_of
-from matchenv.benchmarks.report.page import Block, Section, new_figure, page_text, points, table_of
+from matchenv.benchmarks.report.page import Block, Section, new_figure, points, table_of
 from matchenv.evaluation.estimates import Record
 from matchenv.runtime.files import number
 
 
-def judge_page(found: Record) -> str:
-    """Return the page of a judgement, given the content of ``judge.json``."""
-    return page_text([judge_section(found, found.name)], f"The matcher of {found.name}")
-
-
 def judge_section(found: Record, name: str) -> Section:
-    """Return the section of ``matchenv judge``."""
+    """Return the section of ``matchenv judge``, given the content of ``judge.json``."""
     groups = [
         (label, TITLES[row.group], row[key])
         for label, key in (("believed", "believed"), ("in hindsight", "hindsight"))

@@ -120,12 +120,8 @@ def levels_of(runs: Sequence[Run], measure: str) -> dict[str, float]:
     }
 
 
-def training_sections(folders: Sequence[Path]) -> list[Section]:
-    """Return a section for each group of runs on the same games."""
-    return [*map(_section, alike(read_runs(folders), lambda run: run.config.comparison()))]
-
-
-def _section(runs: list[Run]) -> Section:
+def training_section(runs: Sequence[Run]) -> Section:
+    """Return the section of runs on the same games."""
     first = runs[0].config
     problem = PROBLEMS[first.environment]
     last = pd.DataFrame([run.evaluations.iloc[-1] for run in runs])
