@@ -104,9 +104,9 @@ def skip_without(block: Block) -> None:
 def run_alone(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], None]:
     """Return a function that runs a block as ``python block.py``, and fails if the block fails.
 
-    The block runs in a fork of this process, which has imported the slow packages and loaded the
-    compiled code: ten times as fast as in a fresh interpreter. The package itself is unloaded, so
-    that no environment is registered until the block imports it.
+    The block runs in a fork of this process, which has imported the slow packages and filled the
+    cache of compiled code. The package itself is unloaded, so that no environment is registered
+    until the block imports it.
     """
     with contextlib.suppress(ImportError):
         importlib.import_module("stable_baselines3")
@@ -126,7 +126,8 @@ def run_alone(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], None]
             warnings.simplefilter("ignore")
             for name in ENVIRONMENTS:
                 del gymnasium.registry[name]
-            del sys.modules["matchenv"]
+            for name in [name for name in sys.modules if name.partition(".")[0] == "matchenv"]:
+                del sys.modules[name]
             sys.argv, sys.path = [str(path)], [each for each in sys.path if each != str(ROOT)]
             runpy.run_path(str(path), run_name="__main__")
             return 0
