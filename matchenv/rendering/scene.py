@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, T
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.envs.core.rendering import RENDER_FPS, Frame, Pixels
+from matchenv.envs.core.scalar import RENDER_FPS, Frame, Pixels
 
 if TYPE_CHECKING:
     from matchenv.rendering.picture import Window

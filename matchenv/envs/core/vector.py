@@ -12,8 +12,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from matchenv.envs.core.rendering import PICTURE_MODES, Frame
-from matchenv.envs.core.scalar import Masks, SimulatorEnv
+from matchenv.envs.core.scalar import PICTURE_MODES, Frame, Masks, SimulatorEnv
 from matchenv.envs.core.simulator import plain, restored_array
 from matchenv.runtime.checks import as_actions, as_choice, as_flag, as_integer
 from matchenv.runtime.random import drawn_key
