@@ -13,18 +13,17 @@ from functools import cache, partial
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from matchenv.baselines.policy import PredictMixin
 from matchenv.belief.joint import difference_variance, game_precision
 from matchenv.envs.ranking import Game, RankingSettings, RankingView, pair_counts, places_of
+from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import as_action_masks, as_choice, as_float_array
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import total_variance
 from matchenv.trueskill.normal import normal_probability
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Generator = np.random.Generator
 
 # Gauss-Legendre nodes and weights on [0, 1].

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchenv.baselines.knowledge_gradient_rule import look_ahead, read_opponents
-from matchenv.baselines.policy import Baseline, Floats, Integers
+from matchenv.baselines.policy import Baseline
 from matchenv.belief import DEFAULT_BELIEF, GameConstants
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.queue.view import QueueView, WaitingPlayers
+from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import (
     as_actions,
     as_flag,

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from matchenv.baselines.policy import Floats, Integers
 from matchenv.baselines.queue.candidates import WAIT, QueuePolicy, ReservingPolicy, band_values
 from matchenv.belief import GameConstants
 from matchenv.envs.queue.view import NOBODY, QueueView, WaitingPlayers
+from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import as_non_negative_number
 from matchenv.runtime.compile import compiled
 

@@ -33,10 +33,10 @@ from matchenv.belief.belief import (
     SIGMA,
     Belief,
     BeliefArrays,
-    Floats,
     GameConstants,
     GamesPlayed,
 )
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import (
     density_at_zero,

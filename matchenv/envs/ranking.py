@@ -30,8 +30,9 @@ from matchenv.envs.core.settings import (
     documents_options,
     option,
 )
-from matchenv.envs.core.simulator import LAST, Facts, Floats, Integers, Keys, Masks, Simulator, Step
+from matchenv.envs.core.simulator import LAST, Facts, Simulator, Step
 from matchenv.envs.core.vector import NativeVectorEnv
+from matchenv.runtime.arrays import Floats, Integers, Keys, Masks
 from matchenv.runtime.checks import (
     as_choice,
     as_float_array,

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import (
     as_float_array,
     as_non_negative_number,
@@ -24,9 +24,6 @@ from matchenv.trueskill.game import drifted, is_positive, is_skill
 from matchenv.trueskill.sides import TABLE_ROWS, Constants, Teams, rate_sides
 from matchenv.trueskill.teams import Team, Weights, as_ranks, flatten_teams, sides_of
 from matchenv.trueskill.two_player import UPDATE, game_or_nan
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 TOLERANCE = 1e-8
 MAX_ITERATIONS = 100

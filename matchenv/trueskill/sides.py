@@ -18,15 +18,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.draw_margin import margin_between
 from matchenv.trueskill.game import log_density_at_zero, log_outcome_probability_of
 from matchenv.trueskill.normal import draw_moments, win_moments
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Rows of a game's table, which has a column for each side in order of rank. ORDER is the side's
 # index in the input. Column i of MARGIN and DRAWN describes the comparison of sides i and i + 1.

@@ -12,14 +12,12 @@ from gymnasium.error import DependencyNotInstalled, ResetNeeded
 from numpy.typing import NDArray
 
 from matchenv.envs import part_of, simulator_of
+from matchenv.runtime.arrays import Floats, Integers, Keys, Masks
 from matchenv.runtime.checks import as_choice, as_flag, as_integer
 from matchenv.runtime.random import drawn_key
 
 if TYPE_CHECKING:
     from matchenv.rendering.scene import Renderer
-
-Rewards = NDArray[np.float64]
-Masks = NDArray[np.bool_]
 
 RENDER_MODES = ("human", "rgb_array", "ansi")
 PICTURE_MODES = ("human", "rgb_array")
@@ -102,16 +100,14 @@ class SimulatorEnv:
         self._strict = self.settings.invalid_action == "error"
         self._invalid = np.zeros(count, dtype=np.bool_)
 
-    def _begin(self, rows: NDArray[np.int64], keys: NDArray[np.uint64], given: Any = None) -> None:
+    def _begin(self, rows: Integers, keys: Keys, given: Any = None) -> None:
         """Start episodes with these keys."""
         self._state = self.simulator.begin(self._state, rows, keys, given)
         self._invalid[rows] = False
         if self._renderer is not None:
             self._renderer.begin(self._state, rows)
 
-    def _carry_out(
-        self, actions: NDArray[np.int64], running: Masks
-    ) -> tuple[Rewards, Masks, Masks]:
+    def _carry_out(self, actions: Integers, running: Masks) -> tuple[Floats, Masks, Masks]:
         """Carry out actions; return rewards, terminations and truncations."""
         if self._masked:
             actions, self._invalid = self.simulator.allowed_actions(
@@ -207,7 +203,7 @@ class ScalarEnv(SimulatorEnv, gym.Env[NDArray[np.float32], np.int64]):
             self._show()
         return self._observation(), reward.item(0), ended, cut, self._info()
 
-    def action_masks(self) -> NDArray[np.bool_]:
+    def action_masks(self) -> Masks:
         """Return the allowed actions, shape (A,); sb3-contrib's MaskablePPO calls this method."""
         return self._masks()[0]
 

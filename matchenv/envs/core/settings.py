@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matchenv.belief import GameConstants
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import (
     as_choice,
     as_float_array,
@@ -23,8 +23,6 @@ from matchenv.runtime.checks import (
     as_positive_array,
     as_positive_number,
 )
-
-Floats = NDArray[np.float64]
 
 # Standard deviation of one performance around skill in the 2011 study: beta^2 = 2.5.
 PAPER_BETA = math.sqrt(2.5)

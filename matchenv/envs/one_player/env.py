@@ -7,9 +7,7 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any, ClassVar
 
-import numpy as np
 from gymnasium.vector import VectorEnv
-from numpy.typing import NDArray
 
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.core.scalar import ScalarEnv
@@ -17,6 +15,7 @@ from matchenv.envs.core.settings import documents_options
 from matchenv.envs.core.vector import NativeVectorEnv
 from matchenv.envs.one_player.settings import Settings, as_texts
 from matchenv.envs.one_player.simulator import OnePlayer, State
+from matchenv.runtime.arrays import Floats
 
 
 class OnePlayerProperties:
@@ -49,7 +48,7 @@ class OnePlayerProperties:
         return deepcopy(self.simulator.knowledge_state(self._state))[self._rows]
 
     @property
-    def true_skill(self) -> NDArray[np.float64]:
+    def true_skill(self) -> Floats:
         """A copy of the true skills, of the same shape, for evaluation and oracles."""
         return self.simulator.true_skill(self._state)[self._rows].copy()
 

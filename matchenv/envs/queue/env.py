@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numpy as np
 from gymnasium.vector import VectorEnv
-from numpy.typing import NDArray
 
 from matchenv.envs.core.scalar import ScalarEnv
 from matchenv.envs.core.settings import documents_options
@@ -14,6 +12,7 @@ from matchenv.envs.core.vector import NativeVectorEnv
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.queue.simulator import QueueSimulator
 from matchenv.envs.queue.view import WaitingPlayers
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_integer
 
 
@@ -196,6 +195,6 @@ class MatchmakingQueueVectorEnv(NativeVectorEnv, VectorEnv):
         """Record every visit to a queue that ends from now on; see ``taken_visits``."""
         self._state = self.simulator.keeping_visits(self._state)
 
-    def taken_visits(self) -> dict[str, NDArray[np.float64]]:
+    def taken_visits(self) -> dict[str, Floats]:
         """Return the visits that ended since the last call; see ``QueueSimulator``."""
         return self.simulator.taken_visits(self._state)
