@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,6 +18,7 @@ from matchenv.runtime.checks import as_choice, as_flag, as_integer
 from matchenv.runtime.random import drawn_key
 
 if TYPE_CHECKING:
+    from matchenv.envs.core.settings import Options
     from matchenv.rendering.scene import Renderer
 
 RENDER_MODES = ("human", "rgb_array", "ansi")
@@ -30,6 +32,14 @@ Frame = Pixels | str
 
 ROW = np.zeros(1, dtype=np.int64)
 RUNS = np.ones(1, dtype=np.bool_)
+
+# Header and last rows of the table of arguments.
+ARGUMENTS = [
+    "    | Parameter | Default | Meaning |",
+    "    |-----------|---------|---------|",
+    '    | `render_mode` | `None` | `"rgb_array"`, `"human"` or `"ansi"`; see Rendering |',
+    "    | `render_true_skill` | `True` | whether pictures show true skills and related numbers |",
+]
 
 NEVER_RESET, RUNNING, OVER = "never reset", "running", "played to its end"
 
@@ -74,24 +84,46 @@ class SimulatorEnv:
     """Base of the scalar and the vector environment: episodes, action masks and rendering.
 
     Attributes:
-        env_id: a name of ``matchenv.envs.ENVIRONMENTS``.
         settings: the checked options.
         simulator: of the episodes.
         render_mode: None, ``"human"``, ``"rgb_array"`` or ``"ansi"``.
     """
 
-    env_id: ClassVar[str]
-
     metadata: ClassVar[dict[str, Any]] = {
         "render_modes": list(RENDER_MODES),
         "render_fps": RENDER_FPS,
     }
+    _settings_type: ClassVar[type[Options]]
+
+    def __init_subclass__(cls, settings: type[Options] | None = None, **keywords: Any) -> None:
+        """Add the options of an environment to its signature and to its docstring.
+
+        Args:
+            settings: the options, which the constructor accepts as ``**options``. The line
+                ``{options}`` of the docstring becomes a table with a row for each argument.
+            keywords: of other bases.
+        """
+        super().__init_subclass__(**keywords)
+        if settings is None:
+            return
+        cls._settings_type = settings
+        signature, rows = inspect.signature(cls), ARGUMENTS[:2]
+        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        for entry in settings.listed():
+            only = inspect.Parameter.KEYWORD_ONLY
+            own.append(
+                inspect.Parameter(entry.name, only, default=entry.default, annotation=entry.type)
+            )
+            rows.append(f"    | `{entry.name}` | `{entry.default!r}` | {entry.metadata['text']} |")
+        cls.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
+        table = "\n".join([*rows, *ARGUMENTS[2:]])
+        cls.__doc__ = (cls.__doc__ or "").replace("    {options}", table)
 
     def _set_up(
         self, count: int, render_mode: str | None, render_true_skill: bool, options: dict[str, Any]
     ) -> None:
         """Create the state of ``count`` episodes that have not begun."""
-        self.settings: Any = part_of(self.env_id, "settings").checked(**options)
+        self.settings: Any = self._settings_type.checked(**options)
         self.simulator: Any = simulator_of(self.settings)
         self.render_mode = render_mode
         self._state = self.simulator.new_state(count)

@@ -11,7 +11,6 @@ from gymnasium.vector import VectorEnv
 
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.core.scalar import ScalarEnv
-from matchenv.envs.core.settings import documents_options
 from matchenv.envs.core.vector import NativeVectorEnv
 from matchenv.envs.one_player.settings import Settings, as_texts
 from matchenv.envs.one_player.simulator import OnePlayer, State
@@ -21,7 +20,6 @@ from matchenv.runtime.arrays import Floats
 class OnePlayerProperties:
     """Properties of the scalar and the vector environment of one player."""
 
-    env_id: ClassVar[str] = "Matchmaking-v0"
     settings: Settings
     simulator: OnePlayer
     _state: State
@@ -59,8 +57,7 @@ class OnePlayerProperties:
         return left if left.ndim else int(left)
 
 
-@documents_options(Settings)
-class MatchmakingEnv(OnePlayerProperties, ScalarEnv):
+class MatchmakingEnv(OnePlayerProperties, ScalarEnv, settings=Settings):
     """Choose opponents for one player when skills are uncertain.
 
     ## Description
@@ -169,11 +166,7 @@ class MatchmakingEnv(OnePlayerProperties, ScalarEnv):
 
     ## Arguments
 
-    | Parameter        | Default          | Meaning                                          |
-    |------------------|------------------|--------------------------------------------------|
     {options}
-    | `render_mode`    | `None`           | `"rgb_array"`, `"human"` or `"ansi"`; see Rendering |
-    | `render_true_skill` | `True`        | whether pictures show true skills and true q     |
 
     With drift, the skills of both players move by N(0, tau^2) before the game, and the variances of
     their beliefs grow by tau^2 before the update. The reward uses the belief as observed.
@@ -195,8 +188,7 @@ class MatchmakingEnv(OnePlayerProperties, ScalarEnv):
     _rows: ClassVar[Any] = 0
 
 
-@documents_options(Settings)
-class MatchmakingVectorEnv(OnePlayerProperties, NativeVectorEnv, VectorEnv):
+class MatchmakingVectorEnv(OnePlayerProperties, NativeVectorEnv, VectorEnv, settings=Settings):
     """``num_envs`` copies of ``MatchmakingEnv``, stepped together.
 
     See ``MatchmakingEnv`` for the description, spaces, rewards and options, and

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from gymnasium.vector import VectorEnv
 
 from matchenv.envs.core.scalar import ScalarEnv
-from matchenv.envs.core.settings import documents_options
 from matchenv.envs.core.vector import NativeVectorEnv
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.queue.simulator import QueueSimulator
@@ -16,8 +13,7 @@ from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_integer
 
 
-@documents_options(QueueSettings)
-class MatchmakingQueueEnv(ScalarEnv):
+class MatchmakingQueueEnv(ScalarEnv, settings=QueueSettings):
     """Match the waiting players of a game service.
 
     ## Description
@@ -136,10 +132,7 @@ class MatchmakingQueueEnv(ScalarEnv):
 
     ## Arguments
 
-    | Parameter | Default | Meaning |
-    |-----------|---------|---------|
     {options}
-    | `render_mode` | `None` | `"rgb_array"`, `"human"` or `"ansi"` |
 
     `patience` is the mean of a geometric number, drawn for each visit to the queue; with `math.inf`
     no player gives up. The defaults are a medium load: if every player is matched at once, five
@@ -160,7 +153,6 @@ class MatchmakingQueueEnv(ScalarEnv):
     """
 
     simulator: QueueSimulator
-    env_id: ClassVar[str] = "MatchmakingQueue-v0"
     settings: QueueSettings
 
     def waiting_players(self) -> WaitingPlayers:
@@ -168,8 +160,7 @@ class MatchmakingQueueEnv(ScalarEnv):
         return self.simulator.waiting_players(self._state, 0)
 
 
-@documents_options(QueueSettings)
-class MatchmakingQueueVectorEnv(NativeVectorEnv, VectorEnv):
+class MatchmakingQueueVectorEnv(NativeVectorEnv, VectorEnv, settings=QueueSettings):
     """``num_envs`` copies of ``MatchmakingQueueEnv``, stepped together.
 
     See ``MatchmakingQueueEnv`` for the description, spaces, rewards and options, and
@@ -179,7 +170,6 @@ class MatchmakingQueueVectorEnv(NativeVectorEnv, VectorEnv):
     """
 
     simulator: QueueSimulator
-    env_id: ClassVar[str] = "MatchmakingQueue-v0"
     settings: QueueSettings
 
     def waiting_players(self, index: int) -> WaitingPlayers:
