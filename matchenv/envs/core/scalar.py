@@ -52,34 +52,6 @@ class MissingRenderPackage(DependencyNotInstalled, ImportError, TypeError):
     """
 
 
-def make_renderer(
-    simulator: Any, render_mode: str | None, count: int, render_true_skill: bool
-) -> Renderer[Any] | None:
-    """Return a renderer of a simulator's episodes, or None without a render mode.
-
-    Args:
-        simulator: of the episodes.
-        render_mode: None or one of ``RENDER_MODES``.
-        count: episodes in the batch.
-        render_true_skill: whether to show true skills and numbers derived from them.
-
-    Raises:
-        ValueError: for an unknown mode, or a flag that is neither True nor False.
-        MissingRenderPackage: for pictures without pygame.
-    """
-    as_flag("render_true_skill", render_true_skill)
-    if render_mode is None:
-        return None
-    as_choice("render_mode", render_mode, RENDER_MODES)
-    if render_mode in PICTURE_MODES and find_spec("pygame") is None:
-        raise MissingRenderPackage(
-            f"render_mode={render_mode!r} requires pygame, which is not installed: "
-            'pip install "matchenv[render]"'
-        )
-    renderer: type[Renderer[Any]] = part_of(simulator.env_id, "renderer")
-    return renderer(simulator, render_mode, count, render_true_skill)
-
-
 class SimulatorEnv:
     """Base of the scalar and the vector environment: episodes, action masks and rendering.
 
@@ -122,12 +94,27 @@ class SimulatorEnv:
     def _set_up(
         self, count: int, render_mode: str | None, render_true_skill: bool, options: dict[str, Any]
     ) -> None:
-        """Create the state of ``count`` episodes that have not begun."""
+        """Create the state of ``count`` episodes that have not begun, and their renderer.
+
+        Raises:
+            ValueError: for a bad option or mode, or a flag that is neither True nor False.
+            MissingRenderPackage: for pictures without pygame.
+        """
         self.settings: Any = self._settings_type.checked(**options)
         self.simulator: Any = simulator_of(self.settings)
         self.render_mode = render_mode
         self._state = self.simulator.new_state(count)
-        self._renderer = make_renderer(self.simulator, render_mode, count, render_true_skill)
+        as_flag("render_true_skill", render_true_skill)
+        self._renderer: Renderer[Any] | None = None
+        if render_mode is not None:
+            as_choice("render_mode", render_mode, RENDER_MODES)
+            if render_mode in PICTURE_MODES and find_spec("pygame") is None:
+                raise MissingRenderPackage(
+                    f"render_mode={render_mode!r} requires pygame, which is not installed: "
+                    'pip install "matchenv[render]"'
+                )
+            renderer = part_of(self.simulator.env_id, "renderer")
+            self._renderer = renderer(self.simulator, render_mode, count, render_true_skill)
         self._masked = self.simulator.masks(self._state) is not None
         self._strict = self.settings.invalid_action == "error"
         self._invalid = np.zeros(count, dtype=np.bool_)
