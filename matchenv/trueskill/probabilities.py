@@ -63,15 +63,7 @@ def team_win_probability(
     """Return the probability that team i beats team j.
 
     With a margin, ``win + draw + loss = 1``, where loss is j's win probability against i and draw
-    is ``team_draw_probability``.
-
-    Args:
-        team_i: the first side, a list of (mu, sigma) pairs or an array (members, 2).
-        team_j: the second side.
-        beta: standard deviation of one performance around skill, > 0.
-        draw_probability: see ``rate``.
-        draw_margin: see ``rate``.
-        weights: see ``rate``.
+    is ``team_draw_probability``. See ``rate`` for the arguments; the teams are its two sides.
 
     Raises:
         ValueError: for bad input.
@@ -115,14 +107,8 @@ def first_place_probability(
 
     A side does so if its performance exceeds that of each other side by more than the margin
     between the two. Without a margin the probabilities sum to 1. With one, the rest is the
-    probability of a shared first place. For two sides it is ``team_win_probability``.
-
-    Args:
-        teams: two or more sides, each a list of (mu, sigma) pairs or an array (members, 2).
-        beta: standard deviation of one performance around skill, > 0.
-        draw_probability: see ``rate``.
-        draw_margin: see ``rate``.
-        weights: see ``rate``.
+    probability of a shared first place. For two sides it is ``team_win_probability``. See ``rate``
+    for the arguments.
 
     Returns:
         A probability for each side, accurate to 1e-9.
@@ -178,15 +164,7 @@ def ranking_probability(
     A draw of two neighbours in the ranking means only that they differ by at most the margin. So
     with three or more sides and a margin, the performances of one game can fit several rankings,
     and the probabilities of all rankings do not sum to 1 (footnote 1 of the paper). Sides that drew
-    are neighbours in their order in ``teams``.
-
-    Args:
-        teams: two or more sides, each a list of (mu, sigma) pairs or an array (members, 2).
-        ranks: one number for each side; lower is better, equal is a draw.
-        beta: standard deviation of one performance around skill, > 0.
-        draw_probability: see ``rate``.
-        draw_margin: see ``rate``.
-        weights: see ``rate``.
+    are neighbours in their order in ``teams``. See ``rate`` for the arguments.
 
     Returns:
         The probability, accurate to 1e-9; 0 for a draw without a margin.
