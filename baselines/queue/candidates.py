@@ -216,9 +216,7 @@ class RandomCandidate(QueuePolicy):
 class ReservedDrawChance(ReservingPolicy):
     """Choose the candidate with the highest match quality once it reaches a falling reservation.
 
-    Args:
-        reservation: see ``ReservingPolicy``.
-        fall: see ``ReservingPolicy``.
+    See ``ReservingPolicy`` for the arguments.
 
     Source: Herbrich, Minka, Graepel (2006), section 4.2; Ryzhov, Tariq, Powell (2011), eq. (9).
     """
