@@ -136,12 +136,7 @@ class KnowledgeState:
         return _densities(np.ravel(gap), np.ravel(total)).reshape(gap.shape)
 
     def outcome_probability(self, outcome: int, constants: GameConstants) -> Floats:
-        """Return the probability of an outcome of a game with each opponent, shape (..., M).
-
-        Args:
-            outcome: +1 if player 0 wins, -1 if player 0 loses, 0 for a draw.
-            constants: of the game.
-        """
+        """Return ``Belief.outcome_probability`` of a game with each opponent, shape (..., M)."""
         return self.kind.outcome_probability(
             self.mu, self.sigma, self.difference_variance, outcome, constants
         )

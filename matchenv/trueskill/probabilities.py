@@ -32,12 +32,8 @@ GAUSS_NODES, GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(12)
 def team_match_quality(teams: Iterable[Team], beta: float, weights: Weights | None = None) -> float:
     """Return the density of a draw of all sides, relative to that of an even game of known skills.
 
-    For two sides of one player it is ``match_quality``. The sigmas should include any drift.
-
-    Args:
-        teams: two or more sides, each a list of (mu, sigma) pairs or an array (members, 2).
-        beta: standard deviation of one performance around skill, > 0.
-        weights: see ``rate``.
+    For two sides of one player it is ``match_quality``. The sigmas should include any drift. See
+    ``rate`` for the arguments.
 
     Returns:
         The quality, in (0, 1], or 0 if it underflows.
