@@ -16,11 +16,12 @@ from matchenv.baselines.gittins_table import (
     read,
     rounded_horizon,
 )
-from matchenv.baselines.policy import Floats, Integers, ScoringPolicy
+from matchenv.baselines.policy import ScoringPolicy
 from matchenv.belief import FullBelief, GameConstants, belief_named
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.core.settings import PAPER_BETA
 from matchenv.envs.one_player.settings import Settings
+from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import as_non_negative_number, as_positive_number
 from matchenv.runtime.compile import compiled
 

@@ -38,7 +38,7 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
-from matchenv.baselines.policy import Floats
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.files import npz_bytes, read_npz, write_bytes
 from matchenv.trueskill.game import density_at_zero, difference_moments, outcome_probability_of

@@ -38,11 +38,12 @@ from matchenv.baselines.knowledge_gradient_rule import (
     read_opponents,
     updated_belief_scores,
 )
-from matchenv.baselines.policy import Floats, Integers, PolicyOptions, ScoringPolicy
+from matchenv.baselines.policy import PolicyOptions, ScoringPolicy
 from matchenv.belief import FactorisedBelief, FullBelief, GameConstants, belief_named
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.core.settings import PAPER_BETA
 from matchenv.envs.one_player.settings import Settings
+from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import (
     as_flag,
     as_non_negative_number,

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from matchenv.baselines.policy import Floats
 from matchenv.belief import GameConstants
 from matchenv.belief.knowledge import KnowledgeState
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import density_at_zero, difference_moments, outcome_probability_of
 

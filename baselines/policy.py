@@ -14,11 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from matchenv.belief import DEFAULT_BELIEF, belief_named
 from matchenv.belief.knowledge import KnowledgeState, share_of_games_left, split_mask
 from matchenv.envs.one_player.settings import Settings
+from matchenv.runtime.arrays import Floats, Integers, Masks
 from matchenv.runtime.checks import as_action_masks, as_actions, as_integer, as_non_negative_array
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Masks = NDArray[np.bool_]
 
 
 class PredictMixin(ABC):
@@ -28,7 +25,7 @@ class PredictMixin(ABC):
         self,
         observation: Any,
         state: tuple[NDArray[Any], ...] | None = None,
-        episode_start: NDArray[np.bool_] | None = None,
+        episode_start: Masks | None = None,
         deterministic: bool = True,
         action_masks: ArrayLike | None = None,
     ) -> tuple[Integers, tuple[NDArray[Any], ...] | None]:

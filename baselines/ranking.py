@@ -9,22 +9,21 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from matchenv.baselines.policy import PredictMixin
 from matchenv.belief.joint import difference_variance, game_precision
 from matchenv.envs.ranking import Game, RankingSettings, RankingView, pair_counts, places_of
+from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import as_action_masks, as_choice, as_float_array
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import total_variance
 from matchenv.trueskill.normal import normal_probability
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Generator = np.random.Generator
 
 # Gauss-Legendre nodes and weights on [0, 1].
@@ -81,10 +80,15 @@ class RankingPolicy(PredictMixin):
         """
         truths = [None] * len(view.mu) if view.true_skill is None else view.true_skill
         beliefs = map(RankingView, *view[:3], truths)
-        rule, generator = RULES[self.name], rng or self._rng
-        if self.name == "kg" and action_masks is None:  # only the best score matters
-            rule = partial(rule, floor=1.0)
-        scores = np.stack([rule(belief, self.settings, generator) for belief in beliefs])
+        rule, settings, generator = RULES[self.name], self.settings, rng or self._rng
+        if callable(rule):
+            found = [rule(belief, settings, generator) for belief in beliefs]
+        else:
+            # Without masks only the best score of KG matters.
+            floor = 1.0 if rule == KNOWLEDGE and action_masks is None else 0.0
+            game = settings.game()
+            found = [pair_scores(rule, *belief[:2], game, floor) for belief in beliefs]
+        scores = np.stack(found)
         if action_masks is not None:
             scores[~as_action_masks(action_masks, scores.shape)] = -math.inf
         return scores.argmax(axis=1)
@@ -160,7 +164,7 @@ def thompson(belief: RankingView, settings: RankingSettings, rng: Generator) -> 
     places, cut = places_of(drawn)[settings.pairs], settings.cut
     counts = (cut == 0) | ((places[:, 0] < cut) != (places[:, 1] < cut))
     penalty = np.where(counts, np.ptp(places, axis=1) - 1.0, settings.num_items)
-    return by_formula(UNSURE, belief, settings, rng) - penalty
+    return pair_scores(UNSURE, belief.mu, belief.covariance, settings.game()) - penalty
 
 
 def oracle(belief: RankingView, settings: RankingSettings, rng: Generator) -> Floats:
@@ -173,30 +177,20 @@ def oracle(belief: RankingView, settings: RankingSettings, rng: Generator) -> Fl
         raise ValueError("view must have true_skill for the oracle, got None")
     i, j = settings.pairs.T
     wrong = (belief.mu[i] - belief.mu[j]) * (belief.true_skill[i] - belief.true_skill[j]) < 0.0
-    return by_formula(SHRINKAGE, belief, settings, rng) + wrong
+    return pair_scores(SHRINKAGE, belief.mu, belief.covariance, settings.game()) + wrong
 
 
-def by_formula(
-    formula: int,
-    belief: RankingView,
-    settings: RankingSettings,
-    rng: Generator,
-    floor: float = 0.0,
-) -> Floats:
-    """Score each pair by a formula of ``pair_score``; see ``pair_scores`` for ``floor``."""
-    return pair_scores(formula, belief.mu, belief.covariance, settings.game(), floor)
-
-
-# A rule returns the score of each pair, shape (P,), from the belief of one episode.
-RULES: dict[str, Callable[..., Floats]] = {
+# A rule is a formula of ``pair_score``, or a function that returns the score of each pair, shape
+# (P,), from the belief of one episode.
+RULES: dict[str, int | Callable[[RankingView, RankingSettings, Generator], Floats]] = {
     "random": random,
     "round-robin": round_robin,
     "swiss": swiss,
-    "widest": partial(by_formula, WIDEST),
+    "widest": WIDEST,
     "thompson": thompson,
-    "information": partial(by_formula, INFORMATION),
-    "shrinkage": partial(by_formula, SHRINKAGE),
-    "kg": partial(by_formula, KNOWLEDGE),
+    "information": INFORMATION,
+    "shrinkage": SHRINKAGE,
+    "kg": KNOWLEDGE,
     "oracle": oracle,
 }
 

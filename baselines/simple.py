@@ -9,9 +9,10 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike
 
-from matchenv.baselines.policy import Floats, Integers, Masks, Policy, PolicyOptions, ScoringPolicy
+from matchenv.baselines.policy import Policy, PolicyOptions, ScoringPolicy
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.core.settings import PAPER_BETA
+from matchenv.runtime.arrays import Floats, Integers, Masks
 from matchenv.runtime.checks import (
     as_float_array,
     as_non_negative_number,

@@ -19,7 +19,7 @@ from imageio_ffmpeg import write_frames
 from tqdm import tqdm
 
 from matchenv.envs import env_id_of, part_of
-from matchenv.envs.core.rendering import RENDER_FPS, Pixels
+from matchenv.envs.core.scalar import RENDER_FPS, Pixels
 from matchenv.envs.core.settings import Options
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import Batch, Decisions, begin_for, one_thread

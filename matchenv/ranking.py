@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matchenv.baselines.ranking import KNOWLEDGE, UNSURE, WIDEST, pair_scores
 from matchenv.belief.joint import BLOCK, expect_joint, learn_joint
 from matchenv.envs.ranking import ORDER, TOP, Game, RankingSettings, places_of
+from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import as_flag, as_integer, as_non_negative_number, as_share
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.files import json_bytes, read_json, write_bytes
@@ -20,8 +20,6 @@ from matchenv.runtime.random import normal, normals
 
 __all__ = ["GamesNeeded", "Ranked", "Ranker"]
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Pair = tuple[str, str]
 
 VERSION = 1

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchenv.baselines.knowledge_gradient_rule import look_ahead, read_opponents
-from matchenv.baselines.policy import Baseline, Floats, Integers
+from matchenv.baselines.policy import Baseline
 from matchenv.belief import DEFAULT_BELIEF, GameConstants
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.queue.view import QueueView, WaitingPlayers
+from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import (
     as_actions,
     as_flag,
@@ -215,9 +216,7 @@ class RandomCandidate(QueuePolicy):
 class ReservedDrawChance(ReservingPolicy):
     """Choose the candidate with the highest match quality once it reaches a falling reservation.
 
-    Args:
-        reservation: see ``ReservingPolicy``.
-        fall: see ``ReservingPolicy``.
+    See ``ReservingPolicy`` for the arguments.
 
     Source: Herbrich, Minka, Graepel (2006), section 4.2; Ryzhov, Tariq, Powell (2011), eq. (9).
     """

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from matchenv.baselines.policy import Floats, Integers
 from matchenv.baselines.queue.candidates import WAIT, QueuePolicy, ReservingPolicy, band_values
 from matchenv.belief import GameConstants
 from matchenv.envs.queue.view import NOBODY, QueueView, WaitingPlayers
+from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import as_non_negative_number
 from matchenv.runtime.compile import compiled
 
@@ -155,11 +155,8 @@ class MaximumWeightMatching(PlannedPolicy, ReservingPolicy):
     """Pair all waiting players by maximum-weight matching.
 
     The weight of a pair is its match quality minus the mean of both reservations. Players can be
-    paired with ``BAND`` neighbours on either side in the order of means.
-
-    Args:
-        reservation: see ``ReservingPolicy``.
-        fall: see ``ReservingPolicy``.
+    paired with ``BAND`` neighbours on either side in the order of means. See ``ReservingPolicy``
+    for the arguments.
 
     Source: the match quality of Herbrich, Minka, Graepel (2006), section 4.2, as weights.
     """
@@ -252,11 +249,8 @@ class KnowledgeMatching(MaximumWeightMatching):
 class MatchingOracle(MaximumWeightMatching):
     """Maximum-weight matching by the true skills.
 
-    It knows all skills but not future arrivals, so the reservation still matters.
-
-    Args:
-        reservation: see ``ReservingPolicy``; in units of true match quality.
-        fall: see ``ReservingPolicy``.
+    It knows all skills but not future arrivals, so the reservation, in units of true match quality,
+    still matters. See ``ReservingPolicy`` for the arguments.
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (14), as weights.
     """

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv import trueskill
+from matchenv.runtime.arrays import Floats, Integers, Masks
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import (
     DENSITY,
@@ -28,10 +29,7 @@ from matchenv.trueskill.game import (
     update_games,
 )
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Outcomes = NDArray[np.int8]
-Masks = NDArray[np.bool_]
 Observations = NDArray[np.float32]
 
 # Entries of the last axis of ``BeliefArrays.players``.

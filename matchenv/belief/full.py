@@ -33,10 +33,10 @@ from matchenv.belief.belief import (
     SIGMA,
     Belief,
     BeliefArrays,
-    Floats,
     GameConstants,
     GamesPlayed,
 )
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import (
     density_at_zero,
@@ -109,7 +109,8 @@ def star_of(sigma: Floats, difference_sigma: Floats) -> tuple[Floats, Floats]:
 @compiled(refcounted=False)
 def learn_full(beliefs: BeliefArrays, games: GamesPlayed, constants: GameConstants) -> None:
     """Update beliefs like ``Belief.learn``."""
-    players, memory, _ = beliefs
+    players, memory, shown = beliefs
+    count = players.shape[1]
     noise = total_variance(0.0, 0.0, constants.beta)
     quality = quality_per_density(constants.beta)
     for b in range(games.running.size):
@@ -129,7 +130,7 @@ def learn_full(beliefs: BeliefArrays, games: GamesPlayed, constants: GameConstan
         )
         shift = v / math.sqrt(variance)
         shift_0 = slack * sigma_0 * sigma_0 * shift
-        for k in range(1, players.shape[1]):
+        for k in range(1, count):
             players[b, k, MU] += (1.0 - memory[b, SLACK, k - 1]) * shift_0
         players[b, 0, MU] += shift_0
         players[b, j, MU] -= rest * shift
@@ -137,20 +138,11 @@ def learn_full(beliefs: BeliefArrays, games: GamesPlayed, constants: GameConstan
         precision = max(0.0, 1.0 - complement) / (noise + (own + rest) * complement)
         memory[b, SLACK, j - 1] /= 1.0 + precision * rest
         narrower = min(1.0, (rest + noise + own * complement) / variance)
-        players[b, 0, SIGMA] = sigma_0 * math.sqrt(narrower)
-        show_full(beliefs, b)
-
-
-@compiled(refcounted=False)
-def show_full(beliefs: BeliefArrays, row: int) -> None:
-    """Update the deviations of a row and its observation, except for the share of games left."""
-    players, memory, shown = beliefs
-    count = players.shape[1]
-    sigma_0 = players[row, 0, SIGMA]
-    shown[row, 0], shown[row, count] = players[row, 0, MU], sigma_0
-    for k in range(1, count):
-        slack, prior_variance = memory[row, SLACK, k - 1], memory[row, PRIOR_VARIANCE, k - 1]
-        sigma_k = math.sqrt(((1.0 - slack) * sigma_0) ** 2 + slack * prior_variance)
-        players[row, k, SIGMA] = sigma_k
-        shown[row, k], shown[row, count + k] = players[row, k, MU], sigma_k
-        shown[row, 2 * count - 1 + k] = math.sqrt((slack * sigma_0) ** 2 + slack * prior_variance)
+        players[b, 0, SIGMA] = sigma_0 = sigma_0 * math.sqrt(narrower)
+        shown[b, 0], shown[b, count] = players[b, 0, MU], sigma_0
+        for k in range(1, count):
+            slack, prior_variance = memory[b, SLACK, k - 1], memory[b, PRIOR_VARIANCE, k - 1]
+            sigma_k = math.sqrt(((1.0 - slack) * sigma_0) ** 2 + slack * prior_variance)
+            players[b, k, SIGMA] = sigma_k
+            shown[b, k], shown[b, count + k] = players[b, k, MU], sigma_k
+            shown[b, 2 * count - 1 + k] = math.sqrt((slack * sigma_0) ** 2 + slack * prior_variance)

@@ -13,14 +13,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import difference_moments, total_variance
 from matchenv.trueskill.normal import normal_density, normal_probability
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Games per call of ``learn_joint``, whose rows stay in cache.
 BLOCK = 32

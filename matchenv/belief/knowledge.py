@@ -22,11 +22,10 @@ from matchenv.belief import (
 )
 from matchenv.belief.belief import difference_variance
 from matchenv.belief.full import star_of
+from matchenv.runtime.arrays import Floats, Integers, Masks
 from matchenv.runtime.checks import as_float_array, as_positive_array
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import density_at_zero
-
-Floats = NDArray[np.float64]
 
 # Tolerated inconsistency of deviations from float32 observations, relative to their sum.
 ROUNDING = 1e-5
@@ -172,7 +171,7 @@ class KnowledgeState:
         )
         return KnowledgeState.trusted(mu, sigma, extra, self.belief)
 
-    def among(self, rows: NDArray[np.int64], opponents: NDArray[np.int64]) -> KnowledgeState:
+    def among(self, rows: Integers, opponents: Integers) -> KnowledgeState:
         """Return some states of a batch of shape (B,), each with some of its opponents.
 
         Args:
@@ -281,7 +280,7 @@ def _check_differences(sigma: Floats, extra: Floats) -> None:
 
 def split_mask(
     observation: ArrayLike, belief: str, num_opponents: int | None
-) -> tuple[Floats, NDArray[np.bool_] | None]:
+) -> tuple[Floats, Masks | None]:
     """Split observations into the belief's part and the masks at the end, shape (..., M) or None.
 
     Args:
@@ -321,7 +320,7 @@ def _ends_with_masks(array: Floats, kind: Belief, count: int) -> bool:
     return bool((deviations != 1.0).any() or (means != means[..., :1]).any())
 
 
-def share_of_games_left(observation: ArrayLike) -> NDArray[np.float64]:
+def share_of_games_left(observation: ArrayLike) -> Floats:
     """Return games left / horizon, the last number of an observation without a mask."""
     return np.asarray(observation, dtype=np.float64)[..., -1]
 

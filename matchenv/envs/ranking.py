@@ -27,11 +27,11 @@ from matchenv.envs.core.settings import (
     as_given,
     as_limit,
     checked_options,
-    documents_options,
     option,
 )
-from matchenv.envs.core.simulator import LAST, Facts, Floats, Integers, Keys, Masks, Simulator, Step
+from matchenv.envs.core.simulator import LAST, Facts, Simulator, Step
 from matchenv.envs.core.vector import NativeVectorEnv
+from matchenv.runtime.arrays import Floats, Integers, Keys, Masks
 from matchenv.runtime.checks import (
     as_choice,
     as_float_array,
@@ -416,8 +416,7 @@ def pair_counts(place: int, other: int, cut: int) -> bool:
     return cut == 0 or (place < cut) != (other < cut)
 
 
-@documents_options(RankingSettings)
-class RankingEnv(ScalarEnv):
+class RankingEnv(ScalarEnv, settings=RankingSettings):
     """Choose which two of n items play next, to learn their ranking from few games.
 
     ## Description
@@ -494,11 +493,7 @@ class RankingEnv(ScalarEnv):
 
     ## Arguments
 
-    | Parameter        | Default          | Meaning                                          |
-    |------------------|------------------|--------------------------------------------------|
     {options}
-    | `render_mode`    | `None`           | `"rgb_array"`, `"human"` or `"ansi"`; see Rendering |
-    | `render_true_skill` | `True`        | whether pictures show true skills and the true loss |
 
     ```python
     import gymnasium as gym
@@ -514,15 +509,10 @@ class RankingEnv(ScalarEnv):
     * v0: initial version
     """
 
-    env_id: ClassVar[str] = RankingSimulator.env_id
 
-
-@documents_options(RankingSettings)
-class RankingVectorEnv(NativeVectorEnv, VectorEnv):
+class RankingVectorEnv(NativeVectorEnv, VectorEnv, settings=RankingSettings):
     """``num_envs`` copies of ``RankingEnv``, stepped together; see ``NativeVectorEnv``.
 
     After ``reset(seed=s)``, copy i plays the same games as a scalar environment after
     ``reset(seed=s + i)``.
     """
-
-    env_id: ClassVar[str] = RankingSimulator.env_id

@@ -4,8 +4,8 @@ Each environment has a renderer, named in ``matchenv.envs.ENVIRONMENTS``, which 
 (``scene``); ``picture`` draws it with pygame. Pictures need the extra ``render``, texts do not.
 """
 
-from matchenv.envs.core.rendering import RENDER_FPS as RENDER_FPS
-from matchenv.envs.core.rendering import RENDER_MODES as RENDER_MODES
-from matchenv.envs.core.rendering import Frame as Frame
-from matchenv.envs.core.rendering import MissingRenderPackage as MissingRenderPackage
+from matchenv.envs.core.scalar import RENDER_FPS as RENDER_FPS
+from matchenv.envs.core.scalar import RENDER_MODES as RENDER_MODES
+from matchenv.envs.core.scalar import Frame as Frame
+from matchenv.envs.core.scalar import MissingRenderPackage as MissingRenderPackage
 from matchenv.rendering.scene import Renderer as Renderer

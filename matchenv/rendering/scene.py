@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, T
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.envs.core.rendering import RENDER_FPS, Frame, Pixels
+from matchenv.envs.core.scalar import RENDER_FPS, Frame, Pixels
 
 if TYPE_CHECKING:
     from matchenv.rendering.picture import Window
@@ -87,8 +87,13 @@ class Scene(NamedTuple):
 class Renderer(ABC, Generic[State]):
     """Pictures and texts of a batch of episodes.
 
-    Subclasses implement ``players``, ``scene``, ``table`` and ``total``. See ``make_renderer`` for
-    the arguments.
+    Subclasses implement ``players``, ``scene``, ``table`` and ``total``.
+
+    Args:
+        simulator: of the episodes.
+        render_mode: one of ``matchenv.rendering.RENDER_MODES``.
+        count: episodes in the batch.
+        render_true_skill: whether to show true skills and numbers derived from them.
 
     Attributes:
         unit: unit of time of an episode, in the singular.

@@ -11,8 +11,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import LARGEST_SKILL
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.normal import (
@@ -26,8 +26,6 @@ from matchenv.trueskill.normal import (
     win_moments,
     win_moments_from,
 )
-
-Floats = NDArray[np.float64]
 
 # Densities below this can lose relative precision.
 SMALLEST_DENSITY = 1e-290

@@ -8,17 +8,15 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_positive_number
 from matchenv.trueskill.draw_margin import as_draw_margin, margin_between
 from matchenv.trueskill.game import draw_probability_of, win_probability_of
 from matchenv.trueskill.normal import INVERSE_SQRT_2PI
 from matchenv.trueskill.sides import log_quality_of_sides, performances
 from matchenv.trueskill.teams import Team, Weights, as_ranks, flatten_teams
-
-Floats = NDArray[np.float64]
 
 # Performances beyond this many standard deviations have a probability below 1e-18.
 FURTHEST = 9.0

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import (
     as_float_array,
     as_non_negative_number,
@@ -24,9 +24,6 @@ from matchenv.trueskill.game import drifted, is_positive, is_skill
 from matchenv.trueskill.sides import TABLE_ROWS, Constants, Teams, rate_sides
 from matchenv.trueskill.teams import Team, Weights, as_ranks, flatten_teams, sides_of
 from matchenv.trueskill.two_player import UPDATE, game_or_nan
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 TOLERANCE = 1e-8
 MAX_ITERATIONS = 100
@@ -98,8 +95,29 @@ def rate(
     except TypeError:  # not hashable, for example an array
         model = _constants.__wrapped__(*options)
     sides = sides_of("teams", teams)
-    rated = _rate_two_players(sides, ranks, model) if weights is None else None
-    return _rate_any(sides, ranks, weights, model) if rated is None else rated
+    if weights is None and (rated := _rate_two_players(sides, ranks, model)) is not None:
+        return rated
+    players, side_start = flatten_teams(sides, weights)
+    places = as_ranks(ranks, len(side_start) - 1)
+    if model.draw_margin == 0.0 and len(set(places.tolist())) < len(places):
+        raise ValueError(
+            "ranks must not be equal, since draws have probability 0: set draw_probability or "
+            "draw_margin above 0"
+        )
+    change = _rate_players(players, side_start, places, model)
+    if math.isnan(change):
+        raise ValueError(
+            "teams must not mix scales so far apart that float64 cannot hold the result"
+        )
+    if change > model.tolerance:
+        warnings.warn(
+            f"no convergence to tolerance {model.tolerance:g} within {model.max_iterations} "
+            f"iterations: beliefs can be off by {change:g} of their standard deviation",
+            ConvergenceWarning,
+            stacklevel=2,
+        )
+    ratings = list(map(Rating, *players[:2].tolist()))
+    return [ratings[first:last] for first, last in itertools.pairwise(side_start.tolist())]
 
 
 @functools.lru_cache(maxsize=256, typed=True)
@@ -130,33 +148,6 @@ def _rate_two_players(sides: list[Any], ranks: Any, model: Constants) -> list[li
     outcome = float((rank_i < rank_j) - (rank_i > rank_j))
     new = game_or_nan(UPDATE, *belief_i, *belief_j, model.beta, margin, outcome)
     return None if new[0] != new[0] else [[Rating(*new[:2])], [Rating(*new[2:])]]
-
-
-def _rate_any(
-    teams: list[Any], ranks: Sequence[float], weights: Weights | None, model: Constants
-) -> list[list[Rating]]:
-    """Rate any game by expectation propagation."""
-    players, side_start = flatten_teams(teams, weights)
-    places = as_ranks(ranks, len(side_start) - 1)
-    if model.draw_margin == 0.0 and len(set(places.tolist())) < len(places):
-        raise ValueError(
-            "ranks must not be equal, since draws have probability 0: set draw_probability or "
-            "draw_margin above 0"
-        )
-    change = _rate_players(players, side_start, places, model)
-    if math.isnan(change):
-        raise ValueError(
-            "teams must not mix scales so far apart that float64 cannot hold the result"
-        )
-    if change > model.tolerance:
-        warnings.warn(
-            f"no convergence to tolerance {model.tolerance:g} within {model.max_iterations} "
-            f"iterations: beliefs can be off by {change:g} of their standard deviation",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-    ratings = list(map(Rating, *players[:2].tolist()))
-    return [ratings[first:last] for first, last in itertools.pairwise(side_start.tolist())]
 
 
 @compiled

@@ -18,15 +18,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.draw_margin import margin_between
 from matchenv.trueskill.game import log_density_at_zero, log_outcome_probability_of
 from matchenv.trueskill.normal import draw_moments, win_moments
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Rows of a game's table, which has a column for each side in order of rank. ORDER is the side's
 # index in the input. Column i of MARGIN and DRAWN describes the comparison of sides i and i + 1.
@@ -238,34 +235,6 @@ def log_ranking_evidence(table: Floats, sides: int) -> float:
 
 
 @compiled
-def updated_member(
-    mu: float,
-    sigma: float,
-    weight: float,
-    drift: float,
-    rest: float,
-    precision: float,
-    shift: float,
-) -> tuple[float, float]:
-    """Return a member's ``(mu, sigma)`` after the game, from the messages to the member's side.
-
-    Args:
-        mu: mean of the belief before the game.
-        sigma: standard deviation of the belief before the game.
-        weight: factor of the performance.
-        drift: variance of the skill's drift before the game, tau^2.
-        rest: variance of the side's performance without this member's skill.
-        precision: sum of the precisions of the side's messages.
-        shift: sum of the shifts of the side's messages.
-    """
-    variance = sigma * sigma + drift
-    total = 1.0 + (weight * weight * variance + rest) * precision
-    # 1 - own p / (1 + side p) as a quotient of sums, so that nothing cancels.
-    shrink = min(1.0, (1.0 + rest * precision) / total)
-    return mu + weight * variance * shift / total, math.sqrt(variance * shrink)
-
-
-@compiled
 def _update_side(teams: Teams, side: int, model: Constants, table: Floats, column: int) -> None:
     """Update the beliefs about a side's members in place."""
     mu, sigma, weight, start = teams
@@ -282,9 +251,15 @@ def _update_side(teams: Teams, side: int, model: Constants, table: Floats, colum
             _, after = side_performance(mu, sigma, weight, beta, tau, m + 1, last)
             dominant, rest_of_dominant = m, weight[m] * weight[m] * beta * beta + before + after
     for m in range(first, last):
-        own = weight[m] * weight[m] * (sigma[m] * sigma[m] + drift)
+        variance = sigma[m] * sigma[m] + drift
+        own = weight[m] * weight[m] * variance
+        # The variance of the side's performance without this member's skill.
         rest = rest_of_dominant if m == dominant else table[VARIANCE, column] - own
-        mu[m], sigma[m] = updated_member(mu[m], sigma[m], weight[m], drift, rest, precision, shift)
+        total = 1.0 + (own + rest) * precision
+        # 1 - own p / (1 + side p) as a quotient of sums, so that nothing cancels.
+        shrink = min(1.0, (1.0 + rest * precision) / total)
+        mu[m] += weight[m] * variance * shift / total
+        sigma[m] = math.sqrt(variance * shrink)
 
 
 @compiled

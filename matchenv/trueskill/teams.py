@@ -14,15 +14,13 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import as_float_array, as_positive_array
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import is_positive, is_skill
 from matchenv.trueskill.sides import LARGEST_WEIGHT, SMALLEST_WEIGHT
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 Pair = tuple[float, float]
 Team = Sequence[Pair]

@@ -11,8 +11,9 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import (
     as_float_array,
     as_non_negative_array,
@@ -29,8 +30,6 @@ from matchenv.trueskill.game import (
     update_two,
     win_probability_of,
 )
-
-Floats = NDArray[np.float64]
 
 WIN, DRAW, DENSITY, QUALITY, TRUE_DENSITY, UPDATE = range(6)
 

@@ -2,68 +2,131 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+import inspect
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
 from gymnasium import spaces
-from gymnasium.error import ResetNeeded
+from gymnasium.error import DependencyNotInstalled, ResetNeeded
 from numpy.typing import NDArray
 
 from matchenv.envs import part_of, simulator_of
-from matchenv.envs.core.rendering import RENDER_FPS, RENDER_MODES, Frame, make_renderer
-from matchenv.runtime.checks import as_integer
+from matchenv.runtime.arrays import Floats, Integers, Keys, Masks
+from matchenv.runtime.checks import as_choice, as_flag, as_integer
 from matchenv.runtime.random import drawn_key
 
-Rewards = NDArray[np.float64]
-Masks = NDArray[np.bool_]
+if TYPE_CHECKING:
+    from matchenv.envs.core.settings import Options
+    from matchenv.rendering.scene import Renderer
+
+RENDER_MODES = ("human", "rgb_array", "ansi")
+PICTURE_MODES = ("human", "rgb_array")
+
+# Steps per second in videos and windows.
+RENDER_FPS = 30
+
+Pixels = NDArray[np.uint8]
+Frame = Pixels | str
 
 ROW = np.zeros(1, dtype=np.int64)
 RUNS = np.ones(1, dtype=np.bool_)
 
+# Header and last rows of the table of arguments.
+ARGUMENTS = [
+    "    | Parameter | Default | Meaning |",
+    "    |-----------|---------|---------|",
+    '    | `render_mode` | `None` | `"rgb_array"`, `"human"` or `"ansi"`; see Rendering |',
+    "    | `render_true_skill` | `True` | whether pictures show true skills and related numbers |",
+]
+
 NEVER_RESET, RUNNING, OVER = "never reset", "running", "played to its end"
+
+
+class MissingRenderPackage(DependencyNotInstalled, ImportError, TypeError):
+    """A package that draws or writes pictures is not installed.
+
+    It is also a ``TypeError``, the only error after which stable-baselines3, which tries
+    ``"rgb_array"`` for every environment, continues without pictures.
+    """
 
 
 class SimulatorEnv:
     """Base of the scalar and the vector environment: episodes, action masks and rendering.
 
     Attributes:
-        env_id: a name of ``matchenv.envs.ENVIRONMENTS``.
         settings: the checked options.
         simulator: of the episodes.
         render_mode: None, ``"human"``, ``"rgb_array"`` or ``"ansi"``.
     """
 
-    env_id: ClassVar[str]
-
     metadata: ClassVar[dict[str, Any]] = {
         "render_modes": list(RENDER_MODES),
         "render_fps": RENDER_FPS,
     }
+    _settings_type: ClassVar[type[Options]]
+
+    def __init_subclass__(cls, settings: type[Options] | None = None, **keywords: Any) -> None:
+        """Add the options of an environment to its signature and to its docstring.
+
+        Args:
+            settings: the options, which the constructor accepts as ``**options``. The line
+                ``{options}`` of the docstring becomes a table with a row for each argument.
+            keywords: of other bases.
+        """
+        super().__init_subclass__(**keywords)
+        if settings is None:
+            return
+        cls._settings_type = settings
+        signature, rows = inspect.signature(cls), ARGUMENTS[:2]
+        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        for entry in settings.listed():
+            only = inspect.Parameter.KEYWORD_ONLY
+            own.append(
+                inspect.Parameter(entry.name, only, default=entry.default, annotation=entry.type)
+            )
+            rows.append(f"    | `{entry.name}` | `{entry.default!r}` | {entry.metadata['text']} |")
+        cls.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
+        table = "\n".join([*rows, *ARGUMENTS[2:]])
+        cls.__doc__ = (cls.__doc__ or "").replace("    {options}", table)
 
     def _set_up(
         self, count: int, render_mode: str | None, render_true_skill: bool, options: dict[str, Any]
     ) -> None:
-        """Create the state of ``count`` episodes that have not begun."""
-        self.settings: Any = part_of(self.env_id, "settings").checked(**options)
+        """Create the state of ``count`` episodes that have not begun, and their renderer.
+
+        Raises:
+            ValueError: for a bad option or mode, or a flag that is neither True nor False.
+            MissingRenderPackage: for pictures without pygame.
+        """
+        self.settings: Any = self._settings_type.checked(**options)
         self.simulator: Any = simulator_of(self.settings)
         self.render_mode = render_mode
         self._state = self.simulator.new_state(count)
-        self._renderer = make_renderer(self.simulator, render_mode, count, render_true_skill)
+        as_flag("render_true_skill", render_true_skill)
+        self._renderer: Renderer[Any] | None = None
+        if render_mode is not None:
+            as_choice("render_mode", render_mode, RENDER_MODES)
+            if render_mode in PICTURE_MODES and find_spec("pygame") is None:
+                raise MissingRenderPackage(
+                    f"render_mode={render_mode!r} requires pygame, which is not installed: "
+                    'pip install "matchenv[render]"'
+                )
+            renderer = part_of(self.simulator.env_id, "renderer")
+            self._renderer = renderer(self.simulator, render_mode, count, render_true_skill)
         self._masked = self.simulator.masks(self._state) is not None
         self._strict = self.settings.invalid_action == "error"
         self._invalid = np.zeros(count, dtype=np.bool_)
 
-    def _begin(self, rows: NDArray[np.int64], keys: NDArray[np.uint64], given: Any = None) -> None:
+    def _begin(self, rows: Integers, keys: Keys, given: Any = None) -> None:
         """Start episodes with these keys."""
         self._state = self.simulator.begin(self._state, rows, keys, given)
         self._invalid[rows] = False
         if self._renderer is not None:
             self._renderer.begin(self._state, rows)
 
-    def _carry_out(
-        self, actions: NDArray[np.int64], running: Masks
-    ) -> tuple[Rewards, Masks, Masks]:
+    def _carry_out(self, actions: Integers, running: Masks) -> tuple[Floats, Masks, Masks]:
         """Carry out actions; return rewards, terminations and truncations."""
         if self._masked:
             actions, self._invalid = self.simulator.allowed_actions(
@@ -159,7 +222,7 @@ class ScalarEnv(SimulatorEnv, gym.Env[NDArray[np.float32], np.int64]):
             self._show()
         return self._observation(), reward.item(0), ended, cut, self._info()
 
-    def action_masks(self) -> NDArray[np.bool_]:
+    def action_masks(self) -> Masks:
         """Return the allowed actions, shape (A,); sb3-contrib's MaskablePPO calls this method."""
         return self._masks()[0]
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import Field, dataclass, field, fields
 from difflib import get_close_matches
 from functools import partial
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matchenv.belief import GameConstants
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import (
     as_choice,
     as_float_array,
@@ -24,8 +23,6 @@ from matchenv.runtime.checks import (
     as_positive_number,
 )
 
-Floats = NDArray[np.float64]
-
 # Standard deviation of one performance around skill in the 2011 study: beta^2 = 2.5.
 PAPER_BETA = math.sqrt(2.5)
 
@@ -33,8 +30,6 @@ PAPER_BETA = math.sqrt(2.5)
 MOST_OPPONENTS, LONGEST_HORIZON = 1_000_000, 1_000_000_000
 # Observations are float32, in which larger numbers overflow.
 LARGEST_OBSERVED = 1e30
-
-EnvType = TypeVar("EnvType", bound=type)
 
 
 def option(default: Any, check: Callable[..., Any], text: str, **limits: Any) -> Any:
@@ -135,30 +130,6 @@ class GameOptions(Options):
     def constants(self) -> GameConstants:
         """The constants of a game."""
         return GameConstants(self.beta, self.draw_margin, self.tau)
-
-
-def documents_options(kind: type[Options]) -> Callable[[EnvType], EnvType]:
-    """Add the options of an environment to its signature and to the table in its docstring.
-
-    Args:
-        kind: the settings that the constructor accepts as ``**options``. The line ``{options}`` of
-            the docstring becomes a row for each of them.
-    """
-
-    def documents(env: EnvType) -> EnvType:
-        signature, rows = inspect.signature(env), []
-        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        for entry in kind.listed():
-            only = inspect.Parameter.KEYWORD_ONLY
-            own.append(
-                inspect.Parameter(entry.name, only, default=entry.default, annotation=entry.type)
-            )
-            rows.append(f"    | `{entry.name}` | `{entry.default!r}` | {entry.metadata['text']} |")
-        env.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
-        env.__doc__ = (env.__doc__ or "").replace("    {options}", "\n".join(rows))
-        return env
-
-    return documents
 
 
 def checked_options(options: Any, known: Sequence[str]) -> dict[str, Any]:

@@ -15,11 +15,8 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from matchenv.envs.core.settings import Options
+from matchenv.runtime.arrays import Floats, Integers, Keys, Masks
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Keys = NDArray[np.uint64]
-Masks = NDArray[np.bool_]
 Facts = dict[str, NDArray[Any]]
 
 State = TypeVar("State", bound=tuple[Any, ...])

@@ -12,19 +12,17 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from matchenv.envs.core.rendering import PICTURE_MODES, Frame
-from matchenv.envs.core.scalar import Masks, SimulatorEnv
+from matchenv.envs.core.scalar import PICTURE_MODES, Frame, SimulatorEnv
 from matchenv.envs.core.simulator import plain, restored_array
+from matchenv.runtime.arrays import Floats, Integers, Masks
 from matchenv.runtime.checks import as_actions, as_choice, as_flag, as_integer
 from matchenv.runtime.random import drawn_key
 
 Infos = dict[str, Any]
-Stepped = tuple[NDArray[np.float32], NDArray[np.float64], Masks, Masks, Infos]
+Stepped = tuple[NDArray[np.float32], Floats, Masks, Masks, Infos]
 
 
-class NativeVectorEnv(
-    SimulatorEnv, VectorEnv[NDArray[np.float32], NDArray[np.int64], NDArray[Any]]
-):
+class NativeVectorEnv(SimulatorEnv, VectorEnv[NDArray[np.float32], Integers, NDArray[Any]]):
     """``num_envs`` copies of an environment, stepped together.
 
     Args:
@@ -109,7 +107,7 @@ class NativeVectorEnv(
         self._show()
         return self._observations(), self._infos(mask)
 
-    def step(self, actions: NDArray[np.int64]) -> Stepped:
+    def step(self, actions: Integers) -> Stepped:
         """Carry out an action in every environment.
 
         Args:
@@ -144,7 +142,7 @@ class NativeVectorEnv(
         infos = {**self._infos(self._everywhere), **final}
         return self._observations(), rewards, terminated, truncated, infos
 
-    def action_masks(self) -> NDArray[np.bool_]:
+    def action_masks(self) -> Masks:
         """Return the allowed actions, shape (num_envs, A)."""
         return self._masks()
 
@@ -218,7 +216,7 @@ class NativeVectorEnv(
     def __repr__(self) -> str:
         return self.settings.text_for(self, num_envs=self.num_envs)
 
-    def _begin_drawn(self, rows: NDArray[np.int64], given: Any = None) -> None:
+    def _begin_drawn(self, rows: Integers, given: Any = None) -> None:
         """Start episodes with keys drawn from their generators."""
         if rows.size > 0:
             keys = np.array([drawn_key(self.generators[row]) for row in rows.tolist()], np.uint64)

@@ -7,22 +7,19 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any, ClassVar
 
-import numpy as np
 from gymnasium.vector import VectorEnv
-from numpy.typing import NDArray
 
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.core.scalar import ScalarEnv
-from matchenv.envs.core.settings import documents_options
 from matchenv.envs.core.vector import NativeVectorEnv
 from matchenv.envs.one_player.settings import Settings, as_texts
 from matchenv.envs.one_player.simulator import OnePlayer, State
+from matchenv.runtime.arrays import Floats
 
 
 class OnePlayerProperties:
     """Properties of the scalar and the vector environment of one player."""
 
-    env_id: ClassVar[str] = "Matchmaking-v0"
     settings: Settings
     simulator: OnePlayer
     _state: State
@@ -49,7 +46,7 @@ class OnePlayerProperties:
         return deepcopy(self.simulator.knowledge_state(self._state))[self._rows]
 
     @property
-    def true_skill(self) -> NDArray[np.float64]:
+    def true_skill(self) -> Floats:
         """A copy of the true skills, of the same shape, for evaluation and oracles."""
         return self.simulator.true_skill(self._state)[self._rows].copy()
 
@@ -60,8 +57,7 @@ class OnePlayerProperties:
         return left if left.ndim else int(left)
 
 
-@documents_options(Settings)
-class MatchmakingEnv(OnePlayerProperties, ScalarEnv):
+class MatchmakingEnv(OnePlayerProperties, ScalarEnv, settings=Settings):
     """Choose opponents for one player when skills are uncertain.
 
     ## Description
@@ -170,11 +166,7 @@ class MatchmakingEnv(OnePlayerProperties, ScalarEnv):
 
     ## Arguments
 
-    | Parameter        | Default          | Meaning                                          |
-    |------------------|------------------|--------------------------------------------------|
     {options}
-    | `render_mode`    | `None`           | `"rgb_array"`, `"human"` or `"ansi"`; see Rendering |
-    | `render_true_skill` | `True`        | whether pictures show true skills and true q     |
 
     With drift, the skills of both players move by N(0, tau^2) before the game, and the variances of
     their beliefs grow by tau^2 before the update. The reward uses the belief as observed.
@@ -196,8 +188,7 @@ class MatchmakingEnv(OnePlayerProperties, ScalarEnv):
     _rows: ClassVar[Any] = 0
 
 
-@documents_options(Settings)
-class MatchmakingVectorEnv(OnePlayerProperties, NativeVectorEnv, VectorEnv):
+class MatchmakingVectorEnv(OnePlayerProperties, NativeVectorEnv, VectorEnv, settings=Settings):
     """``num_envs`` copies of ``MatchmakingEnv``, stepped together.
 
     See ``MatchmakingEnv`` for the description, spaces, rewards and options, and

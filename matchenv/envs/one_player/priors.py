@@ -8,13 +8,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matchenv.envs.core.settings import LARGEST_OBSERVED
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_choice, as_number, as_positive_number
 from matchenv.runtime.object_spec import object_named
-
-Floats = NDArray[np.float64]
 
 # The 2011 study: prior means from N(0, 4), prior variances uniform on [2, 3].
 PRIOR_MEAN_VARIANCE = 4.0

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matchenv.belief import BELIEFS, DEFAULT_BELIEF, MEASURES, Belief, GamesPlayed
 from matchenv.envs.core.settings import (
@@ -19,10 +18,9 @@ from matchenv.envs.core.settings import (
     option,
 )
 from matchenv.envs.one_player.priors import ANY_RANK, EQUAL_VARIANCES, PRIORS, Prior, prior_of
+from matchenv.runtime.arrays import Floats, Masks
 from matchenv.runtime.checks import as_choice, as_integer, as_number, as_positive_share, as_share
 from matchenv.runtime.object_spec import object_named, spec_of
-
-Floats = NDArray[np.float64]
 
 RANKS = ("top", "middle", "bottom")
 RANKINGS = ("prior_mean", "true_skill")
@@ -42,7 +40,7 @@ class Reward(ABC):
             games: one game in each of B episodes, with measures and outcomes.
         """
 
-    def checked(self, games: GamesPlayed, running: NDArray[np.bool_]) -> Floats:
+    def checked(self, games: GamesPlayed, running: Masks) -> Floats:
         """Return ``of`` as a new array, 0 where an episode is not running.
 
         Raises:

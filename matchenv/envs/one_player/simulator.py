@@ -34,21 +34,10 @@ from matchenv.belief.belief import (
 from matchenv.belief.full import learn_full
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.core.settings import as_given, checked_options
-from matchenv.envs.core.simulator import (
-    LAST,
-    MEAN,
-    SUM,
-    Facts,
-    Floats,
-    Integers,
-    Keys,
-    Masks,
-    Simulator,
-    Step,
-    observation_box,
-)
+from matchenv.envs.core.simulator import LAST, MEAN, SUM, Facts, Simulator, Step, observation_box
 from matchenv.envs.one_player.priors import ANY_RANK, instances_of
 from matchenv.envs.one_player.settings import MeasureReward, Settings
+from matchenv.runtime.arrays import Floats, Integers, Keys, Masks
 from matchenv.runtime.compile import code_for, compiled
 from matchenv.runtime.random import normal, normals, uniform, uniforms
 from matchenv.trueskill.game import (

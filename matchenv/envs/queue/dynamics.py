@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.envs.queue.settings import CENTRE, DEVIATION, SPREAD, QueueSettings
+from matchenv.runtime.arrays import Floats, Integers, Masks
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.random import exponential, normal, two_uniforms, uniform
 from matchenv.trueskill.game import (
@@ -31,9 +32,6 @@ from matchenv.trueskill.game import (
     win_probability_of,
 )
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Masks = NDArray[np.bool_]
 # Structured arrays; the fields are listed at QUEUE, PLAYER, PARTICIPANT and VISIT.
 Records = NDArray[Any]
 
@@ -130,7 +128,7 @@ class State(NamedTuple):
     free: Integers
     ring: Records
     shown: Integers
-    mask: NDArray[np.bool_]
+    mask: Masks
     observation: NDArray[np.float32]
     luck: Floats
     visits: Records

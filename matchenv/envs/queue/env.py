@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-import numpy as np
 from gymnasium.vector import VectorEnv
-from numpy.typing import NDArray
 
 from matchenv.envs.core.scalar import ScalarEnv
-from matchenv.envs.core.settings import documents_options
 from matchenv.envs.core.vector import NativeVectorEnv
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.queue.simulator import QueueSimulator
 from matchenv.envs.queue.view import WaitingPlayers
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_integer
 
 
-@documents_options(QueueSettings)
-class MatchmakingQueueEnv(ScalarEnv):
+class MatchmakingQueueEnv(ScalarEnv, settings=QueueSettings):
     """Match the waiting players of a game service.
 
     ## Description
@@ -137,10 +132,7 @@ class MatchmakingQueueEnv(ScalarEnv):
 
     ## Arguments
 
-    | Parameter | Default | Meaning |
-    |-----------|---------|---------|
     {options}
-    | `render_mode` | `None` | `"rgb_array"`, `"human"` or `"ansi"` |
 
     `patience` is the mean of a geometric number, drawn for each visit to the queue; with `math.inf`
     no player gives up. The defaults are a medium load: if every player is matched at once, five
@@ -161,7 +153,6 @@ class MatchmakingQueueEnv(ScalarEnv):
     """
 
     simulator: QueueSimulator
-    env_id: ClassVar[str] = "MatchmakingQueue-v0"
     settings: QueueSettings
 
     def waiting_players(self) -> WaitingPlayers:
@@ -169,8 +160,7 @@ class MatchmakingQueueEnv(ScalarEnv):
         return self.simulator.waiting_players(self._state, 0)
 
 
-@documents_options(QueueSettings)
-class MatchmakingQueueVectorEnv(NativeVectorEnv, VectorEnv):
+class MatchmakingQueueVectorEnv(NativeVectorEnv, VectorEnv, settings=QueueSettings):
     """``num_envs`` copies of ``MatchmakingQueueEnv``, stepped together.
 
     See ``MatchmakingQueueEnv`` for the description, spaces, rewards and options, and
@@ -180,7 +170,6 @@ class MatchmakingQueueVectorEnv(NativeVectorEnv, VectorEnv):
     """
 
     simulator: QueueSimulator
-    env_id: ClassVar[str] = "MatchmakingQueue-v0"
     settings: QueueSettings
 
     def waiting_players(self, index: int) -> WaitingPlayers:
@@ -196,6 +185,6 @@ class MatchmakingQueueVectorEnv(NativeVectorEnv, VectorEnv):
         """Record every visit to a queue that ends from now on; see ``taken_visits``."""
         self._state = self.simulator.keeping_visits(self._state)
 
-    def taken_visits(self) -> dict[str, NDArray[np.float64]]:
+    def taken_visits(self) -> dict[str, Floats]:
         """Return the visits that ended since the last call; see ``QueueSimulator``."""
         return self.simulator.taken_visits(self._state)

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matchenv.envs.core.settings import (
     LARGEST_OBSERVED,
@@ -25,6 +24,7 @@ from matchenv.envs.core.settings import (
     GameOptions,
     option,
 )
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import (
     as_choice,
     as_float_array,
@@ -36,8 +36,6 @@ from matchenv.runtime.checks import (
     as_positive_number,
     as_share,
 )
-
-Floats = NDArray[np.float64]
 
 # Upper limit of the arrival rate, for memory.
 BUSIEST = 100_000.0

@@ -12,14 +12,12 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from matchenv.envs.core.settings import as_given, checked_options
-from matchenv.envs.core.simulator import LAST, Facts, Keys, Masks, Simulator, Step, observation_box
+from matchenv.envs.core.simulator import LAST, Facts, Simulator, Step, observation_box
 from matchenv.envs.queue.dynamics import (
     NONE,
     OVER,
     QUEUE,
     VISIT,
-    Floats,
-    Integers,
     Params,
     State,
     empty_state,
@@ -29,6 +27,7 @@ from matchenv.envs.queue.dynamics import (
 )
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.queue.view import NOBODY, QueueView, WaitingPlayers
+from matchenv.runtime.arrays import Floats, Integers, Keys, Masks
 
 # Facts that are fields of QUEUE.
 TOTALS = ("tick", "queued", "matched_players", "abandoned", "waiting", "playing")

@@ -7,13 +7,10 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matchenv.envs.queue.settings import QueueSettings
+from matchenv.runtime.arrays import Floats, Integers, Keys, Masks
 from matchenv.trueskill.two_player import match_quality
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Index of a missing candidate or focal player.
 NOBODY = -1
@@ -58,7 +55,7 @@ class WaitingPlayers:
         return filled
 
     @property
-    def action_mask(self) -> NDArray[np.bool_]:
+    def action_mask(self) -> Masks:
         """The allowed actions, shape (capacity,); 0 is always allowed."""
         return np.concatenate(([True], self.candidates != NOBODY))
 
@@ -95,7 +92,7 @@ class QueueView:
     player: Integers
     filled: Integers
     tick: Integers
-    run: NDArray[np.uint64]
+    run: Keys
     settings: QueueSettings
     everyone: Callable[[int], WaitingPlayers]
 
