@@ -40,15 +40,8 @@ from matchenv.rendering.picture import (
     sheet,
     tick_step,
 )
-from matchenv.rendering.scene import (
-    SHARED_WIDTH,
-    SINGLE_WIDTH,
-    Chart,
-    Curve,
-    Floats,
-    Renderer,
-    over_time,
-)
+from matchenv.rendering.scene import SHARED_WIDTH, SINGLE_WIDTH, Chart, Curve, Renderer, over_time
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.runtime.files import write_bytes
 

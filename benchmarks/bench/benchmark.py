@@ -20,7 +20,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import trim_mean
 
 from matchenv.baselines.gittins import ToldIndex
@@ -38,12 +37,11 @@ from matchenv.evaluation.seeds import (
     stream_of,
 )
 from matchenv.evaluation.tables import Column, markdown_table, text_table
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_choice
 from matchenv.runtime.files import checksum, json_bytes, parsed_json
 from matchenv.runtime.jobs import Job, RunOptions, Store
 from matchenv.runtime.provenance import provenance
-
-Floats = NDArray[np.float64]
 
 NAME = "matchenv-bench-v1"
 

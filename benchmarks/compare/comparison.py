@@ -10,9 +10,6 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from matchenv.benchmarks.compare import queue, ranking
 from matchenv.envs import env_id_of, part_of, simulator_of
 from matchenv.envs.core.settings import Options
@@ -40,13 +37,12 @@ from matchenv.evaluation.registry import (
 )
 from matchenv.evaluation.seeds import INSTANCES, POLICIES, REPORT, episode_seeds, spans_of
 from matchenv.evaluation.tables import Column, text_table
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.runtime.files import json_bytes, records_csv
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.object_spec import is_object_spec
 from matchenv.runtime.provenance import digest_of, module_files, versions
-
-Floats = NDArray[np.float64]
 
 DEFAULT_EPISODES = 200
 

@@ -6,16 +6,15 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matchenv.evaluation.estimates import Estimate, Record
 from matchenv.evaluation.ranking import parts_of_points
 from matchenv.evaluation.tables import Column
+from matchenv.runtime.arrays import Floats
 
 if TYPE_CHECKING:
     from matchenv.benchmarks.compare.comparison import Comparison
 
-Floats = NDArray[np.float64]
 
 RESAMPLES = 1000  # of the bootstrap
 SMOOTHED = 40  # a curve is averaged over this part of the games

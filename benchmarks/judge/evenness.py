@@ -13,8 +13,9 @@ from matchenv.evaluation.visits import DECILES, GROUPS
 from matchenv.logs import SmoothedLog, TrueSkillReplay
 from matchenv.logs.fitting import blocks_of
 from matchenv.logs.forecasts import Pairs, gaussian_log_probabilities, log_losses, pairs_of_sides
-from matchenv.logs.match_log import Flags, Floats, Integers, MatchLog
+from matchenv.logs.match_log import MatchLog
 from matchenv.logs.replay import Model, games_of
+from matchenv.runtime.arrays import Floats, Integers, Masks
 from matchenv.trueskill import match_quality
 
 # A player is a newcomer in this many first games of the log.
@@ -90,7 +91,7 @@ def qualities_of(
     )
 
 
-def groups_of(log: MatchLog, skill: Floats) -> dict[str, Flags]:
+def groups_of(log: MatchLog, skill: Floats) -> dict[str, Masks]:
     """Return masks by group of players: (entries,), whether a participation belongs to the group.
 
     ``skill`` is (entries,) in hindsight; its tenths are of all participations.
@@ -159,7 +160,7 @@ def favourites_of(log: MatchLog, found: Qualities) -> Record:
                   difference=difference, verdict=verdict)  # fmt: skip
 
 
-def block_values(values: Floats, mask: Flags, block: Integers) -> Floats:
+def block_values(values: Floats, mask: Masks, block: Integers) -> Floats:
     """Return a value for each block; their mean is that of the masked values, with its error.
 
     This is the delta method, as in ``ratio_of_means``, since blocks hold different numbers of

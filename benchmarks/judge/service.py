@@ -15,8 +15,9 @@ from matchenv.evaluation.registry import POLICIES, QUEUE, Candidate, candidates_
 from matchenv.evaluation.rollout import rollout
 from matchenv.logs import TrueSkillReplay
 from matchenv.logs.columns import LATEST
-from matchenv.logs.match_log import Flags, Integers, MatchLog
+from matchenv.logs.match_log import MatchLog
 from matchenv.logs.replay import variance_of_time_away
+from matchenv.runtime.arrays import Integers, Masks
 from matchenv.runtime.checks import as_non_negative_number, as_number
 from matchenv.runtime.object_spec import is_object_spec
 
@@ -164,7 +165,7 @@ def with_leavers(load: Record, left: float) -> Record:
     return Record(load, stay=min(stay, 1.0), arrival_rate=rate, ticks_rate=ticks_rate)
 
 
-def sessions_of(log: MatchLog, session_minutes: float) -> tuple[Flags, Integers]:
+def sessions_of(log: MatchLog, session_minutes: float) -> tuple[Masks, Integers]:
     """Return where sessions begin: at a first game, and at a game after a break.
 
     Returns:

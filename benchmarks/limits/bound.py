@@ -31,13 +31,12 @@ from matchenv.evaluation.registry import ONE_PLAYER, Candidate
 from matchenv.evaluation.rollout import Batch, sums
 from matchenv.evaluation.seeds import spans_of
 from matchenv.evaluation.tables import Column, text_table
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.runtime.files import Arrays, json_bytes, npz_bytes, records_csv
 from matchenv.runtime.jobs import Job, RunOptions
 from matchenv.runtime.provenance import versions
 from matchenv.trueskill import true_draw_density
-
-Floats = NDArray[np.float64]
 
 TRUE_Q = "true_draw_density"
 DEFAULT_POLICIES = ("drawchance", "kg", "gittins", "optimistic:belief=full")

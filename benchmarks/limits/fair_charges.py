@@ -35,7 +35,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from matchenv.envs.one_player.priors import (
@@ -44,12 +43,9 @@ from matchenv.envs.one_player.priors import (
     PRIOR_VARIANCE_LOW,
 )
 from matchenv.envs.one_player.settings import Settings
+from matchenv.runtime.arrays import Floats, Integers, Masks
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill import true_draw_density
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 # The value function is convex in the price. Linear interpolation between prices raises the charges,
 # and the bound by less than 0.01 over 500 games.
@@ -236,7 +232,7 @@ def surpluses_at(kinds: Kinds, places: Places, wins: Integers, lowest: Floats) -
     return surplus
 
 
-def payments_of(kinds: Kinds, places: Places, won: Flags, densities: Floats) -> Floats:
+def payments_of(kinds: Kinds, places: Places, won: Masks, densities: Floats) -> Floats:
     """Return F of each opponent of E paths, shape (E, M, N + 1).
 
     ``won`` is whether player 0 wins the n-th game against each opponent, shape (E, M, N), and
@@ -277,7 +273,7 @@ def best_split(payments: Floats) -> float:
     return float(best[-1])
 
 
-def opponents_of(settings: Settings, depth: int, players: Floats) -> tuple[Kinds, Places, Flags]:
+def opponents_of(settings: Settings, depth: int, players: Floats) -> tuple[Kinds, Places, Masks]:
     """Return the kinds of opponents, given player 0's skill and more than any policy knows.
 
     With informative priors the prior means are given. With equal priors they are hidden; then

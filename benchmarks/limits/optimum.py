@@ -19,7 +19,6 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from matchenv.baselines.knowledge_gradient_rule import add_best_after_game
@@ -38,14 +37,12 @@ from matchenv.evaluation.registry import Candidate, candidates_of
 from matchenv.evaluation.rollout import Batch, belief_of, errors_name_policy, one_thread
 from matchenv.evaluation.seeds import TRUTHS, episode_seeds, spans_of, stream_of
 from matchenv.evaluation.tables import Column, text_table
+from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import as_actions, as_choice, as_integer
 from matchenv.runtime.files import Arrays, json_bytes, records_csv
 from matchenv.runtime.jobs import Job, RunOptions
 from matchenv.runtime.provenance import versions
 from matchenv.trueskill import true_draw_density
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 OPTIMUM = "optimum"
 DEFAULT_POLICIES = (

@@ -23,7 +23,7 @@ from matchenv.logs.forecasts import (
     pair_costs,
     pairs_of_sides,
 )
-from matchenv.logs.match_log import Flags, Floats, MatchLog
+from matchenv.logs.match_log import MatchLog
 from matchenv.logs.reading import Reading, reading_text
 from matchenv.logs.replay import (
     BeliefReplay,
@@ -35,6 +35,7 @@ from matchenv.logs.replay import (
 )
 from matchenv.ratings.elo import LOGISTIC_RATE, Elo, elo_log_probabilities
 from matchenv.ratings.openskill import OpenSkill
+from matchenv.runtime.arrays import Floats, Masks
 from matchenv.runtime.checks import as_choice, as_positive_share
 from matchenv.runtime.files import columns_csv, csv_bytes, json_bytes, number, write_together
 from matchenv.runtime.object_spec import build_object, class_from_spec, is_object_spec
@@ -267,7 +268,7 @@ def measures(
     return {name: of_system(judgement) for name, judgement in judged.items()}
 
 
-def most_even(quality: Floats, share: float) -> Flags:
+def most_even(quality: Floats, share: float) -> Masks:
     """Return (games,) True for a share of the games, rounded up: those of the highest quality.
 
     The earlier of equal games is chosen.
@@ -307,7 +308,7 @@ def win_shares(log: MatchLog) -> Floats:
     return (others + 1 - log.rank - level + 0.5 * (level - 1)) / others
 
 
-def win_ratio_deviation(log: MatchLog, kept: Flags) -> dict[str, Any]:
+def win_ratio_deviation(log: MatchLog, kept: Masks) -> dict[str, Any]:
     """Return the mean distance of players' win ratios from 50 % in the kept games.
 
     For several least numbers of ``games`` played, it has the number of ``players`` and their mean

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from scipy.stats import trim_mean
 
 from matchenv.agents.environments import PROBLEMS
@@ -18,8 +17,7 @@ from matchenv.agents.learned_names import CONFIG
 from matchenv.agents.run_config import RunConfig, RunFolder
 from matchenv.benchmarks.report.comparisons import json_of, standings_of
 from matchenv.benchmarks.report.page import Block, Section, add_line, new_figure, pivot
-
-Floats = NDArray[np.float64]
+from matchenv.runtime.arrays import Floats
 
 RETURN = "mean_return"
 # Learning curves are cut this far below the baselines: those of random weights would flatten them.

@@ -7,14 +7,12 @@ from string import ascii_lowercase
 
 import numpy as np
 from matplotlib.figure import Figure
-from numpy.typing import NDArray
 
 from matchenv.benchmarks.figures import LINES, files_of, new_figure, style
 from matchenv.benchmarks.study.results import CellResult
 from matchenv.benchmarks.study.settings import EVEN_RANK, middle_places, place_at_share
 from matchenv.evaluation.estimates import Record
-
-Floats = NDArray[np.float64]
+from matchenv.runtime.arrays import Floats
 
 # Games that are averaged for a point of a curve.
 GAMES_TOGETHER = 5

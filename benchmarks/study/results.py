@@ -9,9 +9,6 @@ from itertools import permutations, product
 from operator import itemgetter
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from matchenv.benchmarks.study.claims import claims_on, verdict_text
 from matchenv.benchmarks.study.settings import (
     DRAW,
@@ -33,11 +30,10 @@ from matchenv.evaluation.estimates import (
 )
 from matchenv.evaluation.rollout import ALL
 from matchenv.evaluation.tables import Column, TableWriter, markdown_table
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.files import csv_bytes, json_bytes
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.provenance import versions
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

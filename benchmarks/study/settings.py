@@ -28,10 +28,9 @@ from matchenv.evaluation.seeds import (
     spans_of,
     stream_of,
 )
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.runtime.files import Arrays
-
-Floats = NDArray[np.float64]
 
 PAPER_POLICIES = ("pe", "drawchance", "kg")
 # Ranks in the paper's figures besides the first and the last of its 50 players, counted from 1.

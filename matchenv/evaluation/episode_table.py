@@ -14,10 +14,9 @@ from matchenv.envs.core.settings import Options
 from matchenv.evaluation.registry import Candidate
 from matchenv.evaluation.rollout import ALL, TOTAL, Summary, column_of, rollout
 from matchenv.evaluation.seeds import policy_key, stream_of
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.files import Arrays, columns_csv, npz_bytes
 from matchenv.runtime.jobs import CLOCK, Job, Store
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

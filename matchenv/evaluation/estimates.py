@@ -12,10 +12,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import stdtr, stdtrit
 
-Floats = NDArray[np.float64]
+from matchenv.runtime.arrays import Floats
 
 CONFIDENCE = 0.95
 

@@ -18,13 +18,11 @@ from matchenv.belief import DEFAULT_BELIEF
 from matchenv.envs import env_id_of, part_of, simulator_of
 from matchenv.envs.core.settings import Options
 from matchenv.envs.core.simulator import LAST, MEAN, SUM, Simulator, Step
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_actions, as_integer
 from matchenv.runtime.files import Arrays
 from matchenv.runtime.jobs import CLOCK
 from matchenv.runtime.random import drawn_key
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Returns the current true skills of all players, shape (B, players).
 TrueSkills = Callable[[], Floats]

@@ -8,19 +8,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from matchenv.envs.queue.settings import CENTRE, DEVIATION, SPREAD, Population, QueueSettings
 from matchenv.envs.queue.simulator import QueueSimulator
 from matchenv.evaluation.rollout import REWARD, TOTAL, Batch, Steps, sums
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.files import Arrays
 
 if TYPE_CHECKING:
     from matchenv.evaluation.episode_table import EpisodeTable
 
-Floats = NDArray[np.float64]
 
 # Groups of players: everyone, those who logged on as newcomers and as regulars, and the deciles of
 # the population by true skill, weakest first.

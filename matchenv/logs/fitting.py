@@ -20,8 +20,9 @@ from matchenv.logs.forecasts import (
     pairs_of_sides,
     share_of_draws,
 )
-from matchenv.logs.match_log import Floats, Integers, MatchLog
+from matchenv.logs.match_log import MatchLog
 from matchenv.logs.replay import replay_trueskill, variance_of_time_away
+from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import as_open_share
 
 Values = Mapping[str, float]

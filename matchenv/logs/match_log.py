@@ -14,15 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from matchenv.runtime.arrays import Floats, Integers, Masks
 from matchenv.runtime.checks import as_integer, as_non_negative_array
 from matchenv.runtime.files import checksum
 from matchenv.trueskill.sides import LARGEST_WEIGHT
 from matchenv.trueskill.teams import dense_rank
 
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 Indices = NDArray[np.int32]
-Flags = NDArray[np.bool_]
 
 # Data type of each array of a log.
 ARRAYS = {
@@ -61,7 +59,7 @@ class MatchLog:
     rank: Indices
     time: Integers | None = None
     weight: Floats | None = None
-    neutral: Flags | None = None
+    neutral: Masks | None = None
 
     def __post_init__(self) -> None:
         players = list(self.players)
@@ -291,7 +289,7 @@ def ranks_from_scores(score: ArrayLike | Sequence[Any], game_start: ArrayLike) -
     return rank
 
 
-def _refuse(wrong: Flags, rule: str, values: NDArray[Any], part: str) -> None:
+def _refuse(wrong: Masks, rule: str, values: NDArray[Any], part: str) -> None:
     """Raise ``ValueError`` with the rule and the first value that is wrong."""
     if wrong.any():
         index = int(np.argmax(wrong))

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 
 from matchenv.logs.forecasts import draws_of_games, share_of_draws
-from matchenv.logs.match_log import Floats, Indices, Integers, MatchLog
+from matchenv.logs.match_log import Indices, MatchLog
+from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import (
     as_float_array,
     as_non_negative_number,

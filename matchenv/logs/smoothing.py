@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from matchenv.logs.match_log import Floats, MatchLog
+from matchenv.logs.match_log import MatchLog
 from matchenv.logs.replay import (
     Games,
     Model,
@@ -32,6 +32,7 @@ from matchenv.logs.replay import (
     rate_game,
     variance_of_time_away,
 )
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_float_array, as_integer, as_positive_number
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.sides import Constants

@@ -15,9 +15,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit, ndtr
 
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import (
     as_choice,
     as_float_array,
@@ -28,8 +29,6 @@ from matchenv.runtime.checks import (
     as_probability,
 )
 from matchenv.trueskill.teams import as_ranks
-
-Floats = NDArray[np.float64]
 
 FORMS = ("gaussian", "logistic")
 BETA = 200.0

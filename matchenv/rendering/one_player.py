@@ -9,7 +9,6 @@ from matchenv.envs.one_player.simulator import OnePlayer, State
 from matchenv.rendering.scene import (
     Columns,
     Curve,
-    Floats,
     Limits,
     Players,
     Renderer,
@@ -18,6 +17,7 @@ from matchenv.rendering.scene import (
     number_text,
     over_time,
 )
+from matchenv.runtime.arrays import Floats
 from matchenv.trueskill.game import quality_per_density
 
 WINDOW_SHARE = 0.05  # window of the moving mean, as a share of the horizon

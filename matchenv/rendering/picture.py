@@ -22,7 +22,8 @@ import pygame.gfxdraw
 from pygame import Rect
 
 from matchenv.envs.core.scalar import Pixels
-from matchenv.rendering.scene import STRONG, Chart, Curve, Floats, Limits, Scene, number_text
+from matchenv.rendering.scene import STRONG, Chart, Curve, Limits, Scene, number_text
+from matchenv.runtime.arrays import Floats
 
 Colour = tuple[int, int, int]
 # Data limits of an axis, the pixel of the lower one, and the length in pixels.

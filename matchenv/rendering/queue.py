@@ -11,7 +11,6 @@ from matchenv.rendering.scene import (
     Chart,
     Columns,
     Curve,
-    Floats,
     Limits,
     Players,
     Renderer,
@@ -19,6 +18,7 @@ from matchenv.rendering.scene import (
     belief_chart,
     over_time,
 )
+from matchenv.runtime.arrays import Floats
 
 # Angles of the arc that joins the players of a game.
 ARC = np.linspace(0.0, np.pi, 33)

@@ -8,7 +8,6 @@ from matchenv.envs.ranking import RankingSimulator, State
 from matchenv.rendering.scene import (
     Chart,
     Columns,
-    Floats,
     Limits,
     Players,
     Renderer,
@@ -16,6 +15,7 @@ from matchenv.rendering.scene import (
     belief_chart,
     over_time,
 )
+from matchenv.runtime.arrays import Floats
 
 
 class RankingRenderer(Renderer[State]):

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.envs.core.scalar import RENDER_FPS, Frame, Pixels
+from matchenv.runtime.arrays import Floats
 
 if TYPE_CHECKING:
     from matchenv.rendering.picture import Window
 
-Floats = NDArray[np.float64]
 
 SINGLE_WIDTH, SHARED_WIDTH = 800, 480  # width of a single picture, and of one of several
 SHAPE = 0.75  # height of a picture by its width

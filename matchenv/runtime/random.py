@@ -12,12 +12,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
+from matchenv.runtime.arrays import Floats, Keys
 from matchenv.runtime.compile import compiled
-
-Floats = NDArray[np.float64]
-Keys = NDArray[np.uint64]
 
 ROUNDS = 10
 FACTOR_0, FACTOR_1 = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)

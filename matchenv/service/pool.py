@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.registry import policy_named
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_integer, as_number
 from matchenv.service.players import (
     Game,
@@ -37,8 +37,6 @@ from matchenv.service.splitting import fairest_teams
 from matchenv.service.storage import Storage, create_file
 from matchenv.trueskill import Rating, TrueSkill, draw_margin_from_probability, match_quality
 from matchenv.trueskill.teams import sides_of
-
-Floats = NDArray[np.float64]
 
 # Means and deviations, shape (M + 1,), the player first, to an opponent in [0, M).
 Rule = Callable[[Floats, Floats], int]

@@ -9,15 +9,12 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.compile import compiled
 from matchenv.service.players import Split
 from matchenv.trueskill import Rating, team_match_quality
 from matchenv.trueskill.sides import log_quality_of_sides
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 # Most parties whose fit is searched.
 DEEPEST = 200
