@@ -35,6 +35,7 @@ from matchenv.evaluation.registry import (
     candidates_of,
     known_policies,
 )
+from matchenv.evaluation.rollout import check_can_play
 from matchenv.evaluation.seeds import INSTANCES, POLICIES, REPORT, episode_seeds, spans_of
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.arrays import Floats
@@ -330,6 +331,8 @@ def plan_of(
     as_integer("episodes", episodes, 2)
     as_integer("seed", seed, 0)
     candidates = candidates_of(policies, settings, references)
+    for candidate, cell in product(candidates, cells[1:]):
+        check_can_play(candidate.label, candidate.make, replace(settings, **cell.options))
     env = env_id_of(settings)
     kind: Protocol = part_of(env, "protocol")
     key = kind.key_of(purpose)

@@ -417,6 +417,9 @@ def test_cells_may_need_their_own_options_and_files_of_skills_count(tmp_path: Pa
                            cells={"horizon": [10, 20], "skills": [range(8), range(9)]})  # fmt: skip
     assert [cell.labels["horizon"] for cell in found.cells] == ["10", "10", "20", "20"]
     assert found.cells[1].labels["skills"].startswith("<9 skills")
+    last = SimpleNamespace(name="last", act=lambda *_, **__: [27])  # of the 28 pairs of 8 items
+    with pytest.raises(ValueError, match="'last' cannot play with num_items=7"):
+        run_comparison([last], env=RANKING, cells={"num_items": [8, 7]}, episodes=2, run=RUN)
     file, run = tmp_path / "ranking.csv", RunOptions(tmp_path / "out", workers=1, quiet=True)
     swept: dict[str, Any] = {"env": RANKING, "cells": {"skills": [str(file)]}, "run": run}
     for scale in (1, 5):
