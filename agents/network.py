@@ -109,10 +109,10 @@ class Reader(BaseFeaturesExtractor):
         Raises:
             ValueError: during training, for observations below the bounds of the space.
         """
-        if self.training and (observations < self.low).any():
+        if self.training and (below := observations < self.low).any():
             raise ValueError(
-                f"observations must be those of the environment, got {observations.min():.3g} "
-                "below their least value; use VecNormalize(norm_obs=False)"
+                f"observations must be those of the environment, got {observations[below].min():g} "
+                "below its least value; use VecNormalize(norm_obs=False)"
             )
         flat = observations.new_empty(len(observations), self.features_dim)
         for first in range(0, len(flat), AT_ONCE):

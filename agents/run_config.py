@@ -13,6 +13,7 @@ import platform
 import warnings
 from contextlib import suppress
 from dataclasses import asdict, field
+from itertools import chain
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Annotated, Any, Literal
@@ -34,7 +35,8 @@ from matchenv.evaluation import seeds
 from matchenv.evaluation.registry import ONE_PLAYER
 from matchenv.runtime.checks import as_choice
 from matchenv.runtime.files import checksum, json_bytes, read_json, write_bytes
-from matchenv.runtime.provenance import digest_of, versions
+from matchenv.runtime.object_spec import is_object_spec
+from matchenv.runtime.provenance import digest_of, module_digest, versions
 
 PACKAGES = ("gymnasium", "sb3-contrib", "scipy", "stable-baselines3", "torch")
 
@@ -208,7 +210,9 @@ def checked_hyperparameters(algo: str, values: dict[str, Any]) -> dict[str, Any]
 def present_versions(env_kwargs: dict[str, Any]) -> dict[str, str]:
     """Return the versions of Python, packages and files of options that a result depends on."""
     files = {str(file): digest_of([file]) for file in named_files(env_kwargs)}
-    return {"python": platform.python_version(), **versions(*PACKAGES), **files}
+    values = (each if isinstance(each, list) else [each] for each in env_kwargs.values())
+    code = {text: module_digest(text) for text in chain(*values) if is_object_spec(text)}
+    return {"python": platform.python_version(), **versions(*PACKAGES), **files, **code}
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=CLOSED)

@@ -16,12 +16,14 @@ from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.logs.match_log import MatchLog
 from matchenv.ranking import MOST_GAMES, Ranked, Ranker
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.files import folder_lock, records_csv, write_together
 from matchenv.trueskill.draw_margin import draw_margin_from_probability
 
 SHOWN = 40  # rows of the printed table
 LABELS = 400  # names in the figure
 NAMED = 3  # unsettled pairs
+SETTLED = 0.02  # relative change of a draw margin
 
 
 def ranker_of(log: MatchLog, *, draw_margin: float | None = None, **options: Any) -> Ranker:
@@ -58,19 +60,24 @@ def ranker_of(log: MatchLog, *, draw_margin: float | None = None, **options: Any
     share, beta = float(np.mean(outcomes == 0)), options.get("beta", RankingSettings.beta)
     if share == 1.0:
         raise ValueError("draw_margin must be given for a log of draws alone, got None")
-    even = ranked(draw_margin_from_probability(share, beta))
-    if share == 0.0:
-        return even
-    # That margin is too small, since uneven games are drawn less often than even ones.
-    (mu, covariance), (i, j) = even.belief, pairs.T
-    variance, gap = np.diagonal(covariance), np.abs(mu[i] - mu[j])
-    deviation = np.sqrt(2.0 * beta**2 + variance[i] + variance[j] - 2.0 * covariance[i, j])
+    (i, j), margin = pairs.T, draw_margin_from_probability(share, beta)
+    while True:
+        ranker, before = ranked(margin), margin
+        (mu, covariance), variance = ranker.belief, np.diagonal(ranker.belief[1])
+        deviation = np.sqrt(2.0 * beta**2 + variance[i] + variance[j] - 2.0 * covariance[i, j])
+        margin = _margin_of_share(share, np.abs(mu[i] - mu[j]), deviation)
+        if abs(margin - before) <= SETTLED * margin:
+            return ranker
+
+
+def _margin_of_share(share: float, gap: Floats, deviation: Floats) -> float:
+    """Return the margin with a share of draws in games with these differences of performances."""
 
     def excess(margin: float) -> float:
         low, high = ndtr((np.array([[-margin], [margin]]) - gap) / deviation)
         return float(np.mean(high - low)) - share
 
-    return ranked(brentq(excess, 0.0, gap.max() + 40.0 * deviation.max()))
+    return float(brentq(excess, 0.0, gap.max() + 40.0 * deviation.max()))
 
 
 def ranking_text(ranker: Ranker, rows: Sequence[Ranked]) -> str:

@@ -78,8 +78,7 @@ class Stage:
 
     Args:
         policies: policy names, see ``policy_named``; at most ``MOST_POLICIES``.
-        settings: settings of the environment. In ``Matchmaking-v0`` each policy gets its own
-            belief.
+        settings: settings of the environment; beliefs and rewards are those of a comparison.
         seed: random seed.
         episode: index of the instance, the same as in a comparison with this seed.
         show_true_skill: show true skills and what follows from them.
@@ -123,8 +122,8 @@ class Stage:
         protocol = part_of(env_id_of(self.settings), "protocol")
         key = *protocol.key_of(REPORT), INSTANCES
         seeds = episode_seeds(self.seed, self.episode, 1, key)
-        make = partial(policy_named, name)
-        policy, batch = begin_for(make, self.settings, seeds, protocol.simulator)
+        settings = protocol.simulator(self.settings).settings  # with the reward of comparisons
+        policy, batch = begin_for(partial(policy_named, name), settings, seeds)
         rng = stream_of(self.seed, POLICIES, self.episode, *policy_key(name))
         renderer = part_of(batch.simulator.env_id, "renderer")(
             batch.simulator, "rgb_array", 1, self.show_true_skill

@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
+from matchenv.belief import BELIEFS
 from matchenv.benchmarks.compare import queue, ranking
 from matchenv.envs import env_id_of, part_of, simulator_of
 from matchenv.envs.core.settings import Options
@@ -43,7 +44,7 @@ from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.runtime.files import json_bytes, records_csv
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.object_spec import is_object_spec
-from matchenv.runtime.provenance import digest_of, module_files, versions
+from matchenv.runtime.provenance import module_digest, versions
 
 DEFAULT_EPISODES = 200
 
@@ -349,9 +350,11 @@ def plan_of(
         if isinstance(value, Population) and name in environment:
             digest = hashlib.sha256(value.rows.tobytes()).hexdigest()
             environment[name] = f"{len(value.rows)} of {digest[:16]}"
-    # Third-party priors are identified by the content of their files.
-    labels = [text for cell in cells for text in cell.labels.values()]
-    own = {text: digest_of(module_files(text)) for text in labels if is_object_spec(text)}
+    # Third-party priors, beliefs and environments are identified by the content of their files.
+    kinds = [*map(type, BELIEFS.values()), type(settings), type(simulator_of(settings))]
+    named = [text for cell in cells for text in cell.labels.values() if is_object_spec(text)]
+    named += [f"{each.__module__}:{each.__name__}" for each in kinds
+              if not each.__module__.startswith("matchenv.")]  # fmt: skip
     asked = {
         "env": env,
         "policies": {candidate.label: candidate.identity for candidate in candidates},
@@ -363,7 +366,7 @@ def plan_of(
             }
             for cell in cells
         },
-        **({"priors": own} if own else {}),
+        **({"code": {text: module_digest(text) for text in named}} if named else {}),
         "episodes": episodes,
         "seed": seed,
         "block_size": size,

@@ -125,7 +125,7 @@ def _file(folder: Path) -> str | None:
 def _is_result(file: Path) -> bool:
     """Return whether a file is a result, perhaps a damaged one, and not of another program."""
     if not file.is_file() or file.suffix == ".csv":
-        return file.is_file() and (file.parent / "best.json").is_file()
+        return file.is_file() and (file.parent / "settings.json").is_file()
     try:
         content = parsed_json(file.read_bytes())
     except ValueError:

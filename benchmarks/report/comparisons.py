@@ -20,7 +20,7 @@ from matchenv.benchmarks.report.page import (
     texts_of,
 )
 from matchenv.benchmarks.study.figures import LABELS
-from matchenv.benchmarks.study.settings import DRAW
+from matchenv.benchmarks.study.settings import DRAW, FIRST_GAMES
 from matchenv.envs import part_of
 from matchenv.evaluation.estimates import Estimate, Record, recorded, verdicts
 from matchenv.evaluation.protocols import LOW_END, Protocol, mean_column
@@ -196,7 +196,11 @@ def study_section(verdict: Record, folder: Path) -> Section:
     )
     draws, games, first = settings.prior_draws, settings.horizon, next(iter(settings.policies))
     priors = "one prior" if draws == 1 else f"each of {draws} priors"
-    paired = paired[paired["measure"] == DRAW]
+    # Each question once: neither both orders of two policies, nor equal windows of a short study.
+    names = list(settings.policies)
+    later = paired["policy"].map(names.index) > paired["other"].map(names.index)
+    once = (paired["games"] == ALL) | (games > FIRST_GAMES)
+    paired = paired[(paired["measure"] == DRAW) & later & once]
     units = settings.episodes if draws == 1 else draws
     paired["verdict"] = verdicts([*paired["difference"]], units)
     levels = means[(means["games"] == ALL) & (means["measure"] == DRAW)]

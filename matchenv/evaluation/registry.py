@@ -28,7 +28,7 @@ from matchenv.runtime.object_spec import (
     parsed_options,
     parsed_value,
 )
-from matchenv.runtime.provenance import digest_of, module_files
+from matchenv.runtime.provenance import digest_of, module_digest, module_files
 
 ONE_PLAYER, QUEUE, RANKING = "Matchmaking-v0", "MatchmakingQueue-v0", "Ranking-v0"
 
@@ -267,7 +267,7 @@ def candidate_of(given: Any, env_id: str = ONE_PLAYER) -> Candidate:
         return given
     if isinstance(given, str | Path):
         text, files = str(given), files_of(str(given), env_id)
-        digest = digest_of(files)
+        digest = module_digest(text) if files and is_object_spec(text) else digest_of(files)
         identity = f"{text} {digest}" if files else text
         return Candidate(text.rstrip("/\\") or text, partial(_built, text, files, digest), identity)
     label = getattr(given, "name", None)

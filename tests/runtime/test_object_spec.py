@@ -16,7 +16,7 @@ from matchenv.belief import GamesPlayed
 from matchenv.envs.one_player.priors import DrawnPrior, InformativePrior, prior_of
 from matchenv.envs.one_player.settings import REWARDS, as_texts
 from matchenv.runtime.object_spec import is_object_spec, only_installed_code, spec_of
-from matchenv.runtime.provenance import module_files
+from matchenv.runtime.provenance import module_digest, module_files
 
 NORMAL = "matchenv:NormalPrior:mean=25,deviation=8.3"
 
@@ -130,27 +130,42 @@ def test_code_that_is_not_installed_needs_permission(own_module: Path) -> None:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A folder of modules, with a package and a virtual environment."""
-    for name in ("mine", "mine_rules", "package/__init__", "package/below/part", "venv/other"):
+    """A folder of modules with a package, where not all import each other."""
+    texts = {
+        "mine": "import numpy\nfrom mine_rules import RULE",
+        "mine_rules": "RULE = 1\ndef later():\n    from package.below import part",
+        "package/__init__": "",
+        "package/below/part": "from ..other import PART",
+        "package/other": "import mine\nPART = 2",
+        "plots": "import mine",
+        "broken": "import",
+    }
+    for name, text in texts.items():
         (tmp_path / f"{name}.py").parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / f"{name}.py").write_text("")
-    (tmp_path / "venv" / "pyvenv.cfg").touch()
+        (tmp_path / f"{name}.py").write_text(text)
+    (tmp_path / ".#mine.py").symlink_to("nowhere")  # an editor's lock
     monkeypatch.syspath_prepend(tmp_path)
     for name in ("mine", "package.below.part"):
         import_module(name)
     yield tmp_path
-    for name in ("mine", "package", "package.below", "package.below.part"):
-        sys.modules.pop(name)
+    for name in [*sys.modules]:
+        if name.startswith(("mine", "package")):
+            sys.modules.pop(name)
 
 
-def test_a_module_has_the_files_of_its_folder_unless_it_is_installed(folder: Path) -> None:
-    names = ["mine.py", "mine_rules.py", "package/__init__.py", "package/below/part.py"]
+def test_a_module_has_the_files_that_it_imports_from_its_folder(folder: Path) -> None:
+    names = ["mine.py", "mine_rules.py", "package/__init__.py", "package/below/part.py",
+             "package/other.py"]  # fmt: skip
     for spec in ("mine:Policy:size=3", "package.below.part:Policy"):
         assert module_files(spec) == [folder / name for name in names]
     # An installed module is its package alone.
     (folder / "mine-1.0.dist-info").mkdir()
     (folder / "package-2.dist-info").mkdir()
-    for spec, its in (("mine:Policy:x=1", names[:1]), ("package:Policy", names[2:])):
+    for spec, its in (("mine:Policy:x=1", names[:1]), ("package.below.part:Policy", names[2:])):
         assert module_files(spec) == [folder / name for name in its]
     for spec in ("matchenv.runtime.provenance:Policy", "never_imported:Policy"):
         assert module_files(spec) == []
+        assert module_digest(spec) == module_digest(spec)
+    # A cell of a notebook has no file, so it may have changed.
+    sys.modules["mine"].__file__ = None
+    assert module_digest("mine:Policy") != module_digest("mine:Policy")

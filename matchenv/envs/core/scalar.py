@@ -80,8 +80,11 @@ class SimulatorEnv:
             return
         cls._settings_type = settings
         signature, rows = inspect.signature(cls), ARGUMENTS[:2]
-        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        for entry in settings.listed():
+        listed = settings.listed()
+        inherited = [entry.name for entry in listed]  # of an environment with fewer options
+        own = [p for p in signature.parameters.values()
+               if p.kind is not p.VAR_KEYWORD and p.name not in inherited]  # fmt: skip
+        for entry in listed:
             only = inspect.Parameter.KEYWORD_ONLY
             own.append(
                 inspect.Parameter(entry.name, only, default=entry.default, annotation=entry.type)

@@ -166,8 +166,10 @@ def population_of(given: Any) -> Population:
             raise ValueError(f"rows of the population must have shape (K, 3), got {rows.shape}")
         as_non_negative_array("spreads of the population", rows[:, SPREAD])
         as_positive_array("deviations of the population", rows[:, DEVIATION])
-        if type(given).__hash__ is None:
-            raise ValueError(f"population must be a frozen dataclass or have a hash, got {given!r}")
+        try:
+            hash(given)
+        except TypeError as error:
+            raise ValueError(f"population must have a hash, got {given!r}: {error}") from None
         return given
     if isinstance(given, str) and given == "normal":
         return NormalPopulation()
