@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchenv.belief import DEFAULT_BELIEF
-from matchenv.envs import ENVIRONMENTS, part_of
+from matchenv.envs import part_of
 from matchenv.envs.one_player.settings import RANKS, Settings
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.estimates import estimate, paired_difference
@@ -139,7 +139,7 @@ def settings_of(environment: str, env_kwargs: Mapping[str, Any]) -> list[Any]:
         ValueError: for an unknown name (the known ones are listed), a bad value or one that no file
             can hold, or a list of an option that all environments share.
     """
-    as_choice("environment", environment, ENVIRONMENTS)
+    as_choice("environment", environment, PROBLEMS)
     kind = part_of(environment, "settings")
     known = [field.name for field in fields(kind)]
     for name, value in env_kwargs.items():

@@ -421,8 +421,10 @@ READERS: dict[str, type[Reader]] = {
 
 
 def reader_of(settings: Options) -> dict[str, Any]:
-    """Return the policy arguments that select the reader of an environment."""
-    kind = READERS[env_id_of(settings)]
+    """Return the policy arguments that select the reader of an environment; {} if it has none."""
+    kind = READERS.get(env_id_of(settings))
+    if kind is None:
+        return {}
     return {
         "features_extractor_class": kind,
         "features_extractor_kwargs": {

@@ -384,8 +384,12 @@ def read_zip(path: Path) -> tuple[BasePolicy, PolicyDescription]:
             stacklevel=3,
         )
     env_kwargs, why = {**settings.changed(), **constants}, ""
+    defined_in = str(dict(data["policy_class"]).get("__module__"))
+    known = defined_in.partition(".")[0] in ("stable_baselines3", "sb3_contrib", "matchenv")
+    if not known:  # another class could choose otherwise with the same weights
+        why = f"its policy class is defined in {defined_in}"
     # The other algorithms have the same networks as PPO.
-    for algorithm, policy in product(("ppo", "dqn"), (PLAIN, SHARED)):
+    for algorithm, policy in product(("ppo", "dqn"), (PLAIN, SHARED)) if known else ():
         try:
             description = PolicyDescription(
                 algorithm, policy, kwargs, env_kwargs, environment=env_id_of(settings)

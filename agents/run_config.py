@@ -29,7 +29,7 @@ from matchenv.agents.environments import (
     settings_without_code,
 )
 from matchenv.agents.learned_names import CONFIG, POLICY_FILE
-from matchenv.envs import ENVIRONMENTS, simulator_of
+from matchenv.envs import simulator_of
 from matchenv.envs.one_player.settings import as_texts
 from matchenv.evaluation import seeds
 from matchenv.evaluation.registry import ONE_PLAYER
@@ -334,7 +334,7 @@ def configured(
     Raises:
         ValueError: for any bad value; the message names it and what is allowed.
     """
-    as_choice("environment", environment, ENVIRONMENTS)
+    as_choice("environment", environment, PROBLEMS)
     file = read_yaml(f"{as_choice('algo', algo, ALGORITHMS)}.yml", config_file, environment)
     file_env_kwargs = file.pop(ENV_KWARGS, {})
     if not isinstance(file_env_kwargs, dict):

@@ -27,6 +27,7 @@ import json
 import math
 import os
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache
@@ -293,11 +294,13 @@ class IndexTable(NamedTuple):
 
 
 def cache_folder() -> Path:
-    """Return ``MATCHENV_CACHE``, or matchenv/ in the user's cache folder."""
+    """Return ``MATCHENV_CACHE``, or matchenv/ in the user's cache folder or the temporary one."""
     if folder := os.environ.get("MATCHENV_CACHE"):
         return Path(folder)
     system = "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
-    return Path(os.environ.get(system) or Path.home() / ".cache") / "matchenv"
+    home = os.path.expanduser("~/.cache")  # unchanged if there is no home
+    usual = tempfile.gettempdir() if home.startswith("~") else home
+    return Path(os.environ.get(system) or usual) / "matchenv"
 
 
 def rounded_horizon(games: int) -> int:

@@ -282,5 +282,14 @@ def write_film(
             stage.step(moment - stage.clock)
             film.send(stage.picture())
         film.close()
-        write_bytes(out, path.read_bytes())
+        # ffmpeg hides its errors.
+        content = path.read_bytes() if path.is_file() else b""
+        ends = {
+            ".gif": content[-1:] == b";",
+            ".mp4": b"moov" in content,
+            ".png": b"IEND" in content,
+        }
+        if not ends[kind]:
+            raise OSError(f"{path} is not complete; perhaps the disk is full")
+        write_bytes(out, content)
     return len(moments)

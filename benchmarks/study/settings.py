@@ -139,7 +139,7 @@ class StudySettings:
             raise ValueError(f"ranks must be names or numbers, got {self.ranks!r}")
         for name, least in (("episodes", 2), ("prior_draws", 1), ("seed", 0)):
             as_integer(name, getattr(self, name), least)
-        assert self.candidates  # raises if one cannot play
+        _ = self.candidates  # raises if one cannot play
 
     @cached_property
     def game(self) -> Settings:

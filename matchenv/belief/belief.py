@@ -324,6 +324,10 @@ class IndependentBelief(Belief):
         games.draw_density[rows] = density
         games.match_quality[rows] = quality_per_density(constants.beta) * density
         after = self.updated(mu_0, sigma_0, mu_j, sigma_j, games.outcomes[rows], constants)
+        if not (np.isfinite(after).all() and np.greater(after[1::2], 0.0).all()):
+            raise ValueError(
+                f"updated of belief {self.name!r} must return finite means and positive deviations"
+            )
         count = players.shape[1]
         for player, mu, sigma in ((0, *after[:2]), (j, *after[2:])):
             players[rows, player, MU], players[rows, player, SIGMA] = mu, sigma

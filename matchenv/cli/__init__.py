@@ -68,6 +68,8 @@ def run_command(arguments: Sequence[str], stopping: Stopping | None = None) -> i
         The exit status: 0, 1 if the work failed, 2 for bad input, 141 if the reader of the output
         has ended.
     """
+    if sys.stderr is None:  # closed, as in some services
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # for what the terminal cannot show

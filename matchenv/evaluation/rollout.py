@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import errno
 import inspect
 import sys
 import time
@@ -144,6 +146,8 @@ class Decisions:
         parameters = inspect.signature(getattr(policy, self._method)).parameters
         any_name = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
         self._takes_masks = any_name or "action_masks" in parameters
+        # They may also change their arguments, which are views of the state.
+        self._foreign = not type(policy).__module__.startswith("matchenv.")
         self._memory: Any = None
         self._first = True
 
@@ -154,7 +158,9 @@ class Decisions:
         masks = simulator.masks(state) if self._takes_masks else None
         masked = {} if masks is None else {"action_masks": masks}
         if self._method == "act":
-            return self._policy.act(*simulator.view(state), rng=self._rng, **masked)
+            view = simulator.view(state)
+            view = copy.deepcopy(view) if self._foreign else view
+            return self._policy.act(*view, rng=self._rng, **masked)
         if self._method == "choose":
             actions = np.zeros(len(batch), dtype=np.int64)
             for row in np.flatnonzero(batch.running).tolist():
@@ -162,9 +168,11 @@ class Decisions:
                 actions[row] = as_integer("action", self._policy.choose(waiting, self._rng), 0)
             return actions
         begins, self._first = np.full(len(batch), self._first), False
-        actions, self._memory = self._policy.predict(
-            simulator.observe(state), self._memory, begins, deterministic=True, **masked
-        )
+        shown = simulator.observe(state).copy() if self._foreign else simulator.observe(state)
+        found = self._policy.predict(shown, self._memory, begins, deterministic=True, **masked)
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise ValueError(f"predict must return (actions, state), got {found!r}")
+        actions, self._memory = found
         return actions
 
     def strict(self, batch: Batch) -> bool:
@@ -315,12 +323,13 @@ def rollout(
 def errors_name_policy(label: str, what: str = "") -> Iterator[None]:
     """Turn errors of third-party code into a ``ValueError`` that names the policy and what it did.
 
-    Errors without a label, and those of memory, stay as they are.
+    Errors without a label, and those of memory and full disks, stay as they are.
     """
     try:
         yield
     except Exception as error:
-        if not label or isinstance(error, MemoryError):
+        full = isinstance(error, OSError) and error.errno == errno.ENOSPC
+        if not label or full or isinstance(error, MemoryError):
             raise
         kind = "" if isinstance(error, ValueError | ImportError) else f"{type(error).__name__}: "
         raise ValueError(f"policy {label!r}{what}: {kind}{error}") from error

@@ -151,8 +151,9 @@ def folder_lock(folder: Path) -> Iterator[None]:
         lock.acquire()
         temporary_files.add(file)
         holder = f"process {os.getpid()} on {platform.node()} ({' '.join(sys.argv)})"
-        with errors_name(file):
-            file.write_text(holder, encoding="utf-8", errors="backslashreplace")
+        if os.name != "nt":  # Windows writes to no locked file, and keeps an open one
+            with errors_name(file):
+                file.write_text(holder, encoding="utf-8", errors="backslashreplace")
         remove_unfinished(folder.rglob(".*.unfinished"))
         yield
     except Timeout:
@@ -166,7 +167,8 @@ def folder_lock(folder: Path) -> Iterator[None]:
     finally:
         if lock.is_locked:
             # Removed before the release: a process that has opened it notices, and tries again.
-            file.unlink(missing_ok=True)
+            with suppress(PermissionError):
+                file.unlink(missing_ok=True)
             temporary_files.discard(file)
             lock.release()
         for path in missing:

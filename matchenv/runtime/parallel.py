@@ -12,17 +12,19 @@ import pickle
 import platform
 import signal
 import socket
+import sys
 import threading
 import traceback
 import warnings
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
 from multiprocessing import resource_tracker
+from pathlib import Path
 from typing import Any, TypeVar
 
 from matchenv.runtime.checks import as_integer
@@ -33,6 +35,8 @@ Result = TypeVar("Result")
 Job = TypeVar("Job")
 
 LOCAL, RAY = "local", "ray"
+
+ELSEWHERE = "give workers=1, or define its classes and functions at the top level of a module"
 
 # Seconds between checks that all worker processes are alive.
 POLL = 5.0
@@ -91,7 +95,8 @@ def _on_this_machine(
     work: Callable[[Job], Result], jobs: Sequence[Job], workers: int
 ) -> Generator[tuple[int, Result]]:
     """Yield results as ``results_of``; a single worker or job runs in this process."""
-    workers = min(workers, len(jobs))
+    # Windows can wait for so many processes at once.
+    workers = min(workers, len(jobs), *((61,) if sys.platform == "win32" else ()))
     if workers < 2:
         for index, job in enumerate(jobs):
             yield index, work(job)
@@ -104,7 +109,7 @@ def _on_this_machine(
     pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin_worker)
     pending: dict[Future[Result], int] = {}
     try:
-        with signals_wait():
+        with signals_wait(), _main_module_for_workers(jobs):
             pending |= {pool.submit(_run, work, job): index for index, job in enumerate(jobs)}
         # Close this process's end, so that half a result of a killed worker is not waited for.
         pool._result_queue._writer.close()  # type: ignore[attr-defined]
@@ -121,14 +126,43 @@ def _on_this_machine(
     except BrokenProcessPool as error:
         names = " or ".join(_name_of(jobs, index) for index in list(pending.values())[:workers])
         raise WorkerEnded(
-            f"a worker process was killed, or ended, at {names} (is there memory enough?)"
+            f"a worker process was killed, or ended, at {names} (is there memory enough? does a "
+            'script start its work below if __name__ == "__main__":?)'
         ) from error
+    except (AttributeError, TypeError, pickle.PicklingError) as error:
+        if "pickle" not in str(error):
+            raise
+        raise ValueError(f"{error}; {ELSEWHERE}") from error
     finally:
         with signals_wait():
             # Idle workers exit by themselves.
             for process in set(multiprocessing.active_children()) - others if pending else ():
                 process.kill()
             pool.shutdown()
+
+
+@contextmanager
+def _main_module_for_workers(jobs: Sequence[Any]) -> Iterator[None]:
+    """Let workers start without the main module if it is no file, as in a notebook.
+
+    Raises:
+        ValueError: if a job needs that module.
+    """
+    main = sys.modules["__main__"]
+    file = getattr(main, "__file__", None)
+    if file is not None and Path(file).is_file():
+        yield
+        return
+    for index, job in enumerate(jobs):
+        if b"__main__" in pickle.dumps(job):
+            raise ValueError(
+                f"{_name_of(jobs, index)} needs what only this session has; {ELSEWHERE}"
+            )
+    main.__file__ = None
+    try:
+        yield
+    finally:
+        main.__file__ = file
 
 
 def _begin_worker() -> None:

@@ -218,7 +218,7 @@ class Pool(Storage):
         listed = [games] if isinstance(games, Game) else games
         listed = list(listed) if isinstance(listed, Iterable) else []
         if not listed or not all(isinstance(game, Game) for game in listed):
-            raise ValueError(f"games must be a Game or a list of at least one, got {games!r}")
+            raise ValueError(f"games must be a Game or a list of Game objects, got {games!r}")
         with self._lock:
             now, changed = self._now(), dict[str, Player]()
             for i, game in enumerate(listed):
@@ -437,4 +437,9 @@ def _rule_of(rule: Any, settings: PoolSettings) -> Rule:
             action = policy.for_opponents(len(mu) - 1).predict(state.to_observation(1.0))[0]
         return as_integer("action", action, 0, len(mu) - 2)
 
+    if not type(policy).__module__.startswith("matchenv."):
+        try:
+            choose(np.full(3, settings.mu), np.full(3, settings.sigma))
+        except Exception as error:  # third-party code
+            raise ValueError(f"rule {rule!r} cannot choose one of two players: {error}") from error
     return choose

@@ -73,6 +73,7 @@ class Storage:
         run = self._database.execute
         run("PRAGMA locking_mode=EXCLUSIVE")
         run("PRAGMA synchronous=EXTRA")
+        run("PRAGMA fullfsync=1")  # macOS needs it to survive a power loss
         run("BEGIN EXCLUSIVE")  # locks the database until it is closed
         if new is not None:
             for table in TABLES:
@@ -155,7 +156,13 @@ def create_file(path: Path, content: bytes) -> None:
     try:
         with errors_name(path), suppress(FileExistsError):
             write_bytes(temporary, content)
-            os.link(temporary, path)
+            try:
+                os.link(temporary, path)
+            except FileExistsError:
+                raise
+            except OSError:  # a file system without hard links
+                with path.open("xb") as file:
+                    file.write(content)
     finally:
         temporary.unlink(missing_ok=True)
 

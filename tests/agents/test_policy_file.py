@@ -17,6 +17,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from sb3_contrib import QRDQN, TRPO, MaskablePPO
 from stable_baselines3 import A2C, DQN, PPO
+from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.vec_env import VecFrameStack, VecNormalize
 
 from matchenv import agents
@@ -227,6 +228,13 @@ def test_saved_models_keep_the_constants_of_their_environment(tmp_path, env, kin
         np.testing.assert_array_equal(found, expected)
 
 
+class OwnPolicy(ActorCriticPolicy):
+    """A policy with the weights of its base, and other choices."""
+
+    def _predict(self, observation, deterministic=False):
+        return torch.zeros(len(observation))
+
+
 def test_bad_zip_files_are_refused(tmp_path):
     (tmp_path / "bad.zip").write_bytes(b"PK")
     with pytest.raises(ValueError, match=r"bad\.zip is no model that can be read"):
@@ -237,6 +245,9 @@ def test_bad_zip_files_are_refused(tmp_path):
     QRDQN("MlpPolicy", "Matchmaking-v0", buffer_size=9, device="cpu").save(tmp_path / "odd.zip")
     with pytest.raises(ValueError, match=r"cannot build: .*with its library"):
         agents.load(tmp_path / "odd.zip")
+    PPO(OwnPolicy, "Matchmaking-v0", device="cpu").save(tmp_path / "own.zip")
+    with pytest.raises(ValueError, match=r"policy class is defined in .*test_policy_file"):
+        agents.load(tmp_path / "own.zip")
     PPO("MlpPolicy", "Matchmaking-v0", device="cpu").save(tmp_path / "model.zip")
     with zipfile.ZipFile(tmp_path / "model.zip") as packed:
         content = {name: packed.read(name) for name in packed.namelist()}

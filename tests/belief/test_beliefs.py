@@ -224,3 +224,15 @@ def test_bad_registrations_raise() -> None:
         register("discounted")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"belief must be one of .*'discounted'"):
         MatchmakingEnv(belief="other")
+
+
+@pytest.mark.parametrize("deviation", [np.nan, -1.0, 0.0])
+def test_an_update_without_a_belief_is_refused(deviation: float, monkeypatch: Any) -> None:
+    def updated(self: Any, *given: Any) -> Any:
+        return (*given[:3], deviation * given[3])
+
+    monkeypatch.setattr(DiscountedBelief, "updated", updated, raising=False)
+    env = MatchmakingEnv(num_opponents=4, belief="discounted")
+    env.reset(seed=4)
+    with pytest.raises(ValueError, match="updated of belief 'discounted' must return finite"):
+        env.step(0)

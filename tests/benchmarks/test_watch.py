@@ -1,6 +1,6 @@
 """Policies side by side: games, pictures, window and films."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -178,6 +178,23 @@ def test_a_png_is_the_last_frame(tmp_path: Path) -> None:
     shown.step(7)
     with Image.open(path) as picture:
         np.testing.assert_array_equal(np.asarray(picture), shown.picture())
+
+
+@pytest.mark.parametrize("kind", watch.FILMS)
+def test_a_film_that_ffmpeg_could_not_write_is_no_result(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cut(path: Path, *_: Any, **__: Any) -> Iterator[None]:
+        path.write_bytes(b"\x89PNG GIF ftyp")
+        while True:
+            yield
+
+    out = tmp_path / f"film{kind}"
+    out.write_bytes(b"an earlier film")
+    monkeypatch.setattr(watch, "write_frames", cut)
+    with pytest.raises(OSError, match=f"film{kind} is not complete"):
+        watch.write_film(stage(), out, quiet=True)
+    assert out.read_bytes() == b"an earlier film"
 
 
 def test_an_mp4_can_be_decoded(tmp_path: Path) -> None:

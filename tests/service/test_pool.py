@@ -135,6 +135,12 @@ def test_rules_with_a_state_are_called_one_at_a_time() -> None:
         assert all(threads.map(pool.propose, ["p0", "p1", "p2", "p3"] * 100))
 
 
+def test_a_rule_that_cannot_choose_is_refused_at_once() -> None:
+    batch = SimpleNamespace(act=lambda state, games_left: state.mu.shape[2])
+    with pytest.raises(ValueError, match="cannot choose one of two players: tuple index"):
+        filled(3, 1, rule=batch)
+
+
 def test_parties_stay_together_and_underflowing_qualities_are_compared() -> None:
     pool = filled(30, 1)
     names = [f"p{i}" for i in range(30)]
