@@ -136,7 +136,7 @@ def test_python_blocks_run(block: Block, run_alone: Callable[[str], None]) -> No
 
 
 # Other programs in shell blocks, whose arguments are not checked.
-OTHERS = {"cd", "curl", "git", "pre-commit", "ray", "tensorboard"}
+OTHERS = {".", "cd", "curl", "git", "pre-commit", "ray", "tensorboard"}
 
 
 def command_lines(code: str) -> list[list[str]]:
@@ -208,6 +208,12 @@ def test_shell_blocks_run(block: Block, tmp_path: Path, monkeypatch: pytest.Monk
         ["sh", "-e"], input=block.code, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+    # A block of text that follows is its output, or a part of it.
+    place = BLOCKS.index(block) + 1
+    for following in BLOCKS[place : place + 1]:
+        if following.language == "text":
+            shown = {*(done.stdout + done.stderr).splitlines(), "..."}
+            assert set(following.code.splitlines()) <= shown
 
 
 LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
