@@ -201,7 +201,7 @@ def new_model(config: RunConfig, device: str) -> BaseAlgorithm:
     # The constructors can raise anything for values that do not fit together.
     except Exception as error:
         raise ValueError(
-            f"hyperparameters must fit {config.algorithm}, got {values!r}: {error}"
+            f"hyperparameters must fit {config.algorithm}: {error}; got {values!r}"
         ) from error
     if config.start_from is not None:
         source: Any = load(config.start_from).network

@@ -106,8 +106,8 @@ def declare_rank(add: Parser) -> Command:
     add.group("goal and model")
     add.fields_of(RankingSettings, ("goal", "beta", "sigma"))
     add.option("--k", "number of top items; required by --goal top", None, int)
-    add.option("--draw-margin", "draw margin (default: gives the share of draws)", None, float)
-    add.option("--confidence", "probability that the settled parts are right, if --sigma is", 0.95)
+    add.option("--draw-margin", "draw margin (default: fits the share of draws)", None, float)
+    add.option("--confidence", "probability that all is right if skills follow the prior", 0.95)
     add.option(
         "--indifference",
         "skill difference to ignore; 0 settles equal items at random",

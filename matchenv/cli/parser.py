@@ -214,7 +214,7 @@ class Given(argparse.Namespace):
         if folder is not None and not self.quiet:
             path = f"./{folder}" if str(folder).startswith("-") else str(folder)
             command = f"matchenv report {shlex.quote(path)} --out report.html"
-            show(text or f"{folder} has the results, shown by: {command}", file=sys.stderr)
+            show(text or f"results are in {folder}; to show them: {command}", file=sys.stderr)
 
 
 class Parser(argparse.ArgumentParser):

@@ -314,7 +314,7 @@ def candidates_of(
             or one that cannot play an environment of this size.
     """
     if isinstance(policies, str) or not policies:
-        raise ValueError(f"policies must be a list of at least one, got {policies!r}")
+        raise ValueError(f"policies must be a list of at least one (--policy), got {policies!r}")
     env_id = env_id_of(settings)
     checked: dict[str, Any] = {}
     for place, given in enumerate((*policies, *references)):

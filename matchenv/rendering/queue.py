@@ -62,7 +62,7 @@ class QueueRenderer(Renderer[State]):
         facts = self.simulator.info(state, row)
         asked = () if waiting.focal == NOBODY else (waiting.focal, *waiting.filled[:1].tolist())
         names = []
-        for k, name in zip(asked, ("asked", "nearest"), strict=False):
+        for k, name in zip(asked, ("focal", "nearest"), strict=False):
             ticks = "1 tick" if waiting.waited[k] == 1 else f"{waiting.waited[k]} ticks"
             names.append(f"{name}: player {waiting.player[k]}, {ticks}")
         tiles = [
@@ -103,7 +103,7 @@ class QueueRenderer(Renderer[State]):
         shown, actions, quality = waiting.filled, [], []
         if waiting.focal != NOBODY:
             shown = np.append(waiting.focal, shown)
-            actions = ["asked", *range(1, shown.size)]
+            actions = ["focal", *range(1, shown.size)]
             quality = ["", *(f"{value:.4f}" for value in waiting.candidate_quality())]
         return {
             "action": (actions, ""),

@@ -269,7 +269,7 @@ def test_a_queue_shows_its_players_games_and_totals() -> None:
     waiting, facts = shown.env.waiting_players(), shown.facts
     focal, nearest = waiting.focal, waiting.filled[0]
     for entry, name, k in zip(
-        shown.scene.strong, ("asked", "nearest"), (focal, nearest), strict=True
+        shown.scene.strong, ("focal", "nearest"), (focal, nearest), strict=True
     ):
         assert entry.startswith(f"{name}: player {waiting.player[k]}, {waiting.waited[k]} tick")
     assert shown.scene.others == f"others ({waiting.mu.size - 2})"
@@ -281,7 +281,7 @@ def test_a_queue_shows_its_players_games_and_totals() -> None:
     assert shown.scene.charts[0].y[1] > shown.scene.charts[0].curves[0].y.max() > 4
     text = shown.renderer.text(shown.state, 0).splitlines()
     assert text[0] == f"tick {facts['tick']} of 60"
-    assert text[6].split()[:2] == ["asked", str(waiting.player[focal])]
+    assert text[6].split()[:2] == ["focal", str(waiting.player[focal])]
     quality = waiting.candidate_quality()
     assert [line.split()[-1] for line in text[7:]] == [f"{each:.4f}" for each in quality]
     # Arcs join the players of each game; bars below are waiting times.
