@@ -164,8 +164,8 @@ class LearnedPolicy(PredictMixin):
         if array.ndim not in (1, 2) or array.shape[-1] != size:
             raise ValueError(
                 f"observation must have shape ({size},) or (n, {size}), got {array.shape}: the "
-                f"policy {self.name} chooses among {self.num_opponents} actions; for_settings "
-                "adapts it to another environment"
+                f"policy {self.name} reads the {self.belief} belief and chooses among "
+                f"{self.num_opponents} actions; for_settings adapts it to other sizes"
             )
         if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
             raise ValueError("observation must hold finite numbers only")

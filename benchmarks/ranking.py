@@ -23,7 +23,8 @@ from matchenv.trueskill.draw_margin import draw_margin_from_probability
 SHOWN = 40  # rows of the printed table
 LABELS = 400  # names in the figure
 NAMED = 3  # unsettled pairs
-SETTLED = 0.02  # relative change of a draw margin
+# Relative change at which a draw margin has settled, and most rounds until then.
+SETTLED, ROUNDS = 0.02, 10
 
 
 def ranker_of(log: MatchLog, *, draw_margin: float | None = None, **options: Any) -> Ranker:
@@ -61,13 +62,14 @@ def ranker_of(log: MatchLog, *, draw_margin: float | None = None, **options: Any
     if share == 1.0:
         raise ValueError("draw_margin must be given for a log of draws alone, got None")
     (i, j), margin = pairs.T, draw_margin_from_probability(share, beta)
-    while True:
+    for _ in range(ROUNDS):
         ranker, before = ranked(margin), margin
         (mu, covariance), variance = ranker.belief, np.diagonal(ranker.belief[1])
         deviation = np.sqrt(2.0 * beta**2 + variance[i] + variance[j] - 2.0 * covariance[i, j])
         margin = _margin_of_share(share, np.abs(mu[i] - mu[j]), deviation)
         if abs(margin - before) <= SETTLED * margin:
-            return ranker
+            break
+    return ranker
 
 
 def _margin_of_share(share: float, gap: Floats, deviation: Floats) -> float:

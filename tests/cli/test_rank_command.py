@@ -65,8 +65,8 @@ def test_the_draw_margin_is_that_of_the_games(spread: float, typed: Any) -> None
     rows = "".join(f"{g},p{i[g]},{scores[g]}\n{g},p{j[g]},0\n" for g in range(games))
     Path("drawn.csv").write_text(f"game,player,score\n{rows}")
     assert typed(f"rank drawn.csv --sigma {max(spread, 1.0)} --goal best --out out").status == 0
-    # Its standard error is about 0.02, and moment matching shrinks large differences.
-    assert Ranker.load(OUT / "ranking.json").settings.draw_margin == pytest.approx(0.5, abs=0.1)
+    # Its standard error is about 0.02; rounds end within 2 %.
+    assert Ranker.load(OUT / "ranking.json").settings.draw_margin == pytest.approx(0.5, abs=0.06)
 
 
 @pytest.mark.parametrize(

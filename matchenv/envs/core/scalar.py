@@ -122,6 +122,11 @@ class SimulatorEnv:
         self._strict = self.settings.invalid_action == "error"
         self._invalid = np.zeros(count, dtype=np.bool_)
 
+    @property
+    def env_id(self) -> str:
+        """A name of ``matchenv.envs.ENVIRONMENTS``."""
+        return str(self.simulator.env_id)
+
     def _begin(self, rows: Integers, keys: Keys, given: Any = None) -> None:
         """Start episodes with these keys."""
         self._state = self.simulator.begin(self._state, rows, keys, given)
