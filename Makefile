@@ -85,8 +85,7 @@ $(CLIENTS_VENV)/installed: requirements-torch.txt pyproject.toml
 	touch $@
 
 test-clients: $(CLIENTS_VENV)/installed
-	$(CLIENTS_VENV)/bin/python -m pytest tests/clients
-	$(CLIENTS_VENV)/bin/python -m pytest tests/test_documentation.py -k other_libraries
+	$(CLIENTS_VENV)/bin/python -m pytest tests/clients tests/test_documentation.py -k "clients or other_libraries"
 
 # The promises of docs/reliability.md: at most 20 minutes on two cores.
 test-faults: $(STAMP)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from matchenv.agents import with_extra
+from matchenv.agents.learned_names import CONFIG
 from matchenv.benchmarks.report.comparisons import (
     bound_section,
     compare_section,
@@ -76,16 +79,16 @@ def sections_of(paths: Sequence[Path]) -> list[Section]:
     Raises:
         ValueError: for no folder, a folder without results, or a damaged file.
     """
-    # Only trainings need the extra ``agents``.
-    from matchenv.benchmarks.report.training import alike, read_runs, runs_in, training_section
-
     if not paths:
         raise ValueError(f"folders must name at least one with results of matchenv {COMMANDS}")
+    of_trainings = partial(with_extra, "matchenv.benchmarks.report.training")
     found: dict[Path, Path] = {}
     runs: list[Path] = []
     for path in paths:
         folders = list(_folders(path))
-        here, trained = [folder for folder in folders if _file(folder)], runs_in(folders)
+        here = [folder for folder in folders if _file(folder)]
+        configured = [folder for folder in folders if (folder / CONFIG).is_file()]
+        trained = of_trainings("runs_in")(configured) if configured else []
         if not here and not trained:
             raise ValueError(
                 f"{path} contains no results; give the --out folder of matchenv {COMMANDS}"
@@ -103,8 +106,7 @@ def sections_of(paths: Sequence[Path]) -> list[Section]:
         else section
         for folder, section in zip(others, sections, strict=True)
     ]
-    trainings = alike(read_runs(runs), lambda run: run.config.comparison())
-    return [*map(training_section, trainings), *named]
+    return [*(of_trainings("training_sections")(runs) if runs else ()), *named]
 
 
 def _folders(path: Path) -> Iterator[Path]:

@@ -118,8 +118,12 @@ def levels_of(runs: Sequence[Run], measure: str) -> dict[str, float]:
     }
 
 
-def training_section(runs: Sequence[Run]) -> Section:
-    """Return the section of runs on the same games."""
+def training_sections(folders: Sequence[Path]) -> list[Section]:
+    """Return a section for each group of runs on the same games."""
+    return [*map(_section, alike(read_runs(folders), lambda run: run.config.comparison()))]
+
+
+def _section(runs: Sequence[Run]) -> Section:
     first = runs[0].config
     problem = PROBLEMS[first.environment]
     last = pd.DataFrame([run.evaluations.iloc[-1] for run in runs])

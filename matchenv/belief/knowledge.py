@@ -246,7 +246,10 @@ class KnowledgeState:
                 f"with the {belief} belief, got shape {array.shape}{_remedy(size)}"
             )
         mu, sigma, extra, _ = np.split(array, [opponents + 1, 2 * opponents + 2, size - 1], axis=-1)
-        return cls(mu, sigma, extra, belief)
+        try:
+            return cls(mu, sigma, extra, belief)
+        except ValueError as error:
+            raise ValueError(f"{error}{_remedy(size, belief)}") from None
 
     def to_observation(self, share_of_games_left: ArrayLike) -> NDArray[np.float32]:
         """Return the observation, shape (..., 2 M + 3), or (..., 3 M + 3) with the full belief.
@@ -325,12 +328,12 @@ def share_of_games_left(observation: ArrayLike) -> Floats:
     return np.asarray(observation, dtype=np.float64)[..., -1]
 
 
-def _remedy(size: int) -> str:
-    """Name the beliefs that have observations of this size."""
+def _remedy(size: int, read_as: str = "") -> str:
+    """Name the other beliefs that have observations of this size."""
     options = [
         f"{count} opponents with belief={name!r}"
         for name, kind in BELIEFS.items()
-        if (count := kind.num_opponents_of(size)) is not None
+        if name != read_as and (count := kind.num_opponents_of(size)) is not None
     ]
     return f"; this is the shape of {' or '.join(options)}" if options else ""
 

@@ -151,7 +151,7 @@ def declare_judge(add: Parser) -> Command:
     add.group("results and work", *RESULTS)
 
     given = yield
-    given.needs("agents", "benchmarks", "logs")
+    given.needs("benchmarks", "logs")
     from matchenv.benchmarks.judge.judging import checked, judge
     from matchenv.benchmarks.replay.fits import fitted_parameters
 

@@ -269,7 +269,7 @@ def declare_report(add: Parser) -> Command:
     add.shared("quiet")
 
     given = yield
-    given.needs("agents", "benchmarks")
+    given.needs("benchmarks")
     from matchenv.benchmarks.report import write_report
 
     options = given.values("latex", "allow_code")

@@ -1,22 +1,32 @@
 """Compiled functions: Numba's ``njit`` with this package's options.
 
 Numba compiles a function at its first call and caches the result: in ``NUMBA_CACHE_DIR`` if that is
-set, else beside the source, else in the user's cache folder.
+set, else beside the source, else in the user's cache folder. It notices changes of the function's
+own file, but not of the functions that it calls, as after ``git pull``; code beside the source is
+therefore deleted here if any source has changed.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
+from importlib.util import find_spec
+from itertools import chain
 from multiprocessing import parent_process
+from pathlib import Path
 from typing import Any, cast
 
 from numba import njit, typeof
 from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
+
+# Where this package's compiled functions are.
+ROOMS = ("matchenv", "matchenv.baselines", "matchenv.benchmarks")
 
 NOTICE = "matchenv: compiling, once after an installation or a change; this takes some seconds"
 NO_CACHE = (
@@ -57,6 +67,26 @@ def compiled(
         return njit(**options)(function)
 
 
+def forget_old_code() -> None:
+    """Delete compiled code beside the sources if they differ from those that it was made of."""
+    specs = [find_spec(name) for name in ROOMS]
+    places = [spec.submodule_search_locations or () for spec in specs if spec is not None]
+    folders = {Path(place) for place in chain(*places)}
+    digest = hashlib.sha256()
+    for file in sorted(file for folder in folders for file in folder.rglob("*.py")):
+        if b"@compiled" in (content := file.read_bytes()):
+            digest.update(content)
+    stamp = Path(__file__).parent / "__pycache__" / "compiled_sources.txt"
+    with suppress(OSError):
+        if stamp.exists() and stamp.read_text() == digest.hexdigest():
+            return
+        stamp.parent.mkdir(exist_ok=True)
+        for folder in folders:
+            for old in folder.rglob("__pycache__/*.nb[ci]"):
+                old.unlink(missing_ok=True)
+        stamp.write_text(digest.hexdigest())
+
+
 def code_for(function: Any, *arguments: Any) -> Callable[..., Any]:
     """Return the machine code of a compiled function for the types of these arguments.
 
@@ -94,3 +124,6 @@ if hasattr(os, "register_at_fork"):
         after_in_parent=global_compiler_lock.release,
         after_in_child=global_compiler_lock.release,
     )
+
+if parent_process() is None and not os.environ.get("NUMBA_CACHE_DIR"):
+    forget_old_code()

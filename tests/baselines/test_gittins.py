@@ -118,3 +118,12 @@ def test_tables_are_cached_and_damaged_files_recomputed(
         assert path.read_bytes() == content
     monkeypatch.setenv("MATCHENV_CACHE", str(path / "below"))
     np.testing.assert_array_equal(computed(64, 0.25).bonus, whole)
+
+
+def test_below_the_grid_the_bonus_vanishes_with_the_variance() -> None:
+    games, gap, grid = 5, np.linspace(0.0, 1.6, 5), new_grid(97, 1e-2, 0.24)
+    table = grid, tables.compute_bonus(grid, 64, games)
+    for variance in (5e-3, 1e-4):
+        roots = [tree(each, variance, games, 0.0, 0.0) for each in gap]
+        found = indices(table, gap, np.full(5, variance), games - 1)
+        np.testing.assert_allclose(found, [tree_index(root) for root in roots], atol=5e-5)

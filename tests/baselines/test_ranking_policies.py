@@ -81,7 +81,7 @@ def test_information_gain_matches_quadrature(gap: float) -> None:
     assert found == pytest.approx(exact, abs=0.01)
 
 
-@pytest.mark.parametrize("items", [2, 5, 6])
+@pytest.mark.parametrize("items", [2, 4, 5, 6, 9])
 def test_round_robin_plays_every_pair_once_in_rounds_of_disjoint_pairs(items: int) -> None:
     settings = RankingSettings(num_items=items)
     turn = rules.turns(items)
@@ -135,3 +135,11 @@ def test_every_rule_respects_masks_and_goal(name: str, options: dict[str, Any]) 
         assert (single.shape, int(single)) == ((), actions[1])
         with pytest.raises(ValueError, match="observation must have shape"):
             policy.predict(np.zeros(4))
+
+
+def test_swiss_begins_again_after_the_last_places() -> None:
+    view = batch_after(20)[1]._replace(games_left=np.array([46, 45, 44]))
+    actions = rules.RankingPolicy("swiss").for_settings(SETTINGS).act(view)
+    for row, (action, turn) in enumerate(zip(actions, (4, 0, 1), strict=True)):
+        order = np.argsort(-view.mu[row], kind="stable")
+        assert set(SETTINGS.pairs[action]) == {order[turn], order[turn + 1]}

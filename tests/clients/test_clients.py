@@ -46,10 +46,13 @@ def test_skrl_steps(env_id: str) -> None:
 @pytest.mark.clients
 def test_torchrl_plays_random_rollouts(env_id: str) -> None:
     gym_wrapper = pytest.importorskip("torchrl.envs.libs.gym").GymWrapper
+    from torchrl.envs.libs.gym import default_info_dict_reader
+
     envs = gym.make_vec(env_id, 3, autoreset_mode="SameStep", **MASKED[env_id])
     played = gym_wrapper(envs).rollout(80, break_when_any_done=False)
     assert played["next", "done"].any()
-    alone = gym_wrapper(gym.make(env_id, **MASKED[env_id])).auto_register_info_dict()
+    alone = gym_wrapper(gym.make(env_id, **MASKED[env_id]))
+    alone.set_info_dict_reader(default_info_dict_reader(["action_mask"]))
     assert alone.rollout(10)["next", "reward"].isfinite().all()
 
 

@@ -1,12 +1,14 @@
 """Compiled code is cached; processes that compile at once, forks, read-only installations."""
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+import matchenv
 from matchenv.runtime.compile import NOTICE
 
 # Plays a game, then prints how many functions were compiled.
@@ -45,6 +47,29 @@ def test_compiled_code_is_cached(tmp_path: Path) -> None:
         assert error.strip() == NOTICE
     third = started(PLAY, NUMBA_CACHE_DIR=str(tmp_path))
     assert third.communicate(timeout=300) == ("0\n", "")
+
+
+@pytest.mark.slow
+def test_code_of_changed_callees_is_forgotten(tmp_path: Path) -> None:
+    """In a copy of the package, as after ``git pull``; Numba looks at each function's own file."""
+    source = Path(matchenv.__file__).parent
+    shutil.copytree(source, tmp_path / "matchenv", ignore=shutil.ignore_patterns("__pycache__"))
+    file = tmp_path / "matchenv" / "trueskill" / "game.py"
+    text, result = (
+        file.read_text(),
+        "return win_probability_of(outcome * gap, variance, draw_margin)",
+    )
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
+        "import numpy as np\n"
+        "from matchenv.belief.belief import outcome_probabilities\n"
+        "print(outcome_probabilities(np.zeros(1), np.ones(1), 1, 0.0)[0])"
+    )
+    for written, expected in ((text, "0.5"), (text.replace(result, "return 0.25"), "0.25"),
+                              (text, "0.5")):  # fmt: skip
+        file.write_text(written)
+        out, error = started(code, NUMBA_CACHE_DIR="").communicate(timeout=300)
+        assert out.strip() == expected, error
 
 
 @pytest.mark.slow

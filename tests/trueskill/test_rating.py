@@ -135,6 +135,7 @@ test_bad_arguments_raise = refusals(
     ([[PRIOR], [PRIOR]], [0, 1], {"weights": [[1.0], [1.1e9]]}, r"weights\[1\]"),
     ([[PRIOR], [PRIOR]], [0, 1], {"weights": [[1.0], [1e-7]]}, r"weights\[1\]"),
     ([[PRIOR], [PRIOR]], [0, 1], {"weights": [[0.0], [1.0]]}, r"weights\[0\]"),
+    ([[PRIOR] * 2, [PRIOR]], [0, 1], {"weights": [[1.0, 0.0], [1e-7]]}, r"weights\[1\]"),
     call=lambda teams, ranks, keywords: rate(teams, ranks, **{"beta": BETA, **keywords}),
 )
 

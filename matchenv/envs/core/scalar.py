@@ -35,10 +35,10 @@ RUNS = np.ones(1, dtype=np.bool_)
 
 # Header and last rows of the table of arguments.
 ARGUMENTS = [
-    "    | Parameter | Default | Meaning |",
-    "    |-----------|---------|---------|",
-    '    | `render_mode` | `None` | `"rgb_array"`, `"human"` or `"ansi"`; see Rendering |',
-    "    | `render_true_skill` | `True` | whether pictures show true skills and related numbers |",
+    "| Parameter | Default | Meaning |",
+    "|-----------|---------|---------|",
+    '| `render_mode` | `None` | `"rgb_array"`, `"human"` or `"ansi"`; see Rendering |',
+    "| `render_true_skill` | `True` | whether pictures show true skills and related numbers |",
 ]
 
 NEVER_RESET, RUNNING, OVER = "never reset", "running", "played to its end"
@@ -89,10 +89,11 @@ class SimulatorEnv:
             own.append(
                 inspect.Parameter(entry.name, only, default=entry.default, annotation=entry.type)
             )
-            rows.append(f"    | `{entry.name}` | `{entry.default!r}` | {entry.metadata['text']} |")
+            rows.append(f"| `{entry.name}` | `{entry.default!r}` | {entry.metadata['text']} |")
         cls.__signature__ = signature.replace(parameters=own)  # type: ignore[attr-defined]
         table = "\n".join([*rows, *ARGUMENTS[2:]])
-        cls.__doc__ = (cls.__doc__ or "").replace("    {options}", table)
+        # Python 3.13 compiles docstrings without their indentation.
+        cls.__doc__ = inspect.cleandoc(cls.__doc__ or "").replace("{options}", table)
 
     def _set_up(
         self, count: int, render_mode: str | None, render_true_skill: bool, options: dict[str, Any]

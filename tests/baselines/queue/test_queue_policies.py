@@ -285,3 +285,11 @@ test_bad_options = refusals(
     (lambda: rules.Reserved("thompson"), "policy"),
     (lambda: rules.Reserved(PointEstimate(), games_left=0), "games_left"),
 )
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_plain_matching_ignores_what_games_teach(seed: int) -> None:
+    queue = queue_of(np.random.default_rng(seed), 4)
+    best = max(quality(queue, i, j) for i, j in combinations(range(4), 2))
+    assert (rules.MaximumWeightMatching(best + 1e-9, 0.0).plan(queue) == NOBODY).all()
+    assert (rules.MaximumWeightMatching(best - 1e-9, 0.0).plan(queue) != NOBODY).any()

@@ -23,7 +23,13 @@ from matchenv import (
     Settings,
 )
 from matchenv.belief import GamesPlayed
-from matchenv.envs.one_player.simulator import OUTCOME
+from matchenv.envs.one_player.simulator import (
+    OUTCOME,
+    SKILL_GAP,
+    WIN,
+    OnePlayer,
+    decide_games,
+)
 from matchenv.runtime.random import uniform
 from matchenv.trueskill import draw_density, match_quality, true_draw_density, update
 
@@ -208,7 +214,7 @@ def test_a_normal_prior_is_the_initial_belief() -> None:
     env.reset(seed=5)
     assert (env.knowledge_state.mu == 25.0).all()
     assert (env.knowledge_state.sigma == 8.3).all()
-    assert stats.kstest(env.true_skill.ravel(), "norm", args=(25.0, 8.3)).pvalue > 1e-3
+    assert stats.kstest((env.true_skill.ravel() - 25.0) / 8.3, "norm").pvalue > 1e-3
 
 
 def test_settings_have_a_plain_description_and_are_checked_when_replaced() -> None:
@@ -265,3 +271,20 @@ test_bad_priors_and_rewards_raise = refusals(
     (lambda: played(reward=own(Reward, "of", lambda _: 1.0)), r"of must return shape \(1,\)"),
     (lambda: played(reward=own(Reward, "of", lambda x: x.outcomes * np.nan)), "return finite"),
 )
+
+
+def test_win_probabilities_of_players_far_apart_keep_their_digits() -> None:
+    gaps, table = np.linspace(-25.0, 25.0, 51), np.zeros(4096)
+    table[SKILL_GAP : SKILL_GAP + 51] = gaps
+    decide_games(table, 51, 0.8, 0.3)
+    expected = stats.norm.cdf((gaps - 0.3) / (math.sqrt(2.0) * 0.8))
+    np.testing.assert_allclose(table[WIN : WIN + 51], expected, rtol=1e-11)
+
+
+def test_episodes_that_do_not_run_have_no_game() -> None:
+    simulator, rows = OnePlayer(Settings(num_opponents=2, horizon=3)), np.arange(2)
+    state = simulator.begin(simulator.new_state(2), rows, rows.astype(np.uint64))
+    state = simulator.step(state, np.zeros(2, np.int64), np.array([True, False])).state
+    facts = simulator.facts(state)
+    assert facts["outcome"][0] != 0
+    assert [facts[name][1] for name in ("outcome", "won", "draw_density")] == [0, False, 0.0]

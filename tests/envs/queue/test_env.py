@@ -16,6 +16,7 @@ from matchenv.envs.queue.settings import (
     RatedPopulation,
     population_of,
 )
+from matchenv.envs.queue.simulator import QueueSimulator
 from matchenv.trueskill import match_quality, update
 
 BETA = math.sqrt(2.5)
@@ -320,3 +321,8 @@ def test_errors_of_rating_tables_name_the_line(tmp_path: Path, text: str, messag
     path.write_text(text)
     with pytest.raises(ValueError, match=f"population.*{message}"):
         population_of(path)
+
+
+def test_a_queue_keeps_visits_only_on_request() -> None:
+    assert QueueSimulator(QueueSettings()).new_state(1).visits.size == 0
+    assert QueueSimulator(QueueSettings(), keep_visits=True).new_state(1).visits.size > 0
