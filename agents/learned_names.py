@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from matchenv.agents import with_extra
+from matchenv.runtime.object_spec import is_object_spec
 
 # Packaged policies; their names take precedence over folders.
 WEIGHTS = Path(__file__).parent / "weights"
@@ -69,7 +70,7 @@ def learned_policy(text: str) -> Any:
     try:
         file = learned_file(text)
         if file is None:
-            if colon and learned_file(name) is not None:
+            if colon and not is_object_spec(text) and learned_file(name) is not None:
                 raise ValueError("a learned policy has no options")
             return None
         stat = file.stat()

@@ -384,7 +384,8 @@ def read_zip(path: Path) -> tuple[BasePolicy, PolicyDescription]:
             stacklevel=3,
         )
     env_kwargs, why = {**settings.changed(), **constants}, ""
-    defined_in = str(dict(data["policy_class"]).get("__module__"))
+    entry = data.get("policy_class")
+    defined_in = str(entry.get("__module__") if isinstance(entry, dict) else entry)
     known = defined_in.partition(".")[0] in ("stable_baselines3", "sb3_contrib", "matchenv")
     if not known:  # another class could choose otherwise with the same weights
         why = f"its policy class is defined in {defined_in}"

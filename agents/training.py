@@ -95,10 +95,13 @@ def start_training(
     with folder_lock(path):
         folder = RunFolder.create(path, config)
         config = folder.read_config()
-        if config.versions != present_versions(config.env_kwargs):
+        present = present_versions(config.env_kwargs)
+        differing = {each for each, _ in config.versions.items() ^ present.items()}
+        if differing:
             warnings.warn(
                 f"the run {path} was started with other versions of Python, packages or files of "
-                "options; the results may differ from those of an uninterrupted run",
+                f"options ({', '.join(sorted(differing))}); the results may differ from those of "
+                "an uninterrupted run",
                 stacklevel=2,
             )
         # The library's default output to the terminal would break the progress bar.

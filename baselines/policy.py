@@ -108,7 +108,8 @@ class Policy(Baseline, PredictMixin):
         own = list(inspect.signature(cls.__init__).parameters.values())[1:]
         if own and own[-1].kind is inspect.Parameter.VAR_KEYWORD:
             shared = inspect.signature(Policy.__init__).parameters
-            own[-1:] = [shared[name] for name in PolicyOptions.__annotations__]
+            names = [each.name for each in own]
+            own[-1:] = [shared[name] for name in PolicyOptions.__annotations__ if name not in names]
         cls.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
 
     def __init__(

@@ -36,7 +36,7 @@ from matchenv.evaluation.registry import (
     candidates_of,
     known_policies,
 )
-from matchenv.evaluation.rollout import check_can_play
+from matchenv.evaluation.rollout import belief_of, check_can_play
 from matchenv.evaluation.seeds import INSTANCES, POLICIES, REPORT, episode_seeds, spans_of
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.arrays import Floats
@@ -351,10 +351,14 @@ def plan_of(
             digest = hashlib.sha256(value.rows.tobytes()).hexdigest()
             environment[name] = f"{len(value.rows)} of {digest[:16]}"
     # Third-party priors, beliefs and environments are identified by the content of their files.
-    kinds = [*map(type, BELIEFS.values()), type(settings), type(simulator_of(settings))]
-    named = [text for cell in cells for text in cell.labels.values() if is_object_spec(text)]
-    named += [f"{each.__module__}:{each.__name__}" for each in kinds
-              if not each.__module__.startswith("matchenv.")]  # fmt: skip
+    beliefs = {belief_of(each.make(settings, tuple)) for each in candidates}
+    kinds: list[type] = [type(BELIEFS[name]) for name in sorted(beliefs.intersection(BELIEFS))]
+    kinds += [type(settings), type(simulator_of(settings))]
+    labels = [text for cell in cells for text in cell.labels.values()]
+    priors = {text: module_digest(text) for text in labels if is_object_spec(text)}
+    foreign = (f"{each.__module__}:{each.__name__}" for each in kinds
+               if not each.__module__.startswith("matchenv."))  # fmt: skip
+    code = {text: module_digest(text) for text in foreign}
     asked = {
         "env": env,
         "policies": {candidate.label: candidate.identity for candidate in candidates},
@@ -366,7 +370,8 @@ def plan_of(
             }
             for cell in cells
         },
-        **({"code": {text: module_digest(text) for text in named}} if named else {}),
+        **({"priors": priors} if priors else {}),
+        **({"code": code} if code else {}),
         "episodes": episodes,
         "seed": seed,
         "block_size": size,

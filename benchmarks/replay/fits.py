@@ -82,7 +82,7 @@ def fit_text(found: Fit) -> str:
     errors = {"wins": found.calibration_wins, "draws": found.calibration_draws}
     known = [f"{k} {100 * error:.1f} points" for k, error in errors.items() if error is not None]
     gain, low, high = found.gain
-    failed = "the fit failed: it does not forecast games better than a constant forecast does"
+    failed = "the fit failed: it is not shown to forecast games better than a constant forecast"
     cut = "" if found.converged else "; the search did not converge"
     lines = [
         *([failed] if found.failed else []),

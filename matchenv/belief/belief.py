@@ -323,13 +323,16 @@ class IndependentBelief(Belief):
         density = trueskill.draw_density(mu_0, sigma_0, mu_j, sigma_j, constants.beta)
         games.draw_density[rows] = density
         games.match_quality[rows] = quality_per_density(constants.beta) * density
-        after = self.updated(mu_0, sigma_0, mu_j, sigma_j, games.outcomes[rows], constants)
-        if not (np.isfinite(after).all() and np.greater(after[1::2], 0.0).all()):
+        outcomes = games.outcomes[rows]
+        found = self.updated(mu_0, sigma_0, mu_j, sigma_j, outcomes, constants)
+        mu_0, sigma_0, mu_j, sigma_j = np.broadcast_arrays(*found)
+        finite = np.isfinite([mu_0, sigma_0, mu_j, sigma_j]).all()
+        if not finite or np.min([sigma_0, sigma_j]) <= 0.0:
             raise ValueError(
                 f"updated of belief {self.name!r} must return finite means and positive deviations"
             )
         count = players.shape[1]
-        for player, mu, sigma in ((0, *after[:2]), (j, *after[2:])):
+        for player, mu, sigma in ((0, mu_0, sigma_0), (j, mu_j, sigma_j)):
             players[rows, player, MU], players[rows, player, SIGMA] = mu, sigma
             shown[rows, player], shown[rows, count + player] = mu, sigma
 

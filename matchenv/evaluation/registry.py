@@ -267,10 +267,13 @@ def candidate_of(given: Any, env_id: str = ONE_PLAYER) -> Candidate:
         return given
     if isinstance(given, str | Path):
         text, files = str(given), files_of(str(given), env_id)
-        digest = module_digest(text) if files and is_object_spec(text) else digest_of(files)
-        identity = f"{text} {digest}" if files else text
+        digest, identity = digest_of(files), text
+        if files or is_object_spec(text):
+            identity += f" {module_digest(text) if is_object_spec(text) else digest}"
         return Candidate(text.rstrip("/\\") or text, partial(_built, text, files, digest), identity)
     label = getattr(given, "name", None)
+    if isinstance(given, type):
+        raise ValueError(f"a policy must be an object, as {given.__name__}(), got the class")
     if not isinstance(label, str):
         raise ValueError(
             f"a policy must be a name, a folder, or an object with a name, got {given!r}"
@@ -289,7 +292,10 @@ def _built(
     given: Any, files: Sequence[Path], digest: str, settings: Options, skills: TrueSkills | None
 ) -> Any:
     if not isinstance(given, str):
-        return adapted(copy.deepcopy(given), settings)
+        try:
+            return adapted(copy.deepcopy(given), settings)
+        except RuntimeError as error:  # torch copies no results of a training
+            raise ValueError(f"save it, and give its file as the policy: {error}") from error
     policy = policy_named(given, settings, skills)
     if digest_of(files) != digest:
         raise ValueError(

@@ -156,21 +156,25 @@ class Decisions:
         simulator: Any = batch.simulator
         state = batch.state
         masks = simulator.masks(state) if self._takes_masks else None
+        masks = masks.copy() if self._foreign and masks is not None else masks
         masked = {} if masks is None else {"action_masks": masks}
         if self._method == "act":
             view = simulator.view(state)
-            view = copy.deepcopy(view) if self._foreign else view
+            if self._foreign:  # but for the settings
+                view = copy.deepcopy(view, {id(simulator.settings): simulator.settings})
             return self._policy.act(*view, rng=self._rng, **masked)
         if self._method == "choose":
             actions = np.zeros(len(batch), dtype=np.int64)
             for row in np.flatnonzero(batch.running).tolist():
                 waiting = simulator.waiting_players(state, row)
+                if waiting.focal < 0:  # nobody waits
+                    continue
                 actions[row] = as_integer("action", self._policy.choose(waiting, self._rng), 0)
             return actions
         begins, self._first = np.full(len(batch), self._first), False
         shown = simulator.observe(state).copy() if self._foreign else simulator.observe(state)
         found = self._policy.predict(shown, self._memory, begins, deterministic=True, **masked)
-        if not isinstance(found, tuple) or len(found) != 2:
+        if not isinstance(found, tuple | list) or len(found) != 2:
             raise ValueError(f"predict must return (actions, state), got {found!r}")
         actions, self._memory = found
         return actions

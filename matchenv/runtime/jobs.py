@@ -112,7 +112,7 @@ class RunOptions:
         with folder_lock(folder):
             known = _known_settings(folder)
             differing = [] if known is None else list(_differences(known, wanted))
-            if differing and not self.replace_out:
+            if differing and not self.replace_out and any((folder / BLOCKS).glob("*")):
                 raise ValueError(
                     f"out holds results that were made with other settings, versions or files: "
                     f"{'; '.join(differing)}. Rerun with the original ones, or choose another "

@@ -130,7 +130,7 @@ def _on_this_machine(
             'script start its work below if __name__ == "__main__":?)'
         ) from error
     except (AttributeError, TypeError, pickle.PicklingError) as error:
-        if "pickle" not in str(error):
+        if "pickle" not in str(error) or hasattr(error, "__notes__"):  # of a job
             raise
         raise ValueError(f"{error}; {ELSEWHERE}") from error
     finally:
@@ -158,6 +158,9 @@ def _main_module_for_workers(jobs: Sequence[Any]) -> Iterator[None]:
             raise ValueError(
                 f"{_name_of(jobs, index)} needs what only this session has; {ELSEWHERE}"
             )
+    if file is None:
+        yield
+        return
     main.__file__ = None
     try:
         yield

@@ -63,29 +63,36 @@ def digest_of(files: Iterable[Path]) -> str:
 def module_digest(spec: str) -> str:
     """Return a digest of the files that define a third-party class, see ``module_files``.
 
-    The digest of a class that no file defines, as in a notebook, never repeats.
+    The digest of a class that no file defines, as in a notebook, is one of this class object.
 
     Raises:
-        ValueError: if a file was changed since an earlier call, while its module was not reloaded.
+        ValueError: if a file was changed since an earlier call, and its module not reloaded.
     """
-    module, files = spec.partition(":")[0], module_files(spec)
-    loaded = sys.modules.get(module)
+    module, _, name = spec.partition(":")
+    loaded, files = sys.modules.get(module), module_files(spec)
     if not files and loaded is not None and not _is_own(module):
-        return uuid4().hex
-    digest = digest_of(files)
-    if loaded is not None:
-        before = _digests.get(module)
-        if before is not None and before[0] is loaded.__spec__ and before[1] != digest:
-            raise ValueError(
-                f"the files of {module} must stay as they are after its import, and one of "
-                f"{', '.join(map(str, files))} was changed: restart Python"
-            )
-        _digests[module] = (loaded.__spec__, digest)
-    return digest
+        kind = getattr(loaded, name.partition(":")[0], None)
+        if spec not in _sessions or _sessions[spec][0] is not kind:
+            _sessions[spec] = kind, uuid4().hex
+        return _sessions[spec][1]
+    modules = {getattr(each, "__file__", None): each for each in [*sys.modules.values()]}
+    for file in files:
+        if (origin := modules.get(str(file))) is not None:
+            found = origin.__spec__, digest_of([file])
+            before = _digests.setdefault(file, found)
+            if before[0] is found[0] and before[1] != found[1]:
+                raise ValueError(
+                    f"{file} must stay as it is after its import, and was changed: reload its "
+                    "module with importlib.reload, or restart Python"
+                )
+            _digests[file] = found
+    return digest_of(files)
 
 
-# Specification of each third-party module, and the digest of its files at that time.
-_digests: dict[str, tuple[Any, str]] = {}
+# The specification of the module of each file, and its digest at that time.
+_digests: dict[Path, tuple[Any, str]] = {}
+# The class object of each specification without a file, and its digest.
+_sessions: dict[str, tuple[Any, str]] = {}
 
 
 def _is_own(module: str) -> bool:
@@ -104,20 +111,24 @@ def module_files(spec: str) -> list[Path]:
     """
     module = spec.partition(":")[0]
     file = Path(getattr(sys.modules.get(module), "__file__", None) or "")
+    # With ``python -m``, the main module has another name.
+    module = getattr(getattr(sys.modules.get(module), "__spec__", None), "name", module)
     if not file.is_file() or _is_own(module):
         return []
     folder = file.parents[module.count(".") + (file.name == "__init__.py")]
     installed, top = any(folder.glob("*.dist-info")), module.partition(".")[0]
-    files, seen, pending = {file}, set[str](), [module, *_imports(file, module.split(".")[:-1])]
+    package = module.split(".")[: None if file.name == "__init__.py" else -1]
+    files, seen, pending = {file}, set[str](), [module, *_imports(file, package)]
     while pending:
         name = pending.pop()
         parts = name.split(".")
-        if name in seen or (installed and parts[0] != top):
+        if not name or name in seen or _is_own(name) or (installed and parts[0] != top):
             continue
         seen.add(name)
         path, above = folder.joinpath(*parts), parts[:-1]
         pending += [".".join(above)] if above else []  # importing a module imports its packages
-        for source, package in ((path / "__init__.py", parts), (path.with_suffix(".py"), above)):
+        file = path.with_name(f"{path.name}.py")
+        for source, package in ((path / "__init__.py", parts), (file, above)):
             if source.is_file():
                 files.add(source)
                 pending += _imports(source, package)

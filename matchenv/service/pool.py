@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import threading
 import time
@@ -429,7 +430,7 @@ def _rule_of(rule: Any, settings: PoolSettings) -> Rule:
         )
     belief = getattr(policy, "belief", None) or DEFAULT_BELIEF
 
-    def choose(mu: Floats, sigma: Floats) -> int:
+    def choose(mu: Floats, sigma: Floats, policy: Any = policy) -> int:
         state = KnowledgeState.of_prior(mu[None], sigma[None], belief)[0]
         if acts:
             action = policy.act(state, settings.games_left)
@@ -439,7 +440,8 @@ def _rule_of(rule: Any, settings: PoolSettings) -> Rule:
 
     if not type(policy).__module__.startswith("matchenv."):
         try:
-            choose(np.full(3, settings.mu), np.full(3, settings.sigma))
+            mu = settings.mu + settings.sigma * np.array([0.0, 1.0, -1.0])
+            choose(mu, np.full(3, settings.sigma), copy.deepcopy(policy))
         except Exception as error:  # third-party code
             raise ValueError(f"rule {rule!r} cannot choose one of two players: {error}") from error
     return choose

@@ -161,8 +161,12 @@ def create_file(path: Path, content: bytes) -> None:
             except FileExistsError:
                 raise
             except OSError:  # a file system without hard links
-                with path.open("xb") as file:
-                    file.write(content)
+                path.touch(exist_ok=False)
+                try:
+                    write_bytes(path, content)
+                except OSError:
+                    path.unlink()
+                    raise
     finally:
         temporary.unlink(missing_ok=True)
 

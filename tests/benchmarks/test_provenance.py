@@ -72,7 +72,7 @@ def test_a_changed_policy_is_refused(
     with (tmp_path / f"{policy}{changed}.py").open("a") as file:
         file.write("# changed\n")
     ended = typed(words)
-    assert f"the files of {policy} must stay as they are after its import" in ended.error
+    assert f"{policy}{changed}.py must stay as it is after its import" in ended.error
     for name in [name for name in sys.modules if name.startswith(policy)]:
         sys.modules.pop(name)  # as in a new process
     ended = typed(words)

@@ -142,7 +142,7 @@ def test_a_fit_of_coin_tosses_fails(tmp_path: Path, capsys: pytest.CaptureFixtur
     (tmp_path / "log.csv").write_text("game,player,score\n" + "".join(rows))
     assert run_command(["fit", str(tmp_path / "log.csv")]) == 0
     said = capsys.readouterr().out
-    assert said.startswith("the fit failed: it does not forecast games better")
+    assert said.startswith("the fit failed: it is not shown to forecast games better")
     assert "beta ran to a boundary" in said
 
 

@@ -2,7 +2,7 @@
 
 import sys
 from dataclasses import dataclass, field
-from importlib import import_module
+from importlib import import_module, reload
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +166,34 @@ def test_a_module_has_the_files_that_it_imports_from_its_folder(folder: Path) ->
     for spec in ("matchenv.runtime.provenance:Policy", "never_imported:Policy"):
         assert module_files(spec) == []
         assert module_digest(spec) == module_digest(spec)
-    # A cell of a notebook has no file, so it may have changed.
-    sys.modules["mine"].__file__ = None
-    assert module_digest("mine:Policy") != module_digest("mine:Policy")
+    # A cell of a notebook has no file, so each class that it defines is another one.
+    mine: Any = sys.modules["mine"]
+    mine.__file__, mine.Policy = None, type("Policy", (), {})
+    before = module_digest("mine:Policy:size=3")
+    assert module_digest("mine:Policy:size=3") == before
+    mine.Policy = type("Policy", (), {})
+    assert module_digest("mine:Policy:size=3") != before
+
+
+def test_a_changed_file_needs_its_own_module_reloaded(folder: Path) -> None:
+    (folder / "mine_rules.py").write_text("RULE = 22\n")
+    module_digest("mine:Policy")
+    (folder / "mine_rules.py").write_text("RULE = 333\n")
+    reload(sys.modules["mine"])
+    with pytest.raises(ValueError, match=r"mine_rules\.py must stay as it is after its import"):
+        module_digest("mine:Policy")
+    reload(sys.modules["mine_rules"])
+    module_digest("mine:Policy")
+
+
+def test_packages_and_dotted_folders_have_their_own_files(tmp_path: Path, monkeypatch: Any) -> None:
+    for name, text in {"pk2/__init__": "from .helper import f", "pk2/helper": "f = 1",
+                       "helper": "", "odd.v2": ""}.items():  # fmt: skip
+        (tmp_path / f"{name}.py").parent.mkdir(exist_ok=True)
+        (tmp_path / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    import_module("pk2")
+    found = module_files("pk2:Policy")
+    for name in ("pk2", "pk2.helper"):
+        sys.modules.pop(name)
+    assert found == [tmp_path / "pk2" / "__init__.py", tmp_path / "pk2" / "helper.py"]

@@ -62,6 +62,8 @@ class WaitingPlayers:
     def candidate_quality(self) -> Floats:
         """Return the match quality of the focal player with each of ``filled``."""
         focal, others = self.focal, self.filled
+        if focal == NOBODY:
+            return np.empty(0)
         quality: Floats = match_quality(
             self.mu[focal], self.sigma[focal], self.mu[others], self.sigma[others],
             self.settings.beta,
