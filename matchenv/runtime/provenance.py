@@ -11,6 +11,7 @@ from functools import cache
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 from uuid import uuid4
 
@@ -66,7 +67,7 @@ def module_digest(spec: str) -> str:
     The digest of a class that no file defines, as in a notebook, is one of this class object.
 
     Raises:
-        ValueError: if a file was changed since an earlier call, and its module not reloaded.
+        ValueError: if a file was changed after its import, as far as can be seen, and not reloaded.
     """
     module, _, name = spec.partition(":")
     loaded, files = sys.modules.get(module), module_files(spec)
@@ -80,13 +81,37 @@ def module_digest(spec: str) -> str:
         if (origin := modules.get(str(file))) is not None:
             found = origin.__spec__, digest_of([file])
             before = _digests.setdefault(file, found)
-            if before[0] is found[0] and before[1] != found[1]:
+            same = before is found or before[0] is not found[0]
+            if not (_has_code_of_file(origin) if same else before[1] == found[1]):
                 raise ValueError(
                     f"{file} must stay as it is after its import, and was changed: reload its "
                     "module with importlib.reload, or restart Python"
                 )
             _digests[file] = found
     return digest_of(files)
+
+
+def _has_code_of_file(module: ModuleType) -> bool:
+    """Return whether the functions of a module are those of its file; True where none can be read.
+
+    Names outside functions may differ all the same.
+    """
+    loader: Any = getattr(module.__spec__, "loader", None)
+    if not hasattr(loader, "get_code"):
+        return True
+    pending: list[Any] = [loader.get_code(module.__name__)]
+    known: dict[str, list[CodeType]] = {}
+    while pending:
+        code = pending.pop()
+        known.setdefault(code.co_qualname, []).append(code)
+        pending += [each for each in code.co_consts if isinstance(each, CodeType)]
+    values = list(vars(module).values())
+    for kind in [each for each in values if isinstance(each, type)]:
+        values += vars(kind).values()
+    codes = [each.__code__ for each in values if isinstance(each, FunctionType)]
+    # Decorators leave functions of other files, and a reload those that were deleted.
+    ours = [each for each in codes if each.co_filename == module.__file__]
+    return all(each in known.get(each.co_qualname, [each]) for each in ours)
 
 
 # The specification of the module of each file, and its digest at that time.

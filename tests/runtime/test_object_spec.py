@@ -186,6 +186,26 @@ def test_a_changed_file_needs_its_own_module_reloaded(folder: Path) -> None:
     module_digest("mine:Policy")
 
 
+def test_a_file_that_was_edited_between_its_import_and_its_first_use_is_refused(
+    tmp_path: Path, monkeypatch: Any
+) -> None:
+    text = (
+        "from contextlib import contextmanager\nfrom dataclasses import dataclass\n\n"
+        "@contextmanager\ndef opened():\n    yield\n\n"
+        "@dataclass\nclass Early:\n    size: int = 1\n\n"
+        "    def act(self):\n        return [each for each in range(RULE)]\n"
+    )
+    (tmp_path / "early.py").write_text(text.replace("RULE", "1"))
+    monkeypatch.syspath_prepend(tmp_path)
+    early = import_module("early")
+    (tmp_path / "early.py").write_text(text.replace("RULE", "22"))
+    with pytest.raises(ValueError, match=r"early\.py must stay as it is after its import"):
+        module_digest("early:Early")
+    reload(early)
+    assert module_digest("early:Early") == module_digest("early:Early")
+    sys.modules.pop("early")
+
+
 def test_packages_and_dotted_folders_have_their_own_files(tmp_path: Path, monkeypatch: Any) -> None:
     for name, text in {"pk2/__init__": "from .helper import f", "pk2/helper": "f = 1",
                        "helper": "", "odd.v2": ""}.items():  # fmt: skip
