@@ -17,6 +17,7 @@ from refusals import refusals
 
 from matchenv import NormalPrior
 from matchenv.envs import ENVIRONMENTS, part_of
+from matchenv.envs.core.settings import LARGEST_OBSERVED, as_given
 from matchenv.envs.one_player.settings import REWARDS
 from matchenv.envs.queue.settings import Population
 from matchenv.evaluation.rollout import Batch
@@ -521,3 +522,13 @@ def test_bad_resets_change_nothing(env_id: str) -> None:
     action = np.argmax(info.get("action_mask", [1]))
     np.testing.assert_array_equal(env.step(action)[0], untouched.step(action)[0])
     np.testing.assert_array_equal(env.reset()[0], untouched.reset()[0])
+
+
+def test_parts_of_unknown_environments_are_refused() -> None:
+    with pytest.raises(ValueError, match="env must be one of"):
+        part_of("Chess-v0", "settings")
+
+
+def test_the_largest_and_smallest_numbers_of_a_reset_are_accepted() -> None:
+    for name, value in (("mu", LARGEST_OBSERVED), ("sigma", 1.0 / LARGEST_OBSERVED)):
+        assert as_given(name, [value], [(1,)]).tolist() == [value]
