@@ -82,11 +82,11 @@ def sections_of(paths: Sequence[Path]) -> list[Section]:
     if not paths:
         raise ValueError(f"folders must name at least one with results of matchenv {COMMANDS}")
     of_trainings = partial(with_extra, "matchenv.benchmarks.report.training")
-    found: dict[Path, Path] = {}
+    found: dict[Path, tuple[Path, str]] = {}
     runs: list[Path] = []
     for path in paths:
         folders = list(_folders(path))
-        here = [folder for folder in folders if _file(folder)]
+        here = [(folder, name) for folder in folders if (name := _file(folder))]
         configured = [folder for folder in folders if (folder / CONFIG).is_file()]
         trained = of_trainings("runs_in")(configured) if configured else []
         if not here and not trained:
@@ -94,17 +94,17 @@ def sections_of(paths: Sequence[Path]) -> list[Section]:
                 f"{path} contains no results; give the --out folder of matchenv {COMMANDS}"
             )
         runs += trained
-        found |= {folder.resolve(): folder for folder in here}
+        found |= {folder.resolve(): (folder, name) for folder, name in here}
     # A training's final comparison is part of its section, unless its own folder was named.
     hidden = {(run / "comparison").resolve() for run in runs} - {path.resolve() for path in paths}
-    others = [folder for place, folder in found.items() if place not in hidden]
-    sections = [*map(_section, others)]
+    others = [each for place, each in found.items() if place not in hidden]
+    sections = [_section(*each) for each in others]
     titles = [section.title for section in sections]
     named = [
         section._replace(title=f"{section.title} ({folder})")
         if titles.count(section.title) > 1
         else section
-        for folder, section in zip(others, sections, strict=True)
+        for (folder, _), section in zip(others, sections, strict=True)
     ]
     return [*(of_trainings("training_sections")(runs) if runs else ()), *named]
 
@@ -126,8 +126,10 @@ def _file(folder: Path) -> str | None:
 
 def _is_result(file: Path) -> bool:
     """Return whether a file is a result, perhaps a damaged one, and not of another program."""
-    if not file.is_file() or file.suffix == ".csv":
-        return file.is_file() and (file.parent / "settings.json").is_file()
+    if not file.is_file():
+        return False
+    if file.suffix == ".csv":
+        return (file.parent / "settings.json").is_file()
     try:
         content = parsed_json(file.read_bytes())
     except ValueError:
@@ -135,8 +137,7 @@ def _is_result(file: Path) -> bool:
     return isinstance(content, dict) and CHECKSUM in content
 
 
-def _section(folder: Path) -> Section:
-    name = str(_file(folder))
+def _section(folder: Path, name: str) -> Section:
     try:
         content = (json_of if name.endswith(".json") else rows_of)(folder / name)
         return READERS[name](content, folder)

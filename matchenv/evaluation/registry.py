@@ -267,9 +267,9 @@ def candidate_of(given: Any, env_id: str = ONE_PLAYER) -> Candidate:
         return given
     if isinstance(given, str | Path):
         text, files = str(given), files_of(str(given), env_id)
-        digest, identity = digest_of(files), text
-        if files or is_object_spec(text):
-            identity += f" {module_digest(text) if is_object_spec(text) else digest}"
+        digest = digest_of(files)
+        known = module_digest(text) if is_object_spec(text) else digest
+        identity = f"{text} {known}" if files or known != digest else text
         return Candidate(text.rstrip("/\\") or text, partial(_built, text, files, digest), identity)
     label = getattr(given, "name", None)
     if isinstance(given, type):

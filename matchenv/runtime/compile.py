@@ -15,8 +15,6 @@ import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from importlib.util import find_spec
-from itertools import chain
 from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any, cast
@@ -25,8 +23,7 @@ from numba import njit, typeof
 from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
 
-# Where this package's compiled functions are.
-ROOMS = ("matchenv", "matchenv.baselines", "matchenv.benchmarks")
+from matchenv.runtime import source_folders
 
 NOTICE = "matchenv: compiling, once after an installation or a change; this takes some seconds"
 NO_CACHE = (
@@ -69,10 +66,7 @@ def compiled(
 
 def forget_old_code() -> None:
     """Delete compiled code beside the sources if they differ from those that it was made of."""
-    specs = [find_spec(name) for name in ROOMS]
-    places = [spec.submodule_search_locations or () for spec in specs if spec is not None]
-    folders = {Path(place) for place in chain(*places)}
-    digest = hashlib.sha256()
+    folders, digest = source_folders(), hashlib.sha256()
     for file in sorted(file for folder in folders for file in folder.rglob("*.py")):
         if b"@compiled" in (content := file.read_bytes()):
             digest.update(content)

@@ -158,14 +158,12 @@ def _main_module_for_workers(jobs: Sequence[Any]) -> Iterator[None]:
             raise ValueError(
                 f"{_name_of(jobs, index)} needs what only this session has; {ELSEWHERE}"
             )
-    if file is None:
-        yield
-        return
-    main.__file__ = None
+    vars(main).pop("__file__", None)
     try:
         yield
     finally:
-        main.__file__ = file
+        if file is not None:
+            main.__file__ = file
 
 
 def _begin_worker() -> None:

@@ -9,13 +9,13 @@ import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 from uuid import uuid4
 
-ROOMS = ("matchenv", "matchenv.baselines", "matchenv.agents", "matchenv.benchmarks")
+from matchenv.runtime import source_folders
+
 # Folders that cannot change a number in a result.
 NO_NUMBERS = {"cli", "rendering", "report"}
 
@@ -37,12 +37,10 @@ def versions(*packages: str) -> dict[str, str]:
 @cache
 def code_digest() -> str:
     """Return a digest of the package's code, read once in a process."""
-    specs = [spec for room in ROOMS if (spec := find_spec(room)) is not None]
-    folders = {Path(folder) for spec in specs for folder in spec.submodule_search_locations or ()}
     # A set, since an installed package has all rooms in one folder.
     files = {
         file
-        for folder in folders
+        for folder in source_folders()
         for file in folder.rglob("*.py")
         if not NO_NUMBERS.intersection(file.relative_to(folder).parts)
     }
@@ -81,8 +79,8 @@ def module_digest(spec: str) -> str:
         if (origin := modules.get(str(file))) is not None:
             found = origin.__spec__, digest_of([file])
             before = _digests.setdefault(file, found)
-            same = before is found or before[0] is not found[0]
-            if not (_has_code_of_file(origin) if same else before[1] == found[1]):
+            just_loaded = before is found or before[0] is not found[0]
+            if not (_has_code_of_file(origin) if just_loaded else before[1] == found[1]):
                 raise ValueError(
                     f"{file} must stay as it is after its import, and was changed: reload its "
                     "module with importlib.reload, or restart Python"
