@@ -18,6 +18,10 @@ in s whose curvature is at most 2 rho w, where w is that tangent for the largest
 part. The table holds the minimum over k at evenly spaced nodes s and at both ends of each part.
 Between two nodes at distance h, the minimum of all chords is at least the linear interpolation. A
 parabola is at most rho w h^2 f (1 - f) below its chord, at the fraction f of the way.
+
+Among many opponents somebody's y is nearly 0. For them there is a second bound: E_k is at least
+log(V_k - L_k^2 l). The smallest of these variances is a concave function of l, so that it is at
+least its chords between evenly spaced l.
 """
 
 from __future__ import annotations
@@ -77,10 +81,11 @@ LARGEST_RATE = 1.0 - 1e-6
 
 
 class Levels(NamedTuple):
-    """Lower bounds of the minimum of E_k over all opponents."""
+    """Lower bounds of the minimum of E_k over all opponents, and of their variances."""
 
     lower: Floats  # at the start of each part of [0, rho] and each node, shape (parts, 2 nodes + 1)
     upper: Floats  # at the end of each part, same shape
+    variances: Floats  # smallest V_k - L_k^2 l at evenly spaced l in [0, rho], shape (nodes + 1,)
     rho: float  # the largest L_k^2 / V_k
     step: float  # distance between nodes
 
@@ -96,8 +101,12 @@ def tabulate_levels(opponents: Opponents, nodes: int, parts: int) -> Levels:
     step = (FURTHEST + nearest) * math.sqrt(rho) / nodes
     shape = (parts, 2 * nodes + 1)
     lower, upper = np.full(shape, np.inf), np.full(shape, np.inf)
+    smallest = np.full(nodes + 1, np.inf)
     for k in range(gaps.size):
         variance, rate = variances[k], loads[k] * loads[k] / variances[k]
+        slope = loads[k] * loads[k] * rho / nodes
+        for node in range(nodes + 1):
+            smallest[node] = min(smallest[node], variance - slope * node)
         for part in range(parts):
             low, high = rate * edges[part], rate * edges[part + 1]
             level, higher = math.log(variance * (1.0 - low)), math.log(variance * (1.0 - high))
@@ -108,7 +117,7 @@ def tabulate_levels(opponents: Opponents, nodes: int, parts: int) -> Levels:
                 square = gap * gap / variance
                 lower[part, node] = min(lower[part, node], level + weight * square)
                 upper[part, node] = min(upper[part, node], higher + larger * square)
-    return Levels(lower, upper, rho, step)
+    return Levels(lower, upper, smallest, rho, step)
 
 
 @compiled(inline=True, refcounted=False)
@@ -116,11 +125,17 @@ def best_density_bound(levels: Levels, shift: float, loss: float, beta: float) -
     """Return an upper bound of the best density against an opponent who has not played."""
     rho, step = levels.rho, levels.step
     parts, size = levels.lower.shape
-    place = shift / step + size // 2
+    place, noise, share = shift / step + size // 2, 2.0 * beta * beta, loss / rho
+    if not share <= 1.0 + SLACK:
+        return INVERSE_SQRT_2PI / math.sqrt(noise)
+    chords = levels.variances.size - 1
+    node = min(int(share * chords), chords - 1)
+    f, variances = share * chords - node, levels.variances
+    variance = max(variances[node] + f * (variances[node + 1] - variances[node]), noise)
     if not 0.0 <= place < size - 1:
-        return INVERSE_SQRT_2PI / (math.sqrt(2.0) * beta)
-    node, share = int(place), loss / rho * parts
-    part = min(int(share), parts - 1)
+        return INVERSE_SQRT_2PI / math.sqrt(variance)
+    share *= parts
+    node, part = int(place), min(int(share), parts - 1)
     f, lower, upper = place - node, levels.lower[part], levels.upper[part]
     low = lower[node] + f * (lower[node + 1] - lower[node])
     high = upper[node] + f * (upper[node + 1] - upper[node])
@@ -128,7 +143,7 @@ def best_density_bound(levels: Levels, shift: float, loss: float, beta: float) -
     weight = 1.0 / (1.0 - rho * rho * part / parts)
     weight += weight * weight * rho * rho / parts
     level -= rho * weight * step * step * f * (1.0 - f)
-    return INVERSE_SQRT_2PI * math.exp(-0.5 * level)
+    return INVERSE_SQRT_2PI * min(math.exp(-0.5 * level), 1.0 / math.sqrt(variance))
 
 
 @compiled

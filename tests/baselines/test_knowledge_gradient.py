@@ -10,7 +10,11 @@ from numpy.typing import NDArray
 
 from matchenv.baselines import KnowledgeGradient
 from matchenv.baselines import knowledge_gradient_rule as rule
-from matchenv.baselines.knowledge_gradient import knowledge_gradient_actions, score_bounds
+from matchenv.baselines.knowledge_gradient import (
+    knowledge_gradient_action,
+    knowledge_gradient_actions,
+    score_bounds,
+)
 from matchenv.belief import GameConstants
 
 Floats = NDArray[np.float64]
@@ -153,6 +157,17 @@ def test_bounds_are_tight(belief: str) -> None:
             read = rule.read_opponents(state.mu[b], state.sigma[b], state.extra[b], game)
             left.append(np.count_nonzero(score_bounds(read, 99.0, game) >= scores[b].max()))
     assert np.mean(left) < 2.5
+
+
+def test_bounds_are_tight_in_a_crowd() -> None:
+    """For a newcomer among opponents of many deviations they leave a hundredth."""
+    rng, game = np.random.default_rng(1), GameConstants(BETA)
+    mu, sigma = 1.5 * rng.normal(size=2001), 10.0 ** rng.uniform(-2.5, 0.5, 2001)
+    mu[0], sigma[0] = 0.0, 2.0
+    opponents = rule.read_opponents(mu, sigma, np.empty(0), game)
+    action = knowledge_gradient_action(opponents, 99.0, game)
+    best = opponents.densities[action] + 99.0 * rule.look_ahead(opponents, action, game)
+    assert np.count_nonzero(score_bounds(opponents, 99.0, game) >= best) < 20
 
 
 @pytest.mark.parametrize(("gap", "own", "prior"), [(85.0, 0.1, 0.1), (0.0, 1e4, 1e-3)])
