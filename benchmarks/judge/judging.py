@@ -24,10 +24,9 @@ from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.episode_table import play
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
-    UNKNOWN,
     Record,
     columns_of,
-    paired_difference,
+    estimate,
     verdicts,
 )
 from matchenv.evaluation.protocols import load_of
@@ -45,6 +44,7 @@ from matchenv.logs import fit, replay_trueskill, smooth
 from matchenv.logs.fitting import FEWEST_GAMES, MU, SIGMA
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.replay import Model
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.files import json_bytes, records_csv
 from matchenv.runtime.jobs import RunOptions, Store
 from matchenv.runtime.provenance import versions
@@ -133,7 +133,7 @@ def differences_of(
     """
     against, everyone = found.against, GROUPS[0]
     others = [policy for policy in found.policies if policy != against]
-    first = {family_of(policy): policy for policy in reversed(others)}
+    first = {family_of(policy): policy for policy in (*reversed(others), against)}
     pairs = {
         "contests": [(policy, against, everyone) for policy in others
                      if family_of(policy) != "oracle"],
@@ -142,22 +142,23 @@ def differences_of(
                      if family in first and other in first],
     }  # fmt: skip
 
-    def difference(policy: str, than: str, group: str) -> Record:
-        pair, reward = (policy, than), UNKNOWN
-        if group == everyone:
-            reward = paired_difference(*(found.values(MEASURE, 0, label) for label in pair))
-        quality, wait, left = (
-            paired_difference(*(group_values(found.rows, name, 0, label, group) for label in pair))
-            for name in (QUALITY, "wait", "left")
-        )
-        return Record(policy=policy, than=than, group=group, reward=reward, quality=quality,
-                      wait=wait.times(minutes), left=left)  # fmt: skip
+    def of_runs(policy: str, group: str) -> Floats:
+        """Return the numbers of ``SIGNS``, shape (4, runs); NaN in runs without the group."""
+        reward = found.values(MEASURE, 0, policy) if group == everyone else np.full(runs, np.nan)
+        names = QUALITY, "wait", "left"
+        others = [group_values(found.rows, name, 0, policy, group) for name in names]
+        return np.array([reward, *others])
 
-    judged = {}
+    runs, units, judged = found.episodes, np.array([[1.0], [1.0], [minutes], [1.0]]), {}
     for kind, questions in pairs.items():
-        rows = [difference(*question) for question in questions]
+        rows, counts = [], list[int]()
+        for policy, than, group in questions:
+            values = units * (of_runs(policy, group) - of_runs(than, group))
+            counts += np.count_nonzero(~np.isnan(values), axis=1).tolist()
+            means = dict(zip(SIGNS, map(estimate, values), strict=True))
+            rows.append(Record(policy=policy, than=than, group=group, **means))
         better = [row[name].times(sign) for row in rows for name, sign in SIGNS.items()]
-        words = iter([""] * len(better) if failed else verdicts(better, found.episodes))
+        words = iter([""] * len(better) if failed else verdicts(better, counts))
         judged[kind] = [Record(row, verdicts=dict(zip(SIGNS, words, strict=False))) for row in rows]
     return judged
 
@@ -168,6 +169,7 @@ def judge(
     *,
     policies: Sequence[Any] = (),
     parameters: Mapping[str, float] | None = None,
+    fit_failed: bool = False,
     name: str = "log",
     run: RunOptions | None = None,
 ) -> Judgement:
@@ -180,6 +182,7 @@ def judge(
             tuned at this load on separate seeds.
         parameters: parameters of the model by name, for example those of ``matchenv.logs.fit``;
             None to fit them to the log.
+        fit_failed: whether the fit of ``parameters`` failed, so that there are no verdicts.
         name: name of the log in the results.
         run: folder, workers and other options that change no number.
 
@@ -207,11 +210,13 @@ def judge(
         "parameters": model,
     }
     with run.store(asked) as store:
-        found, failed, notes = None, False, []
+        found, failed, notes = None, fit_failed, list[str]()
         if model is None:
             found = fit(log, quiet=run.quiet)
             model, failed = _complete(found.parameters), found.failed
-            notes = [*found.notes, *([FAILED] if failed else [])]
+            notes += found.notes
+        if failed:
+            notes.append(FAILED)
         if (log.team_size > 1).any() or (log.game_size > 2).any():
             notes.append(TWO_PLAYERS)
         replay = replay_trueskill(log, **model)
@@ -298,8 +303,9 @@ def played_at(
         load = with_leavers(seen, mean_over(trial.rows, "left", 0, present.label))
     if policies:
         found = played(policies, settings.episodes, REPORT, "log")
-        others = [label for label in found.policies if label != found.against]
-        return found, load, {}, (others or [found.against])[0]
+        fair = [label for label in found.policies if family_of(label) != "oracle"]
+        others = [label for label in fair if label != found.against]
+        return found, load, {}, [*others, found.against][0]
     tuning = played(tried(kind.beta), settings.tuning_episodes, TUNING, "tuning")
     tuned, ours = best_of(tuning)
     names = list(dict.fromkeys((*tuned.values(), ours)))

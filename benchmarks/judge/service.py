@@ -95,12 +95,12 @@ def arrivals_of(log: MatchLog, settings: JudgeSettings) -> Record:
         ``arrival_rate``, players who log on per minute, as a typical player sees it: the mean over
         players who log on, not over hours, many of which are empty; ``game_minutes``,
         ``patience_minutes``, ``stay`` and ``newcomers``, see ``JudgeSettings``; the number of
-        ``sessions``; the names that were ``read_off`` the log; and, in ticks of the environment,
-        ``tick_minutes``, ``ticks_rate`` and ``patience``, at least 1.
+        ``sessions``; the names that were ``read_off`` the log, and those that were ``assumed``;
+        and, in ticks of the environment, ``tick_minutes``, ``ticks_rate`` and ``patience``.
 
     Raises:
-        ValueError: for a quantity that neither the log nor the settings give, and for too many
-            players.
+        ValueError: for a quantity that neither the log nor the settings give, for too many
+            players, and for a patience of less than a tick.
     """
     why = dict.fromkeys(("game_minutes", "arrival_rate"), "for a log without times")
     seen: dict[str, float] = {}
@@ -124,8 +124,9 @@ def arrivals_of(log: MatchLog, settings: JudgeSettings) -> Record:
             "newcomers": float((log.entry_before[begins][sessions // 2 :] < 0).mean()),
         }
     given = {name: getattr(settings, name) for name in (*why, "stay", "newcomers")}
-    values = {"stay": DEFAULTS.stay, "newcomers": DEFAULTS.newcomers} | seen
-    values |= {name: value for name, value in given.items() if value is not None}
+    assumed = {"stay": DEFAULTS.stay, "newcomers": DEFAULTS.newcomers}
+    fixed = {name: value for name, value in given.items() if value is not None}
+    values = assumed | seen | fixed
     for name, reason in why.items():
         if not values.get(name, 0.0) > 0.0:
             raise ValueError(f"{name} must be given {reason}")
@@ -137,14 +138,19 @@ def arrivals_of(log: MatchLog, settings: JudgeSettings) -> Record:
             f"arrival_rate times game_minutes must be at most "
             f"{BUSIEST * DEFAULTS.game_length:,.0f} players, got {rate:g} times {length:g}"
         )
+    if patience < tick:
+        raise ValueError(
+            f"patience_minutes must be at least a tick of {tick:g} minutes, got {patience:g}"
+        )
     return Record(
         **values,
         patience_minutes=patience,
         sessions=sessions,
-        read_off=[name for name in seen if given[name] is None],
+        read_off=[name for name in seen if name not in fixed],
+        assumed=[name for name in assumed if name not in seen | fixed],
         tick_minutes=tick,
         ticks_rate=rate * tick,
-        patience=max(1.0, patience / tick),
+        patience=patience / tick,
     )
 
 

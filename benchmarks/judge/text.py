@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from matchenv.evaluation.estimates import AHEAD, BEHIND, Record
+from matchenv.evaluation.registry import family_of
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.evaluation.visits import DECILES, GROUPS
 from matchenv.runtime.files import number
@@ -23,6 +25,11 @@ def _measured(heading: str, name: str, digits: int, factor: float = 1.0) -> tupl
         return f"{value.times(factor):+.{digits}f}" if value.known else ""
 
     return Column(heading, cell), Column("verdict", f"{{verdicts[{name}]}}")
+
+
+def _known(form: str, value: float) -> str:
+    """Return a formatted number, or nothing for NaN: nobody played."""
+    return "" if math.isnan(value) else form.format(value)
 
 
 PLAYERS, POLICY = Column("players", lambda row: TITLES[row.group]), Column("policy", "{policy}")
@@ -52,11 +59,11 @@ def tables_of(found: Record) -> Tables:
     standings = (
         POLICY,
         Column("true reward", "{true_reward.mean:.1f}"),
-        Column("quality", "{match_quality.mean:.3f}"),
-        Column("true quality", "{true_match_quality.mean:.3f}"),
-        Column("wait, minutes", lambda row: f"{minutes * row.wait.mean:.2f}"),
-        Column("95 %, minutes", lambda row: f"{minutes * number(row.long_wait):.1f}"),
-        Column("left", lambda row: f"{100.0 * row.left.mean:.2f} %"),
+        Column("quality", lambda row: _known("{:.3f}", row.match_quality.mean)),
+        Column("true quality", lambda row: _known("{:.3f}", row.true_match_quality.mean)),
+        Column("wait, minutes", lambda row: _known("{:.2f}", minutes * row.wait.mean)),
+        Column("95 %, minutes", lambda row: _known("{:.1f}", minutes * number(row.long_wait))),
+        Column("left", lambda row: _known("{:.2f} %", 100.0 * row.left.mean)),
     )
     strangers = number(found.evenness.strangers)
     tables: Tables = {
@@ -113,8 +120,8 @@ def conclusion(found: Record) -> str:
         if row.policy == ours and words["quality"] and words["wait"]:  # both were measured
             sentences.append(
                 f"At this load {ours} in place of {found.against} changes the quality by "
-                f"{row.quality.mean:+.3f} ({words['quality']}) and the wait by "
-                f"{row.wait.mean:+.2f} minutes ({words['wait']})."
+                f"{row.quality.mean:+z.3f} ({words['quality']}) and the wait by "
+                f"{row.wait.mean:+z.2f} minutes ({words['wait']})."
             )
     for title, rows in (
         ("Less even than the average are the games of", [r for r in groups if r.verdict == BEHIND]),
@@ -128,7 +135,9 @@ def conclusion(found: Record) -> str:
     sentences += [
         "Knowing all skills would change the true reward by "
         f"{100.0 * gain.reward.mean / rewards[gain.than]:+.1f} % ({gain.verdicts['reward']})."
-        for gain in found.learning[:1] if gain.verdicts["reward"] and rewards[gain.than] > 0.0
+        for gain in found.learning
+        if family_of(gain.policy) == "oracle"
+        and gain.verdicts["reward"] and rewards[gain.than] > 0.0
     ]  # fmt: skip
     return " ".join(sentences)
 
@@ -149,6 +158,8 @@ def favourites_text(favourites: Record) -> str:
 def load_text(load: Record) -> str:
     """Return the load in a sentence."""
     source = f"{', '.join(load.read_off)} from the log's times" if load.read_off else "as given"
+    if load.assumed:
+        source += f"; {', '.join(load.assumed)} assumed"
     return (
         f"Load ({source}): {load.arrival_rate:.3g} log on per minute when a typical player does, "
         f"{100.0 * load.newcomers:.0f} % of them new; a game takes "

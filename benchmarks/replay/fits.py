@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -115,8 +116,10 @@ def _interval(ends: tuple[float, float] | None) -> str:
     return "" if ends is None else f"[{ends[0]:.4g}, {ends[1]:.4g}]"
 
 
-def fitted_parameters(folder: Path) -> dict[str, float]:
-    """Return the parameters of a fit, from its folder or its file.
+def fitted_parameters(folder: Path) -> tuple[dict[str, float], bool]:
+    """Return the parameters of a fit, from its folder or its file, and whether it failed.
+
+    Warns if it failed.
 
     Raises:
         ValueError: for a path without a fit, or a damaged file.
@@ -125,10 +128,14 @@ def fitted_parameters(folder: Path) -> dict[str, float]:
     try:
         if not file.is_file():  # a device can be endless
             raise FileNotFoundError(file)
-        found = read_json(file)["parameters"]
-        return {name: as_number(name, value) for name, value in found.items()}
+        found = read_json(file)
+        parameters = {name: as_number(name, x) for name, x in found["parameters"].items()}
+        failed = found.get("verdict", "better") != "better"
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise ValueError(f"fitted must be a folder of matchenv fit, got {str(folder)!r}") from None
+    if failed:
+        warnings.warn(f"the fit in {folder} failed: its parameters mean little", stacklevel=3)
+    return parameters, failed
 
 
 def with_fitted(model: Model, folder: Path | None) -> Model:
@@ -137,7 +144,7 @@ def with_fitted(model: Model, folder: Path | None) -> Model:
     Raises:
         ValueError: see ``fitted_parameters``.
     """
-    found = {} if folder is None else fitted_parameters(folder)
+    found, _ = ({}, False) if folder is None else fitted_parameters(folder)
     names = {parameter.name for parameter in fields(Model)}
     return replace(model, **{name: value for name, value in found.items() if name in names})
 

@@ -219,6 +219,8 @@ def run_replay(
                 if (judgement.replay.sigma > 0.0).all():
                     files["ratings.csv"] = columns_csv(ratings_table(log, judgement.replay))
             write_together((out / name, file) for name, file in files.items())
+            if "ratings.csv" not in files:  # those of an earlier replay
+                (out / "ratings.csv").unlink(missing_ok=True)
     return content
 
 

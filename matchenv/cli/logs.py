@@ -155,11 +155,13 @@ def declare_judge(add: Parser) -> Command:
     from matchenv.benchmarks.judge.judging import checked, judge
     from matchenv.benchmarks.replay.fits import fitted_parameters
 
-    parameters = None if given.fitted is None else fitted_parameters(given.fitted)
+    parameters, failed = None, False
+    if given.fitted is not None:
+        parameters, failed = fitted_parameters(given.fitted)
     settings, policies = given.build(JudgeSettings), expanded(given.policy)
     checked(settings, policies, parameters)
     run, reading = given.run_options(), given.reading()
     found = judge(reading.log, settings, policies=policies, parameters=parameters,
-                  name=reading.file_name, run=run)  # fmt: skip
+                  fit_failed=failed, name=reading.file_name, run=run)  # fmt: skip
     given.print_result(found.text)
     given.print_folder(f"{given.out}/judge.html is the page")

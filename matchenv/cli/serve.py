@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import warnings
 from pathlib import Path
 
 from matchenv.cli.parser import Command, Parser
@@ -51,11 +52,18 @@ def declare_serve(add: Parser) -> Command:
     port = as_integer("port", given.port, 0, 65535)
     settings = given.explicit_values(*SETTINGS)
     if given.fitted is not None:
-        given.refuse(FITTED.values(), "--fitted has its own")
         from matchenv.benchmarks.replay.fits import fitted_parameters
 
-        fitted = fitted_parameters(given.fitted)
-        settings |= {name: fitted[key] for key, name in FITTED.items() if key in fitted}
+        fitted, _ = fitted_parameters(given.fitted)
+        known = {name: fitted[key] for key, name in FITTED.items() if key in fitted}
+        # What a log does not show, for example draws, is 0, and can be set.
+        own = (name for name, value in known.items() if value)
+        given.refuse(("mu", "sigma", *own), "--fitted has its own")
+        settings = known | settings
+        for name in ("advantage", "team_exponent"):
+            if fitted.get(name):
+                missing = f"the fitted {name} of {fitted[name]:.3g}"
+                warnings.warn(f"a pool rates without {missing}", stacklevel=2)
     players = []
     if given.ratings is not None:
         columns = read_ratings(given.ratings, "ratings", texts=["player"])
@@ -66,10 +74,11 @@ def declare_serve(add: Parser) -> Command:
         listen(given.host, port) as listener,
         Pool.open(given.pool, rule=given.policy, **settings) as pool,
     ):
-        if players and len(pool) > 0:
-            raise ValueError(f"ratings must be for a new file, {given.pool} has players")
-        if players:
+        if len(pool) == 0:
             pool.add_many(players)
+        elif players:
+            text = f"{given.pool} has players, so those of {given.ratings} are not added"
+            warnings.warn(text, stacklevel=2)
         host = f"[{given.host}]" if ":" in given.host else given.host
         given.print_result(f"{len(pool)} players at http://{host}:{listener.getsockname()[1]}/docs")
         atexit.register(pool.close)  # a signal does not leave the block

@@ -249,7 +249,7 @@ def curve_of_sums(sums: Floats, episodes: int) -> Record:
     return Record(mean=mean, standard_error=error, half_width=t_quantile(count) * error)
 
 
-def verdicts(differences: Sequence[Estimate], count: int) -> list[str]:
+def verdicts(differences: Sequence[Estimate], counts: int | Sequence[int]) -> list[str]:
     """Judge several differences together.
 
     A verdict is ``ahead`` or ``behind`` if the interval excludes 0 and the p-value after Holm's
@@ -258,17 +258,19 @@ def verdicts(differences: Sequence[Estimate], count: int) -> list[str]:
 
     Args:
         differences: one for each question.
-        count: number of values behind each mean, >= 2.
+        counts: number of values behind each mean, or behind all, >= 2.
     """
 
-    def p_value(difference: Estimate) -> float:
+    def p_value(difference: Estimate, count: int) -> float:
         if difference.standard_error <= 1e-12 * abs(difference.mean):  # rounding alone
             return 2.0 ** (1 - count) if difference.mean else 1.0
         t = abs(difference.mean / difference.standard_error)
         return float(2.0 * stdtr(count - 1, -t))
 
     judged = [UNDECIDED if each.known else "" for each in differences]
-    p_values = {place: p_value(each) for place, each in enumerate(differences) if each.known}
+    numbers = np.broadcast_to(counts, len(differences)).tolist()
+    pairs = enumerate(zip(differences, numbers, strict=True))
+    p_values = {place: p_value(*pair) for place, pair in pairs if pair[0].known}
     for step, place in enumerate(sorted(p_values, key=p_values.__getitem__)):
         if p_values[place] * (len(p_values) - step) >= 1.0 - CONFIDENCE:
             break

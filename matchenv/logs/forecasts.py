@@ -144,7 +144,7 @@ def constant_log_loss(outcome: Outcomes) -> float:
     """Return the log loss of a constant forecast: the share of draws, and equal sides."""
     draw = float(np.mean(outcome == 0))
     win = 0.5 * (1.0 - draw)
-    return -sum(p * np.log(q) for p, q in ((draw, draw), (1.0 - draw, win)) if p > 0.0)
+    return sum(p * -np.log(q) for p, q in ((draw, draw), (1.0 - draw, win)) if p > 0.0)
 
 
 def calibrations(log_probability: Floats, outcome: Outcomes) -> dict[str, Any]:

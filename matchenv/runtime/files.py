@@ -324,13 +324,13 @@ def number(cell: float | str | None) -> float:
 
 def without_apostrophe(cell: str) -> str:
     """Return a text of a result file without the apostrophe that ``csv_bytes`` adds."""
-    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA) else cell
+    return cell[1:] if cell.startswith("'") and cell.lstrip("'").startswith(FORMULA) else cell
 
 
 def _cell(value: Any) -> Any:
     if isinstance(value, str):
         text = printable(value, kept="\n")
-        return f"'{text}" if text.startswith(FORMULA) else text
+        return f"'{text}" if text.lstrip("'").startswith(FORMULA) else text
     if isinstance(value, float | np.floating):
         return repr(float(value)) if math.isfinite(value) else ""
     return value

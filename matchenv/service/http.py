@@ -79,7 +79,8 @@ GAME = Annotated[
 ]  # fmt: skip
 OPPONENTS = Annotated[int, Field(le=PROPOSALS)]
 MEMBERS = Annotated[list[str], Field(max_length=SPLIT_PLAYERS)]
-QUEUE = Annotated[list[str] | dict[str, float], Field(max_length=WAITING)]
+SOME = Field(max_length=WAITING)
+QUEUE = Annotated[list[str], SOME] | Annotated[dict[str, float], SOME]
 
 
 def create_app(pool: Pool) -> FastAPI:

@@ -134,6 +134,7 @@ def test_verdicts_follow_holms_rule_on_students_p_values(seed: int) -> None:
     assert verdicts(same, 8) == ["undecided", "ahead", "behind"]
     assert verdicts(same, 3) == ["undecided"] * 3  # by the sign test
     assert verdicts([estimate(np.full(3, 0.1))], 3) == ["undecided"]  # but for rounding errors
+    assert verdicts(same, [8, 3, 8]) == ["undecided", "undecided", "behind"]
 
 
 @pytest.mark.parametrize("count", [20, 200])

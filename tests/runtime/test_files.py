@@ -152,6 +152,10 @@ def test_tables_are_safe_in_spreadsheets_and_terminals() -> None:
     assert files.records_csv(records).decode().splitlines() == [
         "player,mu", "'=cmd|'/c calc'!A1,-1.5", "a\\x1b[31m,-1.5", "'-1,-1.5"
     ]  # fmt: skip
+    names = ["=both", "'=both", "''@x", "'ann", "", "'"]
+    cells = files.records_csv([{"player": name} for name in names]).decode().splitlines()[1:]
+    read = [files.without_apostrophe(next(csv.reader([cell]), [""])[0]) for cell in cells]
+    assert read == names
 
 
 def test_a_changed_digit_in_checked_json_is_detected(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from matchenv.baselines.queue import WideningWindow
 from matchenv.benchmarks.compare import run_comparison
 from matchenv.benchmarks.compare.queue import group_standings
 from matchenv.benchmarks.judge import Judgement, JudgeSettings, judge
-from matchenv.benchmarks.judge.judging import NOBODY_WAITS
+from matchenv.benchmarks.judge.judging import NOBODY_WAITS, differences_of
 from matchenv.benchmarks.judge.service import arrivals_of, read_rule
 from matchenv.benchmarks.judge.text import judgement_text
 from matchenv.benchmarks.report import sections_of
@@ -78,6 +79,34 @@ def test_the_comparison_equals_run_comparison(found: Judgement) -> None:
     values = [found.comparison.values("true_reward", 0, name) for name in ("oracle", "matching")]
     assert found.learning[0].reward.mean == pytest.approx((values[0] - values[1]).mean())
     assert found.learning[0].quality.mean > 0.0
+
+
+def test_policies_are_compared_with_a_present_matching(log: MatchLog) -> None:
+    """The present rule is the first of its family; the oracle is not proposed."""
+    present, settings = "matching:fall=0.05", replace(SMALL, rule="matching:fall=0.05")
+    found = judged(log, settings, policies=["oracle", "kg_matching", "matching"])
+    assert found.ours == "kg_matching"
+    lessons = [(gain.policy, gain.than) for gain in found.learning]
+    assert lessons == [("oracle", present), ("kg_matching", present)]
+    found = judged(log, settings, policies=["kg_matching"])
+    assert [gain.policy for gain in found.learning] == ["kg_matching"]
+    assert "Knowing all skills" not in found.text
+
+
+def test_a_group_in_few_runs_has_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two equal differences are no evidence, whatever the 38 runs without the group had."""
+    levels = {"matching": 0.6, "fcfs": 0.5}
+    monkeypatch.setattr(
+        "matchenv.benchmarks.judge.judging.group_values",
+        lambda rows, name, cell, label, group: np.r_[[levels[label]] * 2, [np.nan] * 38],
+    )
+    runs = SimpleNamespace(policies=[*levels], against="fcfs", episodes=40, rows=None,
+                           values=lambda name, cell, label: np.full(40, levels[label]))  # fmt: skip
+    kinds = differences_of(runs, 1.0, "matching", failed=False)  # type: ignore[arg-type]
+    assert kinds["contests"][0].verdicts == {
+        "reward": "ahead", "quality": "undecided", "wait": "undecided", "left": "undecided",
+    }  # fmt: skip
+    assert kinds["who_pays"][0].quality.mean == pytest.approx(0.1)
 
 
 def test_the_text_begins_with_its_conclusion(found: Judgement) -> None:
@@ -205,6 +234,10 @@ def test_the_command_its_files_and_the_page(typed: Any) -> None:
     (section,) = sections_of([Path("out")])
     assert section.title == "judge: out"
     assert "How even were the games?" in page_text([section])
+    Path("fit.json").write_text(json.dumps({**fitted, "verdict": "undecided"}))
+    with pytest.warns(match=r"the fit in \. failed"):
+        ended = typed(f"{words} --horizon 10")
+    assert ended.out.startswith("games.csv says little about its matcher")
     ended = typed(f"{words} --horizon 11 --out out")
     assert (ended.status, "horizon was 10 and is 11" in ended.error) == (2, True)
     Path("fit.json").write_text("{}")

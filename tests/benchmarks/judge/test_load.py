@@ -10,6 +10,7 @@ from simulated_service import simulated_service
 from matchenv.baselines.queue import RandomCandidate
 from matchenv.benchmarks.judge import JudgeSettings
 from matchenv.benchmarks.judge.service import arrivals_of, population_of, sessions_of
+from matchenv.benchmarks.judge.text import load_text
 from matchenv.logs import replay_trueskill
 from matchenv.logs.match_log import MatchLog
 
@@ -64,6 +65,8 @@ def test_settings_override_the_log() -> None:
     assert found.read_off == []
     untimed = MatchLog.from_games([[["a"], ["b"]]], [[1, 0]])
     assert arrivals_of(untimed, given).arrival_rate == 3.0
+    load = arrivals_of(untimed, JudgeSettings(arrival_rate=3.0, game_minutes=4.0, stay=0.5))
+    assert load_text(load).startswith("Load (as given; newcomers assumed): 3 log on per minute")
 
 
 test_what_the_log_does_not_show_must_be_given = refusals(
@@ -71,6 +74,11 @@ test_what_the_log_does_not_show_must_be_given = refusals(
     (MatchLog.from_games([[["a"], ["b"]]], [[1, 0]]), {"arrival_rate": 1.0}, "game_minutes"),
     (log_of(("a", "b", 0), ("a", "b", 600)), {}, "game_minutes must be given"),
     (log_of(("a", "b", 0), ("c", "d", 0)), {"game_minutes": 5.0}, "arrival_rate must be"),
+    (
+        log_of(("a", "b", 0)),
+        {"arrival_rate": 1.0, "game_minutes": 5.0, "patience_minutes": 0.4},
+        "patience_minutes must be at least a tick of 0.5 minutes, got 0.4",
+    ),
     (log_of(("a", "b", 0)), {"arrival_rate": 1e9, "game_minutes": 5.0}, "at most 10,000"),
     (log_of(("a", "b", 0), ("a", "b", 10**12)), {"game_minutes": 5.0}, "time must be at most"),
     call=lambda log, settings: arrivals_of(log, JudgeSettings(**settings)),
