@@ -34,11 +34,13 @@ def log_indices(
     mu: Floats,
     variances: Floats,
     beta: float,
+    drift: float,
 ) -> Floats:
     """Return log G + log(2 pi) / 2 of every opponent, shape (B, M), in units of sqrt(2) beta.
 
     ``planes``, shape (B,), is games left minus 1. ``mu``, shape (B, M + 1), has player 0 first, and
-    ``variances``, shape (B, M), are those of s_0 - s_k. For ``bonus`` see ``IndexTable``.
+    ``variances``, shape (B, M), are those of s_0 - s_k, to which each game adds ``drift``. For
+    ``bonus`` see ``IndexTable``.
     """
     logs = np.empty((mu.shape[0], mu.shape[1] - 1))
     unit = 0.5 / (beta * beta)
@@ -52,8 +54,8 @@ def log_indices(
             place = place_of(grid, math.sqrt(square), max(variance, smallest))
             more = max(0.0, read(table, place))
             if variance < smallest:
-                # The bonus vanishes with the variance.
-                more *= variance / smallest
+                # The bonus vanishes with the variance that a game can remove.
+                more *= (variance + drift * unit) / (smallest + drift * unit)
             logs[b, k - 1] = more - 0.5 * (square + math.log(1.0 + variance))
     return logs
 
@@ -121,9 +123,9 @@ class Gittins(ScoringPolicy):
         table = self.table(int(np.ceil(games_left.max(initial=1.0))))
         # With no game left, use the indices of one game.
         planes = np.maximum(np.rint(games_left).astype(np.int64) - 1, 0)
-        variance = state.difference_variance
-        logs = log_indices(table.grid, table.bonus, planes, state.mu, variance, self.beta)
-        return np.asarray(logs)
+        variance, drift = state.difference_variance, 2.0 * self.tau**2
+        numbers = planes, state.mu, variance, self.beta, drift
+        return np.asarray(log_indices(table.grid, table.bonus, *numbers))
 
 
 class ToldIndex(Gittins):

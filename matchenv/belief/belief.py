@@ -194,15 +194,15 @@ class Belief(ABC):
     def replace(self, beliefs: BeliefArrays, rows: Integers, opponents: Integers) -> None:
         """Replace departed opponents by uncorrelated newcomers; other beliefs stay as they are.
 
-        A belief whose memory of one opponent depends on others must override this.
+        A belief whose memory of one opponent depends on other opponents must override this.
 
         Args:
             beliefs: ``players`` holds the prior of the newcomers; the rest is changed.
             rows: the episodes, shape (K,), ascending.
             opponents: 0 to M - 1, shape (K,).
         """
-        fresh = self.memory_of(beliefs.players[rows, :, SIGMA])
-        beliefs.memory[rows, :, opponents] = fresh[np.arange(rows.size), :, opponents]
+        own, new = beliefs.players[rows, 0, SIGMA], beliefs.players[rows, opponents + 1, SIGMA]
+        beliefs.memory[rows, :, opponents] = self.memory_of(np.stack((own, new), axis=1))[:, :, 0]
         self._show(beliefs, np.unique(rows))
 
     def _show(self, beliefs: BeliefArrays, rows: Integers) -> None:

@@ -310,7 +310,7 @@ def _ends_with_masks(array: Floats, kind: Belief, count: int) -> bool:
     """Return whether observations fit ``count`` opponents with masks.
 
     They can also fit more opponents without masks, whose last numbers are deviations of exactly 1.
-    They are read as such if all deviations are 1 and all means are equal.
+    They are read as such if all opponents' deviations are 1, but not the numbers before them.
     """
     masks, sigma = array[..., -count:], array[..., count + 1 : 2 * count + 2]
     left = array[..., -count - 1]
@@ -319,8 +319,10 @@ def _ends_with_masks(array: Floats, kind: Belief, count: int) -> bool:
     more = kind.num_opponents_of(array.shape[-1])
     if not possible or more is None:
         return bool(possible)
-    means, deviations = array[..., : more + 1], array[..., -1 - more : -1]
-    return bool((deviations != 1.0).any() or (means != means[..., :1]).any())
+    # With masks these would be deviations too, the first that of player 0.
+    before = array[..., count + 1 : more + 1]
+    known = before[..., 1:] if more - count > 1 else before
+    return bool((array[..., -1 - more : -1] != 1.0).any() or (known == 1.0).all())
 
 
 def share_of_games_left(observation: ArrayLike) -> Floats:

@@ -42,11 +42,12 @@ def tree_index(root: Any) -> float:
     return float(brentq(lambda price: worth(root, price), low, high, xtol=1e-10))
 
 
-def indices(table: tuple, gap: Floats, variance: Floats, plane: int) -> Floats:
+def indices(table: tuple, gap: Floats, variance: Floats, plane: int, tau: float = 0.0) -> Floats:
     grid, bonus = table
     mu = np.stack((np.zeros_like(gap), gap), axis=1)
     planes = np.full(gap.size, plane)
-    logs = log_indices(grid, bonus, planes, mu, variance[:, np.newaxis], BETA)[:, 0]
+    numbers = planes, mu, variance[:, np.newaxis], BETA, 2.0 * tau**2
+    logs = log_indices(grid, bonus, *numbers)[:, 0]
     return np.exp(logs) / np.sqrt(2.0 * np.pi)
 
 
@@ -120,10 +121,13 @@ def test_tables_are_cached_and_damaged_files_recomputed(
     np.testing.assert_array_equal(computed(64, 0.25).bonus, whole)
 
 
-def test_below_the_grid_the_bonus_vanishes_with_the_variance() -> None:
-    games, gap, grid = 5, np.linspace(0.0, 1.6, 5), new_grid(97, 1e-2, 0.24)
-    table = grid, tables.compute_bonus(grid, 64, games)
-    for variance in (5e-3, 1e-4):
-        roots = [tree(each, variance, games, 0.0, 0.0) for each in gap]
-        found = indices(table, gap, np.full(5, variance), games - 1)
-        np.testing.assert_allclose(found, [tree_index(root) for root in roots], atol=5e-5)
+@pytest.mark.parametrize("tau", [0.0, 0.1, 0.3])
+def test_below_the_grid_the_bonus_vanishes_with_the_variance(tau: float) -> None:
+    """Also if the drift adds to it."""
+    games, gap, grid = 5, np.linspace(0.0, 1.6, 5), new_grid(97, 1e-3, 0.24)
+    table = grid, tables.compute_bonus(grid, 64, games, 0.0, tau)
+    for variance in (5e-4, 1e-5):
+        roots = [tree(each, variance, games, 0.0, tau) for each in gap]
+        found = indices(table, gap, np.full(5, variance), games - 1, tau)
+        error = np.abs(found - [tree_index(root) for root in roots]).max()
+        assert error < (5e-5 if tau == 0.0 else 1e-4 * np.sqrt(5.0))

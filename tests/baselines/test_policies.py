@@ -219,6 +219,18 @@ def test_for_settings_resolves_ambiguous_observations() -> None:
     assert 0 <= rules.PointEstimate().predict(unchanged.reset(seed=0)[0])[0] < 6
 
 
+@pytest.mark.parametrize("opponents", [3, 6, 9, 48])
+@pytest.mark.parametrize("own", [1.0, 2.5])
+def test_deviations_of_1_are_no_mask(opponents: int, own: float) -> None:
+    """In the first game, among numbers of opponents that fit fewer opponents with masks."""
+    rng = np.random.default_rng(opponents)
+    for _ in range(20):
+        sigma = np.r_[own, np.ones(opponents)]
+        state = KnowledgeState(rng.normal(size=opponents + 1).astype(np.float32), sigma)
+        for policy in (rules.PointEstimate(), rules.DrawChance()):
+            assert policy.predict(state.to_observation(1.0))[0] == policy.act(state, 1)
+
+
 def test_rollouts_pass_the_mask_to_every_policy() -> None:
     settings = Settings.checked(num_opponents=6, horizon=30, availability=0.3, turnover=0.05)
     for name in (*rules.POLICIES, "kg:belief=full"):
