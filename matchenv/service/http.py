@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 import uvicorn
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, PlainTextResponse
 from fastapi_swagger import patch_fastapi
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, Summary
 from prometheus_client import generate_latest as metrics_text
@@ -147,13 +147,16 @@ def _add_service(app: FastAPI, pool: Pool) -> None:
     def health() -> Any:
         return {"status": "ok", "players": len(pool), "games": pool.games}
 
-    @app.get("/metrics", tags=["service"], response_class=Response)
+    @app.get("/metrics", tags=["service"], response_class=PlainTextResponse)
     def metrics() -> Response:
         return Response(metrics_text(registry), media_type=CONTENT_TYPE_LATEST)
 
-    @app.get("/backup", tags=["service"], response_class=Response)
+    sqlite = "application/vnd.sqlite3"
+
+    @app.get("/backup", tags=["service"], response_class=Response,
+             responses={200: {"content": {sqlite: {}}}})  # fmt: skip
     def backup() -> Response:
-        return Response(pool.backup(), media_type="application/vnd.sqlite3")
+        return Response(pool.backup(), media_type=sqlite)
 
 
 def _add_players(app: FastAPI, pool: Pool) -> None:

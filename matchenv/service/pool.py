@@ -385,6 +385,8 @@ class Pool(Storage):
             for i, side in enumerate(sides_of("teams", game.teams))
         ]
         as_names("teams", [player.name for side in sides for player in side])
+        if len(sides) < 2:
+            raise ValueError(f"teams must have at least two sides, got {game.teams!r}")
         if game.ranks is None:  # the order of the sides elsewhere; here most likely a mistake
             raise ValueError("ranks must be one number per side, got None")
         teams = [[(x.mu, float(self._current(x.sigma, x.seen, now))) for x in side]

@@ -91,6 +91,10 @@ def test_answers_are_typed_and_the_documentation_works_offline(client: TestClien
                     model = found["content"]["application/json"]["schema"]["$ref"].split("/")[-1]
                     assert models[model]["properties"]
     assert models["Player"]["properties"]["games_played"]["type"] == "integer"
+    waiting = models["MatchesBody"]["properties"]["waiting"]["anyOf"]
+    assert waiting[0]["maxItems"] == waiting[1]["maxProperties"] == WAITING
+    raw = described["paths"]["/backup"]["get"]["responses"]["200"]["content"]
+    assert list(raw) == ["application/vnd.sqlite3"]
     links = re.findall(r"""(?:src|href|url)[=:]\s*["']([^"']+)""", client.get("/docs").text)
     assert len(links) >= 3
     for link in links:
@@ -111,6 +115,7 @@ BAD_REQUESTS: list[tuple[str, Any, int, str]] = [
     ("/proposals", {"player": "ann", "among": [*many(90_000), "1"]}, 422, "'1' twice"),
     ("/players", "{", 422, "JSON"),
     ("/games", {"games": [{"teams": [["ann"], ["eve"]], "ranks": [1, 2]}]}, 404, "eve"),
+    ("/games", {"games": [{"teams": [["ann"]], "ranks": [1]}]}, 422, "sides, got [['ann']]"),
     ("/games", "[" * 100_000, 400, "body"),
     ("/players", " " * (BODY_BYTES + 1), 413, ""),
     ("/splits", {"players": many(SPLIT_PLAYERS + 1)}, 422, "players"),
