@@ -81,7 +81,7 @@ $(CLIENTS_VENV)/installed: requirements-torch.txt pyproject.toml
 	$(PYTHON) -m venv $(CLIENTS_VENV)
 	$(CLIENTS_VENV)/bin/python $(QUIET_INSTALL) -r requirements-torch.txt
 	$(CLIENTS_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[agents]" \
-		--constraint requirements-torch.txt pytest hypothesis "minari[create]" rl_zoo3 skrl tianshou torchrl tensordict
+		--constraint requirements-torch.txt pytest hypothesis "minari[create]" rl_zoo3 skrl "tianshou>=2" torchrl tensordict
 	touch $@
 
 test-clients: $(CLIENTS_VENV)/installed
