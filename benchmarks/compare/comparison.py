@@ -154,12 +154,8 @@ class Comparison:
         Args:
             timing: add decisions per second of one process, which differ from run to run.
         """
-        sizes = ", ".join(f"{name} {getattr(self.settings, name):,}"
-                          for name in self.settings.sizes
-                          if name not in self.cells[0].options)  # fmt: skip
         lines = [
-            f"{self.episodes} episodes of {env_id_of(self.settings)}, {sizes}, "
-            f"seed {self.asked['seed']}",
+            heading_of(self.settings, self.cells, self.asked),
             f"[..]: {100.0 * CONFIDENCE:.0f} % interval of the paired difference",
             f"detects: least difference detected with a probability of {100.0 * POWER:.0f} %",
             "verdict: after Holm's correction over all cells and policies",
@@ -200,6 +196,21 @@ class Comparison:
         for name, records in {"comparison": self.standings, **tables}.items():
             if records:
                 yield f"{name}.csv", records_csv(list(map(columns_of, records)))
+
+
+def heading_of(settings: Options, cells: Sequence[Cell], asked: Mapping[str, Any]) -> str:
+    """Return the line that says what was played: sizes, seed and options with unusual values.
+
+    The titles of the cells have their own options. For the arguments see ``Comparison``.
+    """
+    kind: Protocol = part_of(asked["env"], "protocol")
+    shared = {name: value for name, value in asked["environment"].items()
+              if name not in cells[0].options}  # fmt: skip
+    sizes = "".join(f", {name} {shared[name]:,}" for name in settings.sizes if name in shared)
+    return (
+        f"{asked['episodes']} episodes of {asked['env']}{sizes}, seed {asked['seed']}"
+        f"{settings.changed_text(shared, **kind.defaults)}"
+    )
 
 
 def columns(against: str, kind: Protocol, shown: Mapping[str, Column]) -> list[Column]:

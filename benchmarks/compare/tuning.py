@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from matchenv.benchmarks.compare.comparison import plan_of, problem_of
+from matchenv.benchmarks.compare.comparison import heading_of, plan_of, problem_of
 from matchenv.benchmarks.compare.queue import front_of
 from matchenv.evaluation.episode_table import EpisodeTable, play
 from matchenv.evaluation.estimates import Record, columns_of, estimate, paired_difference
@@ -50,10 +50,12 @@ class Tuning:
     Attributes:
         rows: the episodes.
         measure: measure to maximise.
+        heading: a line on the settings.
     """
 
     rows: EpisodeTable
     measure: str
+    heading: str = ""
 
     @cached_property
     def tried(self) -> list[Record]:
@@ -99,7 +101,8 @@ class Tuning:
             Column("95 % half width", "{total.half_width:.2f}"),
             Column("next, behind by", next_text),
         ]
-        return "\n".join(text_table(columns, [each for each in self.tried if each.best])) + "\n"
+        lines = text_table(columns, [each for each in self.tried if each.best])
+        return "\n".join([self.heading, "", *lines]) + "\n"
 
 
 def run_tuning(
@@ -137,7 +140,7 @@ def run_tuning(
     with run.store({"command": "tune", "measure": kind.measure, **asked}) as store:
         rows = play(plan, store)
         front = front_of(rows) if env == QUEUE else []
-        tuning = Tuning(rows, kind.measure)
+        tuning = Tuning(rows, kind.measure, heading_of(settings, places, asked))
         files = {
             **rows.files(),
             "tuning.csv": records_csv([columns_of(each) for each in tuning.tried]),

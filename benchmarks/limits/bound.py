@@ -44,6 +44,8 @@ DEFAULT_PRIORS = ("informative", "equal")
 DEFAULT_DEPTH = 200
 # The bound supports no draws, no drift and no ranks by true skill.
 ENVIRONMENT_OPTIONS = ("num_opponents", "horizon", "beta")
+# Policies and bound share outcomes: the k-th game against an opponent ends the same way.
+BY_OPPONENT = {"noise": "opponent"}
 # Episodes in a job, and in a batch with equal priors; informative priors need no batches.
 BLOCK, PATHS_AT_ONCE = 100, 20
 
@@ -60,7 +62,8 @@ def table_text(result: Record) -> str:
     """Return the result of ``run_bound`` as text, with a table for each cell."""
     lines = [
         f"{result.episodes} episodes of {result.environment['horizon']} games against one of "
-        f"{result.environment['num_opponents']}, seed {result.seed}; depth {result.depth}",
+        f"{result.environment['num_opponents']}, seed {result.seed}"
+        f"{Settings.changed_text(result.environment, **BY_OPPONENT)}; depth {result.depth}",
         f"sums of true q; +-: standard error; [..]: {100.0 * CONFIDENCE:.0f} % interval of "
         "the paired difference",
         f"shares of the distance from {LOW_END}; {TOLD}: the index, given player 0's skill",
@@ -119,9 +122,8 @@ def run_bound(
         as_choice("priors", prior, PRIORS)
     for name in env_kwargs or {}:
         as_choice("env_kwargs", name, ENVIRONMENT_OPTIONS)
-    # Policies and bound share outcomes: the k-th game against an opponent ends the same way.
-    options = {"noise": "opponent", **(env_kwargs or {})}
-    _, settings, cells = problem_of(ONE_PLAYER, {"rank": ranks, "prior": priors}, options)
+    swept = {"rank": ranks, "prior": priors}
+    _, settings, cells = problem_of(ONE_PLAYER, swept, {**BY_OPPONENT, **(env_kwargs or {})})
     references = (LOW_END, HIGH_END, Candidate(TOLD, told_index, TOLD))
     plan, asked = plan_of(policies, settings, cells, episodes, seed, references=references)
     summary = partial(sums, measures=tuple(OnePlayer.measures), fields=("met",))

@@ -72,9 +72,11 @@ def table_text(result: Record) -> str:
         Column("first best", lambda loss: f"{100.0 * loss.first_is_best:.0f} %"),
         Column("true q - optimum", "{true_difference:+.4f}", 27),
     )
+    unnamed = {name: result[name] for name in ("beta", "draw_margin")}
     lines = [
         "opponents {num_opponents}, games {horizon}, {belief} belief, {episodes} instances, "
-        "{truths} truths each, rank {rank}, seed {seed}".format_map(result),
+        "{truths} truths each, rank {rank}, seed {seed}".format_map(result)
+        + Settings.changed_text(unnamed),
         f"believed q {best:.4f} of the optimum; true q {optimum.true_q.mean:.4f}",
     ]
     return "\n".join([*lines, *text_table(columns, losses)])

@@ -33,7 +33,7 @@ AHEAD = "Policies above the dotted line are ahead of {}. Names in grey are hidde
 SELECTED = "The best was selected on these episodes, which favours it: compare it on others."
 # Titles of the study's measures, without TeX.
 TITLES = {name: label.replace(r"$\mu_0$", "mu_0") for name, label in LABELS.items()}
-NOT_SHOWN = ("policies", "cells", "command")  # settings of the study
+NOT_SHOWN = ("policies", "cells", "command", "made_with")  # settings of the study
 
 
 def json_of(file: Path) -> Any:
@@ -207,9 +207,9 @@ def study_section(verdict: Record, folder: Path) -> Section:
     totals = [(row.policy, row.cell, row.mean.times(float(games))) for row in levels.itertuples()]
     to_first = paired[(paired["games"] == ALL) & (paired["other"] == first)]
     differences = [
-        (f"{row.policy} minus {first}", row.cell, row.difference.times(float(games)))
-        for row in to_first.itertuples()
+        (row.policy, row.cell, row.difference.times(float(games))) for row in to_first.itertuples()
     ]
+    title = "True q per episode" + (f", minus that of {first}" if differences else "")
     claims = [
         {"claim": claim.text, "verdict": claim.verdict,
          "numbers, positive if they support the claim":
@@ -229,7 +229,7 @@ def study_section(verdict: Record, folder: Path) -> Section:
         versions=verdict["versions"],
         blocks=[
             Block("True q per episode", points("true q per episode", totals)),
-            pivot("True q per episode", differences or totals, 2),
+            pivot(title, differences or totals, 2),
             Block("The paper's claims", pd.DataFrame(claims)),
             Block("Means per game", texts_of(means, 4)),
             Block(

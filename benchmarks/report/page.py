@@ -17,7 +17,7 @@ from plotly.colors import hex_to_rgb, qualitative
 from plotly.offline import get_plotlyjs
 
 from matchenv.baselines import KnowledgeGradient, PointEstimate
-from matchenv.evaluation.estimates import Estimate
+from matchenv.evaluation.estimates import CONFIDENCE, Estimate
 from matchenv.evaluation.protocols import HIGH_END, LOW_END
 from matchenv.evaluation.tables import Column, table_cells
 
@@ -92,14 +92,16 @@ def texts_of(table: pd.DataFrame, digits: int) -> pd.DataFrame:
 def pivot(title: str, cells: Iterable[Named], digits: int = 0) -> Block:
     """Return a table with a column per name and a row per cell, in order of appearance.
 
-    Estimates are shown as mean ± half of the interval, with ``digits`` decimal places.
+    Estimates are shown with ``digits`` decimal places.
     """
     rows: dict[str, dict[str, str]] = {}
+    note = ""
     for name, category, value in cells:
         if isinstance(value, Estimate):
             value = f"{value.mean:+.{digits}f} ± {value.half_width:.{digits}f}"
+            note = f"± is half of a {100.0 * CONFIDENCE:.0f} % interval."
         rows.setdefault(category, {"cell": category})[name] = value
-    return Block(title, pd.DataFrame(list(rows.values())).fillna(""))
+    return Block(title, pd.DataFrame(list(rows.values())).fillna(""), note)
 
 
 def new_figure(
@@ -253,8 +255,7 @@ def latex_summary(sections: Sequence[Section]) -> str:
     ]
     for section in sections:
         lines.append(rf"\paragraph{{{escaped(section.title)}}} {escaped(section.lead)}")
-        seeds = {name: seed for name, seed in section.settings.items() if name.startswith("seed")}
-        about = {**seeds, **(section.versions or {})}
+        about = {**section.settings, **(section.versions or {})}
         lines.append(escaped(", ".join(f"{name} {value}" for name, value in about.items())))
         label = re.sub(r"[^\w-]+", "-", section.title)
         tables = (block for block in section.blocks if isinstance(block.content, pd.DataFrame))
@@ -263,7 +264,7 @@ def latex_summary(sections: Sequence[Section]) -> str:
 
 
 def latex_table(block: Block, label: str = "results") -> str:
-    """Return a table in LaTeX with booktabs, captioned with its title and labelled ``tab:LABEL``.
+    """Return a table in LaTeX with booktabs, captioned with title and note, labelled ``tab:LABEL``.
 
     Columns that do not fit on the page follow below, with the first column repeated.
     """
@@ -285,7 +286,8 @@ def latex_table(block: Block, label: str = "results") -> str:
         )
         for group in groups
     ]  # fmt: skip
-    caption = rf"\caption{{{escaped(block.title)}}}\label{{tab:{label}}}"
+    text = ". ".join(filter(None, (block.title, block.note)))
+    caption = rf"\caption{{{escaped(text)}}}\label{{tab:{label}}}"
     return (f"\\begin{{table}}[htbp]\\centering\\footnotesize\n{caption}\n"
             + "\\\\[4pt]\n".join(tables) + r"\end{table}")  # fmt: skip
 

@@ -75,7 +75,7 @@ def replay_section(found: Mapping[str, Any], name: str) -> Section:
             f"order of play; {log['bad_rows']:,} of {log['rows']:,} rows were invalid."
         ),
         settings={**settings, **settings["parameters"], "sha256 of the log": log["sha256"]},
-        blocks=[*blocks, Block("Forecasts of the games", cells)],
+        blocks=[*blocks, Block("Forecasts of the games", cells, "± is the standard error.")],
     )
 
 

@@ -172,9 +172,9 @@ def _by_signs(text: str, findings: list[Record], count: int) -> Record:
     return Record(text=text, findings=findings, verdict=verdict)
 
 
-def verdict_text(claims: Sequence[Record]) -> str:
-    """Return the claims with their findings as Markdown."""
-    lines = ["# The paper's claims", ""]
+def verdict_text(claims: Sequence[Record], settings: str) -> str:
+    """Return the claims with their findings, below a line on the settings, as Markdown."""
+    lines = ["# The paper's claims", "", settings, ""]
     if not claims:
         lines += ["The study lacks PE, DrawChance or KG, or all cells that the claims are about."]
     for claim in claims:

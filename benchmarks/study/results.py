@@ -18,7 +18,7 @@ from matchenv.benchmarks.study.settings import (
     windows_of,
 )
 from matchenv.envs.core.simulator import SUM
-from matchenv.envs.one_player.settings import place_of_rank
+from matchenv.envs.one_player.settings import Settings, place_of_rank
 from matchenv.envs.one_player.simulator import OnePlayer
 from matchenv.evaluation.episode_table import Cell, EpisodeTable, play
 from matchenv.evaluation.estimates import (
@@ -100,13 +100,24 @@ class Study:
         """The results in each cell."""
         return [CellResult(self.settings, self.rows, cell) for cell in range(len(self.rows.cells))]
 
+    @property
+    def heading(self) -> str:
+        """A line on the settings; the titles of the cells say what ranks are by."""
+        asked, draws = self.settings, self.settings.prior_draws
+        return (
+            f"{asked.episodes} episodes, {'1 prior' if draws == 1 else f'{draws} priors'}, "
+            f"{asked.horizon} games, {asked.num_opponents} opponents, seed {asked.seed}, "
+            f"{asked.belief} belief"
+            f"{Settings.changed_text({'equal_variance': asked.equal_variance})}. "
+            "Intervals are 95 %."
+        )
+
     def summary(self, table: TableWriter = markdown_table) -> str:
         """Return a table of the true draw density, summed over games, written by ``table``.
 
         It has the paired differences to the first policy.
         """
-        asked, first, draws = self.settings, self.rows.policies[0], self.settings.prior_draws
-        spans = windows_of(asked.horizon)
+        first, spans = self.rows.policies[0], windows_of(self.settings.horizon)
         games = {name: spans[name].stop - spans[name].start for name in (ALL, "first", "last")}
         headings = ["cell", "policy"]
         for window, count in games.items():
@@ -124,9 +135,7 @@ class Study:
         lines = [
             "# True draw density, summed over games",
             "",
-            f"{asked.episodes} episodes, {'1 prior' if draws == 1 else f'{draws} priors'}, "
-            f"{asked.horizon} games, {asked.num_opponents} opponents, seed {asked.seed}, "
-            f"{asked.belief} belief. Intervals are 95 %.",
+            self.heading,
             "",
             *table(columns, rows),
         ]
@@ -171,7 +180,7 @@ class Study:
         yield from self.rows.files().items()
         yield from self.tables().items()
         yield "summary.md", self.summary().encode()
-        yield "verdict.md", verdict_text(claims).encode()
+        yield "verdict.md", verdict_text(claims, self.heading).encode()
         yield "verdict.json", json_bytes({"versions": made_with, "claims": claims}, checked=True)
         yield from pictures(self.results)
 

@@ -28,11 +28,12 @@ SMALL = "--num-opponents 3 --horizon 12 --episodes 3 --rank top --prior informat
 IN_QUEUE = "--env MatchmakingQueue-v0 --episodes 2 --horizon 12 --load 0.4 1.5 --workers 1"
 # A small folder of each kind of results; the reference policy alone has no differences to show.
 COMMANDS = {
-    "a": f"compare {SMALL} --policy pe kg",
-    "b": f"study {SMALL}",
-    "c": f"tune {SMALL} --policy kg:multiplier=0 kg:multiplier=5",
-    "d": f"limits {SMALL} --policy kg",
-    "e": "limits optimum --num-opponents 2 --horizon 2 --episodes 2 --truths 2 --policy kg",
+    "a": f"compare {SMALL} --turnover 0.1 --draw-margin 1 --policy pe kg",
+    "b": f"study {SMALL} --equal-variance matching",
+    "c": f"tune {SMALL} --tau 0.1 --policy kg:multiplier=0 kg:multiplier=5",
+    "d": f"limits {SMALL} --beta 2 --policy kg",
+    "e": "limits optimum --num-opponents 2 --horizon 2 --episodes 2 --truths 2 --policy kg "
+    "--beta 2 --draw-margin 1",
     "f": f"replay {LOG}",
     "queue_compare": f"compare {IN_QUEUE} --policy kg",
     "queue_tune": f"tune {IN_QUEUE} --policy window",
@@ -91,6 +92,23 @@ def test_tables_have_the_numbers_of_the_files(results: Path, html: str) -> None:
     assert "+100.50" in cells
     for claim in json.loads((results / "b" / "verdict.json").read_text())["claims"]:
         assert {claim["text"], claim["verdict"]} <= cells
+
+
+@pytest.mark.parametrize(
+    ("file", "options"),
+    [
+        ("a/comparison.txt", "turnover 0.1, draw_margin 1.0\n"),
+        ("b/summary.md", "equal_variance matching. "),
+        ("b/verdict.md", "equal_variance matching. "),
+        ("c/tuning.md", "num_opponents 3, horizon 12, seed 0, tau 0.1\n"),
+        ("d/bound.txt", "seed 0, beta 2.0; "), ("e/optimum.txt", "beta 2.0, draw_margin 1.0\n"),
+        ("runs/seed0/comparison/comparison.txt", "horizon 12, seed 0\n"),
+    ],
+)  # fmt: skip
+def test_texts_name_the_options_that_are_not_the_defaults(
+    results: Path, file: str, options: str
+) -> None:
+    assert f", {options}" in (results / file).read_text()
 
 
 def test_the_page_works_offline_and_on_any_screen(html: str) -> None:
@@ -167,6 +185,19 @@ def test_trees_may_have_links_equal_names_and_files_of_others(
         *titles
     }
     assert len(set(titles)) == len(titles) == len(kinds_of(results)) + 2
+
+
+def test_the_latex_summary_has_settings_and_says_what_intervals_are(
+    results: Path, page: Path
+) -> None:
+    text = page.with_suffix(".tex").read_text()
+    for section in sections_of([results]):
+        about = ", ".join(f"{name} {value}" for name, value in section.settings.items())
+        assert pages.escaped(about) in text
+    study, *_ = re.findall(r"caption\{(True q per.*?)\}", text)
+    assert study == r"True q per episode, minus that of pe. $\pm$ is half of a 95 \% interval."
+    for caption, cells in re.findall(r"\\caption(.*?)\\label(.*?)end{table}", text, re.DOTALL):
+        assert (r"$\pm$" in caption) == (r"$\pm$" in cells)
 
 
 def test_the_latex_summary_is_balanced(page: Path) -> None:

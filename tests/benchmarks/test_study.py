@@ -267,7 +267,7 @@ def test_claims_about_equal_policies_are_undecided() -> None:
 def test_claims_require_the_papers_policies() -> None:
     games = np.ones((1, 2, 1, 3, 4, 5)) * np.array([1.0, 0.0])[:, None, None, None, None]
     assert claims.claims_on(study_of(games, ("pe", "kg")).results) == []
-    assert "lacks" in claims.verdict_text([])
+    assert "lacks" in claims.verdict_text([], "")
 
 
 def test_files_hold_means_and_errors_over_draws_of_the_prior() -> None:

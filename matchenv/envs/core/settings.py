@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from difflib import get_close_matches
 from functools import partial
@@ -96,6 +96,20 @@ class Options:
         """Return the options that differ from the defaults."""
         values = ((entry, getattr(self, entry.name)) for entry in self.listed())
         return {entry.name: value for entry, value in values if value != entry.default}
+
+    @classmethod
+    def changed_text(cls, values: Mapping[str, Any], **usual: Any) -> str:
+        """Return the end of a line on settings: ``", beta 1.0"`` for an unusual beta.
+
+        Args:
+            values: a ``description``, or a part of it.
+            usual: usual values of options, in place of their defaults. Sizes are left out.
+        """
+        defaults = {entry.name: entry.default for entry in cls.listed()} | usual
+        return "".join(
+            f", {name} {values[name]}" for name, default in defaults.items()
+            if name in values and name not in cls.sizes and values[name] != default
+        )  # fmt: skip
 
     def text_for(self, env: object, **sizes: Any) -> str:
         """Return the ``repr`` of an environment with these settings; ``sizes`` come first."""
