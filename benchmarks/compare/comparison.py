@@ -362,8 +362,8 @@ def plan_of(
             digest = hashlib.sha256(value.rows.tobytes()).hexdigest()
             environment[name] = f"{len(value.rows)} of {digest[:16]}"
     # Third-party priors, beliefs and environments are identified by the content of their files.
-    beliefs = {belief_of(each.make(settings, tuple)) for each in candidates}
-    kinds: list[type] = [type(BELIEFS[name]) for name in sorted(beliefs.intersection(BELIEFS))]
+    beliefs = {each.label: belief_of(each.make(settings, tuple)) for each in candidates}
+    kinds: list[type] = [type(BELIEFS[name]) for name in sorted({*beliefs.values()} & {*BELIEFS})]
     kinds += [type(settings), type(simulator_of(settings))]
     labels = [text for cell in cells for text in cell.labels.values()]
     priors = {text: module_digest(text) for text in labels if is_object_spec(text)}
@@ -373,6 +373,7 @@ def plan_of(
     asked = {
         "env": env,
         "policies": {candidate.label: candidate.identity for candidate in candidates},
+        **({"beliefs": beliefs} if env == ONE_PLAYER else {}),
         "cells": {
             cell.name: {
                 "title": cell.title,

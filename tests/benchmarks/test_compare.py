@@ -272,6 +272,15 @@ def test_tuning_finds_the_best_of_each_family_on_own_seeds(comparison: Any, tuni
         assert (each.behind.mean == 0.0) == each.best or each.behind.mean < 1e-12
 
 
+def test_files_name_the_belief_that_each_policy_reads(tmp_path: Path) -> None:
+    """With drift, the name ``gittins`` takes the factorised belief."""
+    for tau, belief in ((0.0, "full"), (0.2, "factorised")):
+        options = {**SMALL, "tau": tau}
+        compared(["gittins", "pe"], "top", episodes=2, env_kwargs=options, out=tmp_path / belief)
+        found = json.loads((tmp_path / belief / "comparison.json").read_text())["beliefs"]
+        assert (found["gittins"], found["pe"]) == (belief, "factorised")
+
+
 class Constant:
     """A third-party policy without masks that plays opponent 0 and fails at a game."""
 
