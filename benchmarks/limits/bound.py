@@ -32,7 +32,7 @@ from matchenv.evaluation.rollout import Batch, sums
 from matchenv.evaluation.seeds import spans_of
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.arrays import Floats
-from matchenv.runtime.checks import as_choice, as_integer
+from matchenv.runtime.checks import as_choice, as_integer, as_list
 from matchenv.runtime.files import Arrays, json_bytes, npz_bytes, records_csv
 from matchenv.runtime.jobs import Job, RunOptions
 from matchenv.runtime.provenance import versions
@@ -118,7 +118,7 @@ def run_bound(
     """
     run = run or RunOptions()
     as_integer("depth", depth, 1)
-    for prior in priors:
+    for prior in as_list("priors", priors):
         as_choice("priors", prior, PRIORS)
     for name in env_kwargs or {}:
         as_choice("env_kwargs", name, ENVIRONMENT_OPTIONS)

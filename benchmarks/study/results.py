@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import permutations, product
 from operator import itemgetter
 from typing import Any
@@ -31,6 +31,7 @@ from matchenv.evaluation.estimates import (
 from matchenv.evaluation.rollout import ALL
 from matchenv.evaluation.tables import Column, TableWriter, markdown_table
 from matchenv.runtime.arrays import Floats
+from matchenv.runtime.checks import as_choice
 from matchenv.runtime.files import csv_bytes, json_bytes
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.provenance import versions
@@ -201,6 +202,8 @@ def run_study(
         OSError: if the folder cannot be written; finished blocks stay.
     """
     run = run or RunOptions()
+    for name in options:
+        as_choice("options", name, [each.name for each in fields(StudySettings)[1:]])
     settings = StudySettings(policies, **options)
     with run.store({"command": "study", **settings.described()}) as store:
         study = Study(settings, play(settings.plan(), store))

@@ -29,7 +29,7 @@ from matchenv.evaluation.seeds import (
     stream_of,
 )
 from matchenv.runtime.arrays import Floats
-from matchenv.runtime.checks import as_choice, as_integer
+from matchenv.runtime.checks import as_choice, as_integer, as_list
 from matchenv.runtime.files import Arrays
 
 PAPER_POLICIES = ("pe", "drawchance", "kg")
@@ -132,7 +132,7 @@ class StudySettings:
     equal_rank_by: str = "true_skill"
 
     def __post_init__(self) -> None:
-        for prior in self.priors:
+        for prior in as_list("priors", self.priors):
             as_choice("priors", prior, PRIORS)
         as_choice("equal_rank_by", self.equal_rank_by, known=RANKINGS)
         if any(cell.options["rank"] is None for cell in self.cells):
@@ -157,7 +157,7 @@ class StudySettings:
         """The cells, prior by prior."""
         ranks: list[str | int] = ["top", *middle_places(self.game.num_players), "bottom"]
         if self.ranks is not None:
-            ranks = list(self.ranks)
+            ranks = as_list("ranks", self.ranks)
         known, hidden = (
             cells_of(ranks, self.priors, self.num_opponents, by)
             for by in (Settings.rank_by, self.equal_rank_by)

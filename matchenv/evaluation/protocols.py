@@ -25,7 +25,7 @@ from matchenv.evaluation.seeds import OTHERS, REPORT
 from matchenv.evaluation.seeds import QUEUE as QUEUE_RUNS
 from matchenv.evaluation.tables import Column
 from matchenv.evaluation.visits import ERROR_GAMES, recording_simulator, visit_sums
-from matchenv.runtime.checks import as_positive_number
+from matchenv.runtime.checks import as_list, as_positive_number
 from matchenv.runtime.object_spec import is_object_spec, spec_of
 
 # Policies of ``Matchmaking-v0`` whose totals count as 0 and as 1.
@@ -154,12 +154,9 @@ def cells_of(
     Raises:
         ValueError: for an empty list, or a value that the environment refuses.
     """
-    if not ranks or not priors or isinstance(ranks, str) or isinstance(priors, str):
-        raise ValueError(
-            f"ranks and priors must be lists of at least one each, got {ranks!r}, {priors!r}"
-        )
     cells: dict[tuple[int, str], Cell] = {}
-    for prior, rank in product([spec_of("prior", each) for each in priors], ranks):
+    texts = [spec_of("prior", each) for each in as_list("priors", priors)]
+    for prior, rank in product(texts, as_list("ranks", ranks)):
         rank = None if rank == ANY else rank
         if isinstance(rank, str) and rank.isascii() and rank.isdigit():
             rank = int(rank)

@@ -20,6 +20,7 @@ from matchenv.envs import env_id_of
 from matchenv.envs.core.settings import Options
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.rollout import TrueSkills, check_can_play, method_of
+from matchenv.runtime.checks import as_list
 from matchenv.runtime.files import checksum
 from matchenv.runtime.object_spec import (
     build_object,
@@ -319,14 +320,12 @@ def candidates_of(
         ValueError: if there is no policy; for an unknown name, a bad folder, a policy named twice,
             or one that cannot play an environment of this size.
     """
-    if isinstance(policies, str) or not policies:
-        raise ValueError(f"policies must be a list of at least one (--policy), got {policies!r}")
-    env_id = env_id_of(settings)
+    named, env_id = as_list("policies (--policy)", policies), env_id_of(settings)
     checked: dict[str, Any] = {}
-    for place, given in enumerate((*policies, *references)):
+    for place, given in enumerate((*named, *references)):
         candidate = candidate_of(given, env_id)
         if candidate.label in checked:
-            if place >= len(policies):
+            if place >= len(named):
                 _check_same(candidate_of(checked[candidate.label], env_id), candidate, settings)
                 continue
             raise ValueError(f"policies must name each policy once, got {candidate.label!r} twice")

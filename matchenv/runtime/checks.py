@@ -119,6 +119,14 @@ def as_choice(name: str, value: Any, known: Iterable[str]) -> str:
     return value
 
 
+def as_list(name: str, value: Any) -> list[Any]:
+    """Return the elements of ``value``, at least one; refuse strings."""
+    elements = [] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
+    if not elements:
+        raise ValueError(f"{name} must be a list of at least one, got {value!r}")
+    return elements
+
+
 def as_actions(actions: Any, count: int, num_opponents: int) -> NDArray[np.int64]:
     """Return actions as int64, shape (count,), each in [0, num_opponents)."""
     array = np.asarray(actions)

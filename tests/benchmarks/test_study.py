@@ -12,6 +12,7 @@ from refusals import refusals
 from scipy import stats
 
 from matchenv.belief import TRUE_SKILL
+from matchenv.benchmarks.limits.bound import run_bound
 from matchenv.benchmarks.study import claims, run_study
 from matchenv.benchmarks.study.figures import binned, figures_for, pictures
 from matchenv.benchmarks.study.results import Study
@@ -203,6 +204,14 @@ test_bad_settings_are_refused = refusals(
     call=lambda name, value: StudySettings(**{name: value}),
 )  # fmt: skip
 
+
+test_strings_and_unknown_options_are_refused = refusals(
+    (run_study, {"priors": "equal"}, "priors must be a list of at least one, got 'equal'"),
+    (run_study, {"ranks": "top"}, "ranks must be a list of at least one, got 'top'"),
+    (run_study, {"foo": 1}, "options must be one of 'ranks', 'priors', .*, got 'foo'"),
+    (run_bound, {"priors": "equal"}, "priors must be a list of at least one, got 'equal'"),
+    call=lambda run, options: run(**options),
+)
 
 THREE = ("pe", "drawchance", "kg")
 GAMES, EPISODES = 300, 40

@@ -47,7 +47,7 @@ QUEUE = "--env MatchmakingQueue-v0"
         (f"compare {QUEUE} --env-kwargs num_opponent=3", "got 'num_opponent'"),
         ("study", "the following arguments are required: --out"),
         ("replay no.csv", "no.csv"),
-        ("bench", "policies must be a list of at least one (--policy), got []"),
+        ("bench", "policies (--policy) must be a list of at least one, got []"),
         ("report runs/none", "runs/none contains no results"),
         ("report . --latex a\x00", "arguments must be UTF-8 without null characters, got"),
         ("serve --pool a.db --fitted none", "fitted must be a folder of matchenv fit, got 'none'"),

@@ -38,7 +38,7 @@ def test_cells_are_all_different_combinations_of_ranks_and_priors() -> None:
 test_bad_ranks_and_priors_are_refused = refusals(
     ([], ["equal"], "at least one"),
     (["top"], [], "at least one"),
-    ("top", ["equal"], "lists"),
+    ("top", ["equal"], "ranks must be a list"),
     ([10], ["equal"], r"\[0, 9\]"),
     (["best"], ["equal"], "rank must"),
     (["top"], ["flat"], "prior must"),
