@@ -324,8 +324,7 @@ def configured(
         config_file: YAML file of hyperparameters, or the name of a packaged one; None for the
             algorithm's own.
         hyperparameters: single hyperparameters; ``policy_kwargs`` are merged with the file's.
-        env_kwargs: options of the environment; a list gives equally many environments each of its
-            values.
+        env_kwargs: options of the environment; lists as in ``MatchmakingVecEnv``.
         environment: its name in Gymnasium, a section of the file.
         run: ``timesteps`` and ``num_envs`` (default: the file's), and fields of ``RunConfig``:
             ``seed`` (0), ``evaluate_every`` (a tenth of all timesteps), ``evaluation_episodes``

@@ -40,9 +40,9 @@ class MatchmakingVecEnv(VecEnv):
     an episode ends: there it holds ``terminal_observation``, ``TimeLimit.truncated`` and
     ``episode`` with the return ``r``, the length ``l`` and the seconds ``t`` since construction.
 
-    A list, for example ``prior=["informative", "equal"]`` or ``arrival_rate=[0.2, 1]``, gives
-    equally many environments each of its values; several lists give all combinations. A value that
-    is a list itself stands in a list, as ``barred_pairs=[[[0, 3]]]``.
+    A list, for example ``prior=["informative", "equal"]`` or ``arrival_rate=[0.2, 1]``, is dealt
+    out: the numbers of environments with each value differ by at most one. Several lists give all
+    combinations. A value that is a list itself stands in a list, as ``barred_pairs=[[[0, 3]]]``.
 
     Args:
         num_envs: number of environments, at least one for each combination.
@@ -61,6 +61,11 @@ class MatchmakingVecEnv(VecEnv):
         self, num_envs: int = 1, *, environment: str = ONE_PLAYER, **env_kwargs: Any
     ) -> None:
         as_choice("environment", environment, ENVIRONMENTS)
+        if "autoreset_mode" in env_kwargs:
+            raise ValueError(
+                "autoreset_mode must be left out, since stable-baselines3 requires SAME_STEP, "
+                f"got {env_kwargs['autoreset_mode']!r}"
+            )
         cells = combinations(env_kwargs)
         if as_integer("num_envs", num_envs, 1) < len(cells):
             raise ValueError(

@@ -68,6 +68,10 @@ def test_attributes_and_methods():
         (lambda: env.env_method("reset"), "method_name"),
         (lambda: MatchmakingVecEnv(2, num_opponents=[3, 4]), r"one size, got \[9, 11\]"),
         (lambda: MatchmakingVecEnv(2, environment="CartPole-v1"), "environment must be one of"),
+        (
+            lambda: MatchmakingVecEnv(2, autoreset_mode="NextStep"),
+            "autoreset_mode must be left out",
+        ),
     ):
         with pytest.raises(ValueError, match=message):
             call()

@@ -30,13 +30,14 @@ class OnePlayerProperties:
     def spec(self) -> Any:
         """The specification from ``gymnasium.make``, else None.
 
-        Priors and rewards are strings, so that the specification has a JSON form.
+        Priors and rewards become strings, and the specification has a JSON form, if
+        ``matchenv.runtime.object_spec.spec_of`` can write them: they must be dataclasses.
         """
         return self._spec
 
     @spec.setter
     def spec(self, spec: Any) -> None:
-        with suppress(ValueError):  # an object without a string form stays as it is
+        with suppress(ValueError):  # objects stay if one has no string form
             spec = replace(spec, kwargs=as_texts(spec.kwargs)) if spec is not None else None
         self._spec = spec
 
