@@ -318,9 +318,10 @@ class KnowledgeGradient(ScoringPolicy):
                 f"discount={discount!r}, finite_horizon={finite_horizon!r}, "
                 f"multiplier={multiplier!r}"
             )
+        self.multiplier: float | None = None
         if multiplier is not None:
             self.multiplier = as_non_negative_number("multiplier", multiplier)
-        else:
+        elif not self.finite_horizon:
             gamma = as_probability("discount", PAPER_DISCOUNT if discount is None else discount)
             self.multiplier = gamma / (1.0 - gamma)
         self.beta = as_positive_number("beta", beta)
@@ -336,7 +337,7 @@ class KnowledgeGradient(ScoringPolicy):
         return policy
 
     def _multipliers(self, games_left: Floats) -> Floats:
-        if self.finite_horizon:
+        if self.multiplier is None:
             return np.maximum(games_left - 1.0, 0.0)
         return np.full(games_left.shape, self.multiplier)
 

@@ -70,8 +70,9 @@ class Baseline(ABC):
     needs_truth: ClassVar[bool] = False
 
     def __repr__(self) -> str:
-        names = [name for name in inspect.signature(type(self)).parameters if hasattr(self, name)]
-        return f"{type(self).__name__}({', '.join(f'{n}={getattr(self, n)!r}' for n in names)})"
+        names = inspect.signature(type(self)).parameters
+        given = {n: value for n in names if (value := getattr(self, n, None)) is not None}
+        return f"{type(self).__name__}({', '.join(f'{n}={given[n]!r}' for n in given)})"
 
 
 class PolicyOptions(TypedDict, total=False):

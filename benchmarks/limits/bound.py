@@ -118,7 +118,8 @@ def run_bound(
     """
     run = run or RunOptions()
     as_integer("depth", depth, 1)
-    for prior in as_list("priors", priors):
+    priors = as_list("priors", priors)
+    for prior in priors:
         as_choice("priors", prior, PRIORS)
     for name in env_kwargs or {}:
         as_choice("env_kwargs", name, ENVIRONMENT_OPTIONS)

@@ -140,6 +140,8 @@ def test_shapes_of_actions_and_scores(policy: rules.Policy) -> None:
         assert policy.scores(deep, 3).shape == (2, 2, 6)
         np.testing.assert_array_equal(policy.act(deep, 3), policy.scores(deep, 3).argmax(axis=-1))
     assert " object at " not in repr(policy)
+    if not policy.needs_truth:
+        assert repr(eval(repr(policy), vars(rules))) == repr(policy)
 
 
 def test_predict_derives_games_left_from_the_horizon() -> None:
