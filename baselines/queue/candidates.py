@@ -15,7 +15,7 @@ from matchenv.baselines.knowledge_gradient_rule import look_ahead, read_opponent
 from matchenv.baselines.policy import Baseline
 from matchenv.belief import DEFAULT_BELIEF, GameConstants
 from matchenv.belief.knowledge import KnowledgeState
-from matchenv.envs.queue.view import QueueView, WaitingPlayers
+from matchenv.envs.queue.view import NOBODY, QueueView, WaitingPlayers
 from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import (
     as_actions,
@@ -122,7 +122,9 @@ class QueuePolicy(Baseline):
         return self._choose(queues, np.random.default_rng(rng))
 
     def choose(self, waiting: WaitingPlayers, rng: np.random.Generator | None = None) -> int:
-        """Return the action in one queue, see ``act``."""
+        """Return the action in one queue, see ``act``; 0 without a focal player."""
+        if waiting.focal == NOBODY:
+            return WAIT
         return int(self.act(QueueView.of(waiting), rng)[0])
 
     @abstractmethod

@@ -109,9 +109,13 @@ def best_pairs(
 class PlannedPolicy(QueuePolicy):
     """A rule that pairs all waiting players once per tick, at its first choice.
 
-    The plan of a queue is reused until its tick or run changes, or the focal player is not in the
-    plan or has another mean.
+    ``act`` reuses the plan of a queue until its tick or run changes, or the focal player is not in
+    the plan or has another mean. ``choose`` reuses it only in the same tick and for the same
+    players but for pairs of the plan that have left.
     """
+
+    # The settings and players of the plan that ``choose`` follows.
+    _planned: tuple[Any, dict[int, Any]] = None, {}
 
     @cached_property
     def _plans(self) -> dict[int, Any]:
@@ -119,11 +123,16 @@ class PlannedPolicy(QueuePolicy):
         return {}
 
     def choose(self, waiting: WaitingPlayers, rng: np.random.Generator | None = None) -> int:
-        """Return the action in one queue; a plan without all of its players is not followed."""
-        _, partners = self._plans.get(0, (None, {}))
-        names = zip(waiting.player.tolist(), waiting.mu.tolist(), strict=True)
-        if not partners.keys() >= set(names):
+        """Return the action in one queue; see ``act``."""
+        columns = waiting.mu, waiting.sigma, waiting.true_skill, waiting.waited
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        now = dict(zip(waiting.player.tolist(), rows, strict=True))
+        settings, planned = self._planned
+        left, partners = planned.keys() - now.keys(), self._plans.get(0, (None, {}))[1]
+        pairs = {partner for (player, _), partner in partners.items() if player in left}
+        if pairs != left or settings != waiting.settings or not now.items() <= planned.items():
             self._plans.pop(0, None)
+            self._planned = waiting.settings, now
         return super().choose(waiting, rng)
 
     def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:

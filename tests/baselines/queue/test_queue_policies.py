@@ -145,16 +145,23 @@ def test_priced_pairs_players_if_the_quality_exceeds_the_mean_price(seed: int) -
     np.testing.assert_array_equal(plain.plan(queue), rules.MaximumWeightMatching().plan(queue))
 
 
-def test_plans_are_kept_for_one_tick() -> None:
-    queue = queue_of(np.random.default_rng(1), 4)
-    assert ask(rules.MaximumWeightMatching(0.0, 0.0), queue) > 0
-    shy = rules.MaximumWeightMatching(2.0, 1.0)
-    assert ask(shy, replace(queue, waited=np.zeros(4, dtype=np.int64))) == 0
-    assert ask(shy, queue) == 0
-    assert ask(shy, replace(queue, tick=4, waited=np.full(4, 9))) > 0
-    # Another queue at the same tick gets another plan.
-    others = queue_of(np.random.default_rng(2), 4, tick=4, player=queue.player)
-    assert ask(shy, replace(others, waited=np.zeros(4, dtype=np.int64))) == 0
+class Counting(rules.MaximumWeightMatching):
+    plans = 0
+
+    def plan(self, waiting: WaitingPlayers) -> Any:
+        self.plans += 1
+        return super().plan(waiting)
+
+
+def test_a_plan_is_made_once_per_tick() -> None:
+    env, policy = MatchmakingQueueEnv(horizon=40, arrival_rate=2.0), Counting()
+    env.reset(seed=0)
+    ticks, truncated = set(), False
+    while not truncated:
+        waiting = env.waiting_players()
+        ticks.add(waiting.tick)
+        truncated = env.step(policy.choose(waiting))[3]
+    assert policy.plans == len(ticks)
 
 
 def test_the_oracle_uses_true_skills() -> None:
@@ -210,20 +217,48 @@ def test_random_candidate_is_uniform() -> None:
     np.testing.assert_allclose(counts / 5000, 0.2, atol=4 * np.sqrt(0.16 / 5000))
 
 
-def test_a_plan_of_other_players_is_not_followed() -> None:
-    env, kept = MatchmakingQueueEnv(horizon=1), rules.MaximumWeightMatching()
-    for others in ([0.1, 3.0], [3.0, 0.1]):
-        env.reset(seed=0, options={"mu": [0.0, *others], "sigma": [0.5] * 3})
-        waiting = env.waiting_players()
-        assert kept.choose(waiting) == rules.MaximumWeightMatching().choose(waiting) != 0
+def waiting_at_reset(
+    mu: list[float], sigma: float | list[float] = 0.5, true: Any = None, beta: float = 1.5
+) -> WaitingPlayers:
+    env = MatchmakingQueueEnv(arrival_rate=0.0, beta=beta)
+    sigma = (np.ones(len(mu)) * sigma).tolist()
+    env.reset(seed=0, options={"mu": mu, "sigma": sigma, "true_skill": true})
+    return env.waiting_players()
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("mu", ([0.0, 0.1, 3.0], [0.0, 3.0, 0.1])),
+        ("mu", ([0.0, 1.0, 0.1], [0.0, 1.0])),
+        ("sigma", ([2.0, 2.0, 0.1], [2.0, 0.1, 2.0])),
+        ("beta", (4.0, 0.1)),
+        ("true", ([0.0, 0.1, 3.0], [0.0, 3.0, 0.1])),
+    ],
+)
+def test_the_plan_of_another_queue_is_not_followed(name: str, values: Any) -> None:
+    kind = rules.MatchingOracle if name == "true" else rules.MaximumWeightMatching
+    policy = kind()
+    for value in (*values, values[0]):
+        queue = waiting_at_reset(**{"mu": [0.0, 0.5, 0.1], name: value})
+        assert policy.choose(queue) == kind().choose(queue)
+
+
+def test_a_plan_without_one_of_a_pair_is_not_followed() -> None:
+    env, policy = MatchmakingQueueEnv(arrival_rate=0.0), rules.MaximumWeightMatching()
+    env.reset(seed=0, options={"mu": [0.0, 0.1, 0.2, 0.3], "sigma": [0.5] * 4})
+    assert policy.choose(env.waiting_players()) == 1
+    env.step(2)
+    assert policy.choose(env.waiting_players()) == 1
 
 
 def test_a_player_without_candidates_waits() -> None:
-    queue = queue_of(np.random.default_rng(7), 1)
+    queue, empty = queue_of(np.random.default_rng(7), 1), waiting_at_reset([])
+    assert empty.focal == NOBODY
     for name in POLICIES[QUEUE]:
         kind = policy_class(name, QUEUE)
         policy = kind(PointEstimate()) if name == "reservation" else kind()  # type: ignore[call-arg]
-        assert ask(policy, queue) == 0
+        assert ask(policy, queue) == ask(policy, empty) == 0
         assert repr(policy).startswith(kind.__name__)
 
 
