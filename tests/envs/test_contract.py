@@ -298,9 +298,10 @@ def test_reset_options_can_have_a_row_for_each_environment(env_id: str) -> None:
     rows = np.random.default_rng(0).normal(size=(3, size))
     given = {"true_skill": rows}
     if env_id in (ONE_PLAYER, QUEUE):
-        given |= {"mu": -rows, "sigma": np.exp(rows)}
+        given |= {"mu": -rows, "sigma": np.exp(rows[0])}
     native = gym.make_vec(env_id, num_envs=3, **options)
     observations, _ = native.reset(seed=5, options=given)
+    given = {name: np.broadcast_to(each, rows.shape) for name, each in given.items()}
     actions = native.unwrapped.action_masks().argmax(axis=1)
     after = native.step(actions)[0]
     for i in range(3):

@@ -83,12 +83,13 @@ class QueueSimulator(Simulator[State]):
         players = set(given) - {"noise"}
         if players and not {"mu", "sigma"} <= players:
             raise ValueError(f"options must hold both 'mu' and 'sigma', got {sorted(given)}")
+        rows = [()] if count is None else [(), (count,)]
         for name, value in given.items():
             shape = np.shape(value if name == "noise" else given["mu"])
-            if len(shape) != 1 and (len(shape) != 2 or shape[0] != count):
+            if not shape or shape[:-1] not in rows:
                 allowed = "(n,)" if count is None else f"(n,) or ({count}, n)"
                 raise ValueError(f"options[{name!r}] must have shape {allowed}, got {shape}")
-            given[name] = as_given(name, value, [shape])
+            given[name] = as_given(name, value, [(*row, shape[-1]) for row in rows])
         return given or None
 
     def begin(
