@@ -308,7 +308,8 @@ def problem_of(
         allowed = places if kwarg == "cells" else [each for each in known if each not in swept]
         for name in names:
             if name not in allowed:
-                raise ValueError(f"{kwarg} may hold {', '.join(allowed)}, got {name!r}")
+                hint = ": other options have one value" if kwarg == "cells" and kind.swept else ""
+                raise ValueError(f"{kwarg} may hold {', '.join(allowed)}, got {name!r}{hint}")
     for name, values in swept.items():
         if isinstance(values, str) or not isinstance(values, Sequence):
             raise ValueError(f"cells must map options to lists of values, got {name}={values!r}")

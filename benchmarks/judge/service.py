@@ -11,7 +11,7 @@ from matchenv.agents.config_file import parsed
 from matchenv.benchmarks.judge import JudgeSettings
 from matchenv.envs.queue.settings import QueueSettings, RatedPopulation
 from matchenv.evaluation.estimates import Record
-from matchenv.evaluation.registry import POLICIES, QUEUE, Candidate, candidates_of
+from matchenv.evaluation.registry import POLICIES, QUEUE, Candidate, candidates_of, expanded
 from matchenv.evaluation.rollout import rollout
 from matchenv.logs import TrueSkillReplay
 from matchenv.logs.columns import LATEST
@@ -52,6 +52,8 @@ def read_rule(text: str, tick_minutes: float) -> Candidate:
         ValueError: for an unreadable file, another content, an unknown policy, or one that raises.
     """
     known = text.partition(":")[0] in POLICIES[QUEUE] or is_object_spec(text)
+    if known and len(expanded([text])) > 1:
+        raise ValueError(f"rule must be one policy, got {text!r}")
     label, policy = (text, text) if known else _window(text, tick_minutes)
     settings = QueueSettings.checked(horizon=TRIAL, arrival_rate=1.0)
     (found,) = candidates_of([policy], settings)

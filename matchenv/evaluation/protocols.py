@@ -107,7 +107,7 @@ def load_of(name: str, rate: float | None = None) -> Cell:
         except ValueError:
             known = ", ".join(LOADS)
             raise ValueError(
-                f"load must be one of {known} or an arrival rate, got {name!r}"
+                f"load must be one of {known} or an arrival rate > 0, got {name!r}"
             ) from None
         name = repr(rate).removesuffix(".0")
     rate = LOADS[name] if rate is None else rate

@@ -195,9 +195,11 @@ QUEUE = {"env": "MatchmakingQueue-v0"}
         (["fcfs"], {**QUEUE, "cells": {"load": []}}, "load"),
         (["fcfs"], {**QUEUE, "cells": {"load": ["thin", 0.2]}}, "none of them twice"),
         (["fcfs"], {**QUEUE, "cells": {"load": ["high"]}}, "load must be"),
-        (["fcfs"], {**QUEUE, "cells": {"rank": ["top"]}}, "cells may hold load, got 'rank'"),
+        (["fcfs"], {**QUEUE, "cells": {"rank": ["top"]}},
+         "cells may hold load, got 'rank': other options have one value"),
         (["fcfs"], {**QUEUE, "env_kwargs": {"arrival_rate": 2}}, "arrival_rate"),
         (["fcfs"], {**QUEUE, "env_kwargs": {"patience": 0}}, "patience"),
+        (["pe"], {**QUEUE, "cells": {"load": [0.5]}}, "'pe' cannot play with capacity=16: policy"),
     ],
 )  # fmt: skip
 def test_bad_arguments_are_refused_before_a_game_is_played(

@@ -444,7 +444,7 @@ OPTIONS: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({name: value}, name)
         for name, value in [
             ("arrival_rate", -0.1), ("arrival_rate", 1e9), ("newcomers", 1.1), ("newcomers", -0.1),
-            ("patience", 0.5), ("patience", math.nan), ("patience", -math.inf), ("game_length", 0),
+            ("game_length", 0),
             ("stay", 1.5), ("game_length", 1.5), ("capacity", 1), ("capacity", True),
             ("waiting_cost", -1),
             ("abandonment_cost", math.nan), ("horizon", 0), ("beta", 0.0), ("draw_margin", -1.0),
@@ -455,6 +455,9 @@ OPTIONS: dict[str, list[tuple[dict[str, Any], str]]] = {
             ("population", Rows([[0.0, 1.0, 0.0]])), ("population", Rows([[math.nan, 1.0, 1.0]])),
             ("population", Rows([0.0, 1.0, 1.0])), ("population", Unhashable()),
         ]
+    ] + [
+        ({"patience": value}, "patience must be a number of at least 1 or inf, got")
+        for value in (0.5, math.nan, -math.inf, "nan")
     ],
     RANKING: [
         ({"num_items": 1}, "num_items"),

@@ -158,5 +158,5 @@ def test_loads_by_name_and_rate() -> None:
     for rate, name in (2.5, "2.5"), (3.0, "3"), (0.2000001, "0.2000001"):
         assert (load_of(f"{rate}0").name, load_of(name).options) == (name, {"arrival_rate": rate})
     for bad in ("thinn", "-1", "nan", "0"):
-        with pytest.raises(ValueError, match="load"):
+        with pytest.raises(ValueError, match=f"arrival rate > 0, got '{bad}'"):
             load_of(bad)

@@ -196,7 +196,10 @@ QUEUE_NUMBERS = 3
 def _as_patience(name: str, value: Any) -> float:
     """Return a mean number of ticks >= 1; infinity, also for None, if no player gives up."""
     endless = value is None or (isinstance(value, float | str) and value in (math.inf, "inf"))
-    return math.inf if endless else as_number(name, value, low=1.0)
+    try:
+        return math.inf if endless else as_number(name, value, low=1.0)
+    except ValueError:
+        raise ValueError(f"{name} must be a number of at least 1 or inf, got {value!r}") from None
 
 
 @dataclass(frozen=True)
@@ -207,7 +210,7 @@ class QueueSettings(GameOptions):
         ValueError: for a bad value; it names the argument and the allowed values.
     """
 
-    sizes: ClassVar[tuple[str, ...]] = ("arrival_rate", "capacity", "horizon")
+    sizes: ClassVar[tuple[str, ...]] = ("capacity", "arrival_rate", "horizon")
 
     arrival_rate: float = option(
         1.0, as_number, "mean number of players who log on in a tick, from 0 to 100,000",

@@ -202,6 +202,7 @@ def test_bad_input_is_refused_before_the_work(log: MatchLog, tmp_path: Path) -> 
     for option, value, said in (
         ("policies", ["no_such"], "policy must be one of"),
         ("settings", replace(SMALL, rule="no_such.yml"), "rule must be a"),
+        ("settings", replace(SMALL, rule="kg:multiplier={1,2}"), "rule must be one policy, got"),
         ("parameters", {"tau": 1.0}, "parameters must hold beta"),
         ("parameters", {"beta": 1.0, "gamma": 1.0}, "'gamma'"),
         ("parameters", {"beta": 1.0, "sigma": 1.0}, "must have sigma"),
