@@ -98,7 +98,7 @@ class MatchmakingEnv(OnePlayerProperties, ScalarEnv, settings=Settings):
 
     ## Rewards
 
-    The reward of a game depends on the beliefs or true skills before it. With
+    The reward of a game depends on the beliefs before it, or on the true skills in it. With
     `c^2 = sigma_0^2 + sigma_j^2 + 2 beta^2` it is one of:
 
     - `"draw_density"` (default): q = N(mu_0 - mu_j; 0, c^2), eq. (5) of the 2011 paper
@@ -169,8 +169,9 @@ class MatchmakingEnv(OnePlayerProperties, ScalarEnv, settings=Settings):
 
     {options}
 
-    With drift, the skills of both players move by N(0, tau^2) before the game, and the variances of
-    their beliefs grow by tau^2 before the update. The reward uses the belief as observed.
+    With drift, the skills of both players move by N(0, tau^2) before the game, and all
+    measures with true skills use the moved ones. The variances of their beliefs grow by tau^2
+    before the update, and q uses the beliefs as observed.
 
     ```python
     import gymnasium as gym
