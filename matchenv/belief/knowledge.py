@@ -23,7 +23,15 @@ from matchenv.belief import (
 from matchenv.belief.belief import difference_variance
 from matchenv.belief.full import star_of
 from matchenv.runtime.arrays import Floats, Integers, Masks
-from matchenv.runtime.checks import as_float_array, as_positive_array
+from matchenv.runtime.checks import (
+    as_actions,
+    as_float_array,
+    as_integer,
+    as_non_negative_number,
+    as_outcomes,
+    as_positive_array,
+    as_positive_number,
+)
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import density_at_zero
 
@@ -130,9 +138,12 @@ class KnowledgeState:
 
         Args:
             beta: standard deviation of one performance around skill, > 0.
+
+        Raises:
+            ValueError: for another beta.
         """
         gap = self.mu[..., :1] - self.mu[..., 1:]
-        total = self.difference_variance + 2.0 * beta * beta
+        total = self.difference_variance + 2.0 * as_positive_number("beta", beta) * beta
         return _densities(np.ravel(gap), np.ravel(total)).reshape(gap.shape)
 
     def outcome_probability(self, outcome: int, constants: GameConstants) -> Floats:
@@ -141,7 +152,12 @@ class KnowledgeState:
         Args:
             outcome: +1 if player 0 wins, -1 if player 0 loses, 0 for a draw.
             constants: of the game.
+
+        Raises:
+            ValueError: for bad input.
         """
+        self._check_constants(constants)
+        as_integer("outcome", outcome, -1, 1)
         return self.kind.outcome_probability(
             self.mu, self.sigma, self.difference_variance, outcome, constants
         )
@@ -193,20 +209,39 @@ class KnowledgeState:
             opponents: shape (B,), 0 to M - 1 like actions.
             outcomes: shape (B,) or a number, +1 if player 0 won, -1 if player 0 lost, 0 for a draw.
             constants: of the games.
+
+        Raises:
+            ValueError: for bad input, or constants that the belief has no update for.
         """
+        if self.mu.ndim != 2:
+            raise ValueError(f"states must have shape (B, M + 1), got {self.mu.shape}")
+        self._check_constants(constants)
         count = len(self.mu)
-        result = np.ascontiguousarray(np.broadcast_to(outcomes, count), dtype=np.int8)
-        players = np.stack((self.mu, self.sigma, np.zeros_like(self.mu)), axis=-1)
+        chosen = as_actions(opponents, count, self.num_opponents, "opponents")
+        numbers = as_outcomes("outcomes", outcomes)
+        if getattr(numbers, "shape", ()) not in ((), (count,)):
+            raise ValueError(f"outcomes must have shape () or ({count},), got {numbers.shape}")
+        result = np.empty(count, dtype=np.int8)
+        result[:] = numbers
+        if constants.draw_margin == 0.0 and np.count_nonzero(result) < count:
+            raise ValueError("outcomes must be +1 or -1 with draw_margin=0, got 0")
+        players = np.zeros((*self.mu.shape, 3))
+        players[..., MU], players[..., SIGMA] = self.mu, self.sigma
         memory = self.kind.memory_of(self.sigma, self.extra)
         size = self.kind.observation_size(self.num_opponents)
         shown = np.empty((count, size), dtype=np.float32)
         played = np.ones(count, dtype=np.bool_)
         measures = np.empty((len(MEASURES), count))
-        chosen = np.ascontiguousarray(opponents, dtype=np.int64)
         games = GamesPlayed(chosen, played, ~played, measures, result > 0, result)
         self.kind.learn(BeliefArrays(players, memory, shown), games, constants)
         mu, sigma = (np.ascontiguousarray(players[..., entry]) for entry in (MU, SIGMA))
         return KnowledgeState.trusted(mu, sigma, self.kind.extra(players, memory), self.belief)
+
+    def _check_constants(self, constants: GameConstants) -> None:
+        as_positive_number("beta", constants.beta)
+        as_non_negative_number("draw_margin", constants.draw_margin)
+        as_non_negative_number("tau", constants.tau)
+        self.kind.check_constants(constants)
 
     @classmethod
     def of_prior(cls, mu: Floats, sigma: Floats, belief: str = DEFAULT_BELIEF) -> KnowledgeState:

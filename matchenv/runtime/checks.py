@@ -63,6 +63,8 @@ def as_number(
     name: str, value: Any, low: float = -LARGEST_SKILL, high: float = LARGEST_SKILL
 ) -> float:
     """Return ``value`` as one finite float in ``[low, high]``."""
+    if type(value) is float and low <= value <= high:  # skips the slower checks
+        return value
     array = as_float_array(name, value)
     if array.ndim != 0 or isinstance(value, bool | np.bool_):
         raise ValueError(f"{name} must be one number, got {value!r}")
@@ -127,20 +129,33 @@ def as_list(name: str, value: Any) -> list[Any]:
     return elements
 
 
-def as_actions(actions: Any, count: int, num_opponents: int) -> NDArray[np.int64]:
+def as_outcomes(name: str, value: Any) -> Any:
+    """Return outcomes, each +1, 0 or -1, as a float or a float64 array."""
+    if type(value) is int and -1 <= value <= 1:  # skips the slower checks
+        return float(value)
+    outcomes = as_float_array(name, value)
+    known = (outcomes == 0.0) | (np.abs(outcomes) == 1.0)
+    if not known.all():
+        raise ValueError(f"{name} must be +1, 0 or -1, got {outcomes[~known][0]:g}")
+    return outcomes
+
+
+def as_actions(
+    actions: Any, count: int, num_opponents: int, name: str = "actions"
+) -> NDArray[np.int64]:
     """Return actions as int64, shape (count,), each in [0, num_opponents)."""
     array = np.asarray(actions)
     if array.shape != (count,) or array.dtype.kind not in "iu":
         raise ValueError(
-            f"actions must be integers of shape ({count},), "
+            f"{name} must be integers of shape ({count},), "
             f"got dtype {array.dtype} and shape {array.shape}"
         )
     chosen = np.ascontiguousarray(array, dtype=np.int64)
     # Read as unsigned, negative numbers are large: one pass finds both kinds.
-    if chosen.view(np.uint64).max() >= num_opponents:
+    if chosen.view(np.uint64).max(initial=0) >= num_opponents:
         index = int(np.flatnonzero((array < 0) | (array >= num_opponents))[0])
         raise ValueError(
-            f"actions must be in [0, {num_opponents - 1}], got {int(array[index])} at index {index}"
+            f"{name} must be in [0, {num_opponents - 1}], got {int(array[index])} at index {index}"
         )
     return chosen
 

@@ -17,6 +17,7 @@ from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import (
     as_float_array,
     as_non_negative_array,
+    as_outcomes,
     as_positive_array,
 )
 from matchenv.runtime.compile import compiled
@@ -169,13 +170,7 @@ def update(
     Source: Ryzhov, Tariq, Powell (2011), eq. (1) and (2), with their missing square roots; draws
     from Herbrich, Minka, Graepel (2006), section 3.
     """
-    if type(outcome) is int and -1 <= outcome <= 1:
-        outcome = float(outcome)
-    else:
-        outcome = as_float_array("outcome", outcome)
-        known = (outcome == 0.0) | (np.abs(outcome) == 1.0)
-        if not known.all():
-            raise ValueError(f"outcome must be +1, 0 or -1, got {outcome[~known].flat[0]!r}")
+    outcome = as_outcomes("outcome", outcome)
     return _games(UPDATE, (mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin, outcome))
 
 

@@ -145,6 +145,37 @@ test_bad_states_raise = refusals(
     (lambda: KnowledgeState([0, 0], [1, 1], [1.0]), "extra must have shape"),
 )
 
+BATCH = KnowledgeState(np.zeros((3, 4)), np.ones((3, 4)))
+UNCHANGED: dict[str, Any] = {"state": BATCH, "opponents": [0, 1, 2], "outcomes": [1, -1, 1],
+                             "constants": GameConstants(BETA)}  # fmt: skip
+test_bad_games_raise = refusals(
+    ({"opponents": [1, 1, 10**7]}, r"opponents must be in \[0, 2\], got 10000000 at index 2"),
+    ({"opponents": [1, -1, 1]}, r"opponents must be in \[0, 2\], got -1 at index 1"),
+    ({"opponents": [0.5, 1.0, 1.0]}, r"opponents must be integers of shape \(3,\)"),
+    ({"opponents": 1}, r"opponents must be integers of shape \(3,\)"),
+    ({"outcomes": [1, 0.9, 1]}, r"outcomes must be \+1, 0 or -1, got 0.9"),
+    ({"outcomes": 300}, r"outcomes must be \+1, 0 or -1, got 300"),
+    ({"outcomes": [1, -1]}, r"outcomes must have shape \(\) or \(3,\), got \(2,\)"),
+    ({"outcomes": [1, 0, 1]}, "outcomes must be .* with draw_margin=0, got 0"),
+    *(({"constants": GameConstants(beta)}, "beta must") for beta in (0.0, -1.0, np.nan, "1")),
+    ({"constants": GameConstants(BETA, -1.0)}, "draw_margin must not be negative"),
+    ({"constants": GameConstants(BETA, 0.0, np.nan)}, "tau must be finite"),
+    ({"state": BATCH[0]}, r"states must have shape \(B, M \+ 1\), got \(4,\)"),
+    (
+        {
+            "state": KnowledgeState.of_prior(BATCH.mu, BATCH.sigma, "full"),
+            "constants": GameConstants(BETA, tau=0.1),
+        },
+        "tau must be 0 with belief='full'",
+    ),
+    call=lambda change: KnowledgeState.after_games(*{**UNCHANGED, **change}.values()),
+)
+test_bad_arguments_of_measures_raise = refusals(
+    *((lambda beta=beta: BATCH.draw_density(beta), "beta must") for beta in (0, -1.0, "1")),
+    (lambda: BATCH.outcome_probability(7, GameConstants(BETA)), r"outcome must .*\[-1, 1\], got 7"),
+    (lambda: BATCH.outcome_probability(1, GameConstants(-1.0)), "beta must be positive"),
+)
+
 
 Floats = NDArray[np.float64]
 
