@@ -21,16 +21,23 @@ SMALLEST = 1.0 / LARGEST_SKILL
 
 def as_float_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
     """Return ``value`` as a float64 array of finite numbers no larger than ``LARGEST_SKILL``."""
+    rule = f"{name} must be finite and at most {LARGEST_SKILL:g} in size"
     try:
         array = np.asarray(value)
-        if array.dtype.kind not in "fiub":
+        # Integers from 2^64 on are an array of objects.
+        if array.dtype.kind not in "fiub" and not all(
+            isinstance(x, int | float) for x in array.flat
+        ):
             raise TypeError
         array = array.astype(np.float64, copy=False)
+    except OverflowError:
+        raise ValueError(f"{rule}, got {shown(value)}") from None
     except (TypeError, ValueError):
         raise ValueError(f"{name} must hold real numbers, got {shown(value)}") from None
+    if type(value) is not np.ndarray and isinstance(value, np.ndarray) and np.ma.is_masked(value):
+        raise ValueError(f"{name} must not hold masked numbers, got {shown(value)}")
     # The comparison is False for NaN too.
-    good = np.abs(array) <= LARGEST_SKILL
-    return _checked(array, good, f"{name} must be finite and at most {LARGEST_SKILL:g} in size")
+    return _checked(array, np.abs(array) <= LARGEST_SKILL, rule)
 
 
 def as_positive_array(name: str, value: ArrayLike) -> NDArray[np.float64]:

@@ -55,6 +55,7 @@ def test_arrays_broadcast_and_numbers_of_any_type_give_numpy_scalars() -> None:
         game = [number(each) for each in (1, 2, 0, 3)]
         found = [trueskill.win_probability(*game, 1.0), *trueskill.update(*game, 1, 1.0)]
         assert [type(each) for each in found] == 5 * [np.float64]
+    assert trueskill.win_probability(2**64, 1, 0, 1, 1) == 1.0
     rng = np.random.default_rng(5)
     mu_i, sigma_i = rng.normal(size=(3, 1)), rng.uniform(0.5, 2, size=(3, 1))
     mu_j, sigma_j = rng.normal(size=4), rng.uniform(0.5, 2, size=4)
@@ -86,6 +87,9 @@ test_bad_arguments_raise = refusals(
     ({"outcome": 0.5}, r"outcome must be \+1, 0 or -1"),
     ({"outcome": 0, "draw_margin": 0.0}, "a draw has probability 0"),
     ({"mu_i": "a"}, "mu_i must hold real numbers"),
+    ({"mu_i": [10**30, "a"]}, "mu_i must hold real numbers"),
+    ({"mu_i": 10**400}, "mu_i must be finite and at most"),
+    ({"mu_i": np.ma.masked_array([1.0, -999.0], [0, 1])}, "mu_i must not hold masked numbers"),
     call=lambda change: trueskill.update(**{**GAME, "draw_margin": 0.1, **change}),
 )
 test_bad_draw_probabilities_raise = refusals(
