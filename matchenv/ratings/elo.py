@@ -27,8 +27,9 @@ from matchenv.runtime.checks import (
     as_open_share,
     as_positive_number,
     as_probability,
+    check_shapes,
 )
-from matchenv.trueskill.teams import as_ranks
+from matchenv.trueskill.teams import as_ranks, sides_of
 
 FORMS = ("gaussian", "logistic")
 BETA = 200.0
@@ -106,9 +107,13 @@ class Elo:
             rating_j: rating of j.
 
         Raises:
-            ValueError: for NaN or infinity.
+            ValueError: for NaN, infinity or shapes that do not broadcast.
         """
-        gap = as_float_array("rating_i", rating_i) - as_float_array("rating_j", rating_j)
+        ratings = as_float_array("rating_i", rating_i), as_float_array("rating_j", rating_j)
+        check_shapes(("rating_i", "rating_j"), *ratings)
+        return self._chance(ratings[0] - ratings[1])
+
+    def _chance(self, gap: Floats) -> Any:
         if self.form == "logistic":
             return expit(LOGISTIC_RATE * gap)
         return ndtr(gap / (math.sqrt(2.0) * self.beta))
@@ -133,6 +138,7 @@ class Elo:
 
         Source: Herbrich, Minka, Graepel (2006), sections 1 and 4.1.
         """
+        teams = sides_of("teams", teams)
         try:
             sizes = np.array([len(side) for side in teams])
             means = [mu for side in teams for mu, _ in side]
@@ -146,7 +152,7 @@ class Elo:
         rating = as_float_array("teams", means)
         side, place = np.repeat(np.arange(sizes.size), sizes), as_ranks(ranks, len(sizes))
         result = 0.5 + 0.5 * np.sign(place[side][None, :] - place[side][:, None])
-        surprise = result - self.win_probability(rating[:, None], rating[None, :])
+        surprise = result - self._chance(rating[:, None] - rating[None, :])
         rivals = side[:, None] != side[None, :]
         rated = rating + self.k_factor * (surprise * rivals).sum(axis=1) / rivals.sum(axis=1)
         ratings = iter(rated.tolist())

@@ -16,7 +16,7 @@ from matchenv.runtime.checks import (
     as_number,
     as_positive_number,
 )
-from matchenv.trueskill.teams import as_ranks
+from matchenv.trueskill.teams import as_ranks, sides_of
 
 MODELS = (
     "BradleyTerryFull",
@@ -66,12 +66,12 @@ class OpenSkill:
     def rate(self, teams: list[list[Belief]], ranks: list[int]) -> list[list[Belief]]:
         """Return the sides with their updated beliefs, see ``RatingSystem.rate``."""
         try:
-            beliefs = [[(mu, sigma) for mu, sigma in side] for side in teams]
+            beliefs = [[(mu, sigma) for mu, sigma in side] for side in sides_of("teams", teams)]
         except TypeError:
             raise ValueError(f"teams must be lists of (mu, sigma), got {teams!r}") from None
         as_float_array("teams", [belief for side in beliefs for belief in side])
         # openskill ignores ranks that are all 0, and reads close ones as equal.
-        places = (1.0 + as_ranks(ranks, len(teams))).tolist()
+        places = (1.0 + as_ranks(ranks, len(beliefs))).tolist()
         known = [[self._model.rating(mu=mu, sigma=sigma) for mu, sigma in side] for side in beliefs]
         rated = self._model.rate(known, ranks=places)
         return [[(rating.mu, rating.sigma) for rating in side] for side in rated]

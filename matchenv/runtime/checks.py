@@ -25,9 +25,8 @@ def as_float_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
     try:
         array = np.asarray(value)
         # Integers from 2^64 on are an array of objects.
-        if array.dtype.kind not in "fiub" and not all(
-            isinstance(x, int | float) for x in array.flat
-        ):
+        real = array.dtype.kind in "fiub" or all(isinstance(x, int | float) for x in array.flat)
+        if not real:
             raise TypeError
         array = array.astype(np.float64, copy=False)
     except OverflowError:
@@ -50,6 +49,15 @@ def as_non_negative_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
     """Return ``value`` as a float64 array of numbers of at least 0."""
     array = as_float_array(name, value)
     return _checked(array, array >= 0.0, f"{name} must not be negative")
+
+
+def check_shapes(names: Iterable[str], *arrays: NDArray[Any]) -> None:
+    """Refuse arrays whose shapes do not broadcast."""
+    try:
+        np.broadcast(*arrays)
+    except ValueError:
+        shapes = [f"{n} {a.shape}" for n, a in zip(names, arrays, strict=True) if a.ndim > 0]
+        raise ValueError(f"shapes must broadcast, got {', '.join(shapes)}") from None
 
 
 def shown(value: Any) -> str:

@@ -17,12 +17,13 @@ from matchenv.runtime.checks import (
     as_non_negative_number,
     as_positive_array,
     as_positive_number,
+    check_shapes,
 )
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.draw_margin import as_draw_margin, margin_between
 from matchenv.trueskill.game import drifted, is_positive, is_skill
 from matchenv.trueskill.sides import TABLE_ROWS, Constants, Teams, rate_sides
-from matchenv.trueskill.teams import Team, Weights, as_ranks, flatten_teams, sides_of
+from matchenv.trueskill.teams import UNORDERED, Team, Weights, as_ranks, flatten_teams, sides_of
 from matchenv.trueskill.two_player import UPDATE, game_or_nan
 
 TOLERANCE = 1e-8
@@ -136,18 +137,20 @@ def _constants(
 
 def _rate_two_players(sides: list[Any], ranks: Any, model: Constants) -> list[list[Rating]] | None:
     """Rate a game of two players without arrays; None for any other game or bad input."""
+    if isinstance(ranks, UNORDERED):
+        return None
     try:
         (((mu_i, sigma_i),), ((mu_j, sigma_j),)), (rank_i, rank_j) = sides, ranks
     except (TypeError, ValueError):
         return None
-    kinds = [type(each) for each in (mu_i, sigma_i, mu_j, sigma_j, rank_i, rank_j)]
+    kinds = list(map(type, (mu_i, sigma_i, mu_j, sigma_j, rank_i, rank_j)))
     if kinds != [float, float, float, float, int, int]:
         return None
     belief_i, belief_j = (mu_i, drifted(sigma_i, model.tau)), (mu_j, drifted(sigma_j, model.tau))
     margin = margin_between(model.draw_margin, model.margin_grows, 2)
     outcome = float((rank_i < rank_j) - (rank_i > rank_j))
     new = game_or_nan(UPDATE, *belief_i, *belief_j, model.beta, margin, outcome)
-    return None if new[0] != new[0] else [[Rating(*new[:2])], [Rating(*new[2:])]]
+    return None if new[0] != new[0] else [[Rating._make(new[:2])], [Rating._make(new[2:])]]
 
 
 @compiled
@@ -176,9 +179,11 @@ def expose(mu: Any, sigma: Any, k: float = 3.0) -> Any:
         float64 of the broadcast shape.
 
     Raises:
-        ValueError: for NaN, infinity, sigma <= 0 or k < 0.
+        ValueError: for NaN, infinity, sigma <= 0, k < 0 or shapes that do not broadcast.
 
     Source: Herbrich, Minka, Graepel (2006), section 4.2.
     """
     times = as_non_negative_number("k", k)
-    return (as_float_array("mu", mu) - times * as_positive_array("sigma", sigma))[()]
+    means, deviations = as_float_array("mu", mu), as_positive_array("sigma", sigma)
+    check_shapes(("mu", "sigma"), means, deviations)
+    return (means - times * deviations)[()]

@@ -9,7 +9,7 @@ side with a number for each member. The arrays of one game are
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -25,6 +25,10 @@ from matchenv.trueskill.sides import LARGEST_WEIGHT, SMALLEST_WEIGHT
 Pair = tuple[float, float]
 Team = Sequence[Pair]
 Weights = Sequence[Sequence[float]]
+
+# Types whose order is no order of sides or ranks.
+UNORDERED = (set, frozenset, dict)
+LISTS = frozenset((list,))
 
 
 def flatten_teams(teams: Iterable[Team], weights: Weights | None = None) -> tuple[Floats, Integers]:
@@ -107,15 +111,22 @@ def _refuse_bad(sides: list[Any], weights: list[Any] | None) -> None:
 
 
 def sides_of(name: str, value: Any) -> list[Any]:
-    """Return the entries for the sides as a list.
+    """Return the entries for the sides as a list, with lists in place of iterators.
 
     Raises:
-        ValueError: if ``value`` is not iterable.
+        ValueError: if ``value`` is not iterable, or it or an entry has no order.
     """
     try:
-        return list(value)
+        sides = list(value)
+        if not LISTS.issuperset(map(type, sides)):  # sets and dicts hold no lists
+            sides = [list(side) if isinstance(side, Iterator) else side for side in sides]
+            if isinstance(value, UNORDERED) or any(isinstance(s, set | frozenset) for s in sides):
+                raise TypeError
     except TypeError:
-        raise ValueError(f"{name} must have one entry for each side, got {value!r}") from None
+        raise ValueError(
+            f"{name} must have one entry for each side, in order, got {value!r}"
+        ) from None
+    return sides
 
 
 def as_ranks(ranks: Sequence[float], sides: int) -> Floats:
@@ -142,6 +153,8 @@ def dense_rank(name: str, values: ArrayLike | Iterable[Any]) -> Integers:
         ValueError: for another number of dimensions, other types, NaN or infinity.
     """
     try:
+        if isinstance(values, UNORDERED):
+            raise TypeError
         items = list(values.tolist() if isinstance(values, np.ndarray) else values)  # type: ignore[arg-type]
     except TypeError:
         raise ValueError(f"{name} must be a row of real numbers, got {values!r}") from None

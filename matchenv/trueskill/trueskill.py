@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from matchenv.runtime.checks import (
+    as_flag,
     as_non_negative_number,
     as_number,
     as_positive_number,
@@ -17,7 +18,7 @@ from matchenv.trueskill.probabilities import (
     team_match_quality,
     team_win_probability,
 )
-from matchenv.trueskill.rating import Rating, expose, rate
+from matchenv.trueskill.rating import Rating, rate
 from matchenv.trueskill.teams import Team, Weights, sides_of
 
 Group = Team | Mapping[Hashable, tuple[float, float]]
@@ -111,7 +112,8 @@ class TrueSkill:
     ) -> tuple[Rating, Rating]:
         """Return the ratings of the winner and the loser after a game, or of both after a draw."""
         ((first,), (second,)) = cast(
-            list[list[Rating]], self.rate([[winner], [loser]], [0, 0] if drawn else [0, 1])
+            list[list[Rating]],
+            self.rate([[winner], [loser]], [0, 0] if as_flag("drawn", drawn) else [0, 1]),
         )
         return first, second
 
@@ -140,8 +142,12 @@ class TrueSkill:
 
     def expose(self, rating: tuple[float, float]) -> float:
         """Return the conservative skill estimate of leaderboards, mu - k sigma."""
-        mu, sigma = rating
-        return float(expose(mu, sigma, self.mu / self.sigma if self.k is None else self.k))
+        try:
+            mu, sigma = rating
+        except (TypeError, ValueError):
+            raise ValueError(f"rating must be a (mu, sigma) pair, got {rating!r}") from None
+        k = self.mu / self.sigma if self.k is None else self.k
+        return as_number("mu", mu) - k * as_positive_number("sigma", sigma)
 
 
 Named = Mapping[Hashable, tuple[float, float]]

@@ -19,6 +19,7 @@ from matchenv.runtime.checks import (
     as_non_negative_array,
     as_outcomes,
     as_positive_array,
+    check_shapes,
 )
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import (
@@ -68,7 +69,8 @@ def win_probability(
         Probabilities in [0, 1], of the broadcast shape.
 
     Raises:
-        ValueError: for NaN, infinity, sigma <= 0, beta <= 0 or a negative margin.
+        ValueError: for NaN, infinity, sigma <= 0, beta <= 0, a negative margin or shapes that do
+            not broadcast.
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (10), with its missing square root; the margin is from
     Herbrich, Minka, Graepel (2006), section 2.
@@ -185,6 +187,7 @@ def _games(
             return a, b, c, d
     pairs = zip(names, values, strict=True)
     arrays = [CHECKS.get(name, as_float_array)(name, value) for name, value in pairs]
+    check_shapes(names, *arrays)
     table = np.stack(np.broadcast_arrays(*arrays))
     if which == UPDATE and (np.abs(table[-2:]).max(axis=0) == 0.0).any():
         raise ValueError(

@@ -64,6 +64,8 @@ def test_the_paper_moves_a_rating_by_at_most_25_points() -> None:
     assert Elo().k_factor == pytest.approx(k_factor) == pytest.approx(24.8, abs=0.02)
     expected = by_duels([[1350.0], [1200.0]], [1, 0], k_factor, gaussian)
     assert rated(Elo(), [[1350.0], [1200.0]], [1, 0]) == [pytest.approx(each) for each in expected]
+    sides = [[(1350.0, 0.0)], [(1200.0, 0.0)]]
+    assert Elo().rate(map(iter, sides), [1, 0]) == Elo().rate(sides, [1, 0])
 
 
 def test_gaps_of_any_size_are_finite() -> None:
@@ -89,9 +91,14 @@ def test_gaps_of_any_size_are_finite() -> None:
 def test_bad_input_is_refused(teams, ranks, keywords, message) -> None:
     with pytest.raises(ValueError, match=message):
         rated(Elo(**keywords), teams, ranks)
-    for bad in ([[1200.0], [1300.0]], [[(1200.0, 0.0)], 3.0], 3):
+    for bad in ([[1200.0], [1300.0]], [[(1200.0, 0.0)], 3.0], [3]):
         with pytest.raises(ValueError, match=r"at least one member \(rating, 0\), got"):
             Elo().rate(bad, [0, 1])
+    for bad in (3, [{(1200.0, 0.0)}] * 2):
+        with pytest.raises(ValueError, match="teams must have one entry for each side, in order"):
+            Elo().rate(bad, [0, 1])
+    with pytest.raises(ValueError, match=r"got rating_i \(3,\), rating_j \(2,\)"):
+        Elo().win_probability(np.ones(3), np.ones(2))
     with pytest.raises(ValueError, match="draw_probability must be"):
         elo_log_probabilities(0.0, 1.0)
 

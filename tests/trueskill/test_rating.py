@@ -58,7 +58,7 @@ def test_teams_of_any_type_are_accepted_and_unchanged() -> None:
     arrays = [np.array([PRIOR]), np.array([PRIOR, (30.0, 1.0)])]
     before = [side.copy() for side in arrays]
     assert rate(arrays, np.array([0, 1]), beta=np.float64(BETA)) == expected
-    assert rate((side for side in arrays), [0, 1], beta=BETA) == expected
+    assert rate((iter(side) for side in arrays), [0, 1], beta=BETA) == expected
     team_match_quality(arrays, BETA)
     assert all(np.array_equal(a, b) for a, b in zip(arrays, before, strict=True))
     assert rate(((Rating(*PRIOR),), (PRIOR, (30, 1))), (1.5, 2.5), beta=BETA) == expected
@@ -123,7 +123,9 @@ test_bad_arguments_raise = refusals(
     ([[PRIOR], [PRIOR]], [0, 1], {"beta": [1.0]}, "beta"),
     ([[PRIOR], [PRIOR]], [0, 1], {"tolerance": 0.0}, "tolerance"),
     ([[PRIOR]], [0], {}, "at least two sides"),
-    (5, [0, 1], {}, "teams must have one entry for each side, got 5"),
+    (5, [0, 1], {}, "teams must have one entry for each side, in order, got 5"),
+    ([{PRIOR}, [PRIOR]], [0, 1], {}, "teams must have one entry for each side, in order"),
+    ({(PRIOR,): 1, (PRIOR, PRIOR): 2}, [0, 1], {}, "teams must have one .* in order"),
     ([[PRIOR], [PRIOR]], [0, 1], {"weights": 5}, "weights must have one entry"),
     ([[PRIOR], []], [0, 1], {}, r"teams\[1\] must have at least one member"),
     ([PRIOR, PRIOR], [0, 1], {}, r"teams\[0\] must be a list of \(mu, sigma\) pairs"),
@@ -192,7 +194,8 @@ def test_dense_rank_compares_integers_exactly(values: list[int]) -> None:
 @pytest.mark.parametrize(
     "bad",
     [[0, math.nan], [0, math.inf], [0, np.float32("nan")], [0, "1"], [0, None], [0, 1j], [0, [1]],
-     np.array([0.0, math.nan]), np.array([[0, 1]]), np.array(["0", "1"]), 3, [0, 1, 2]],
+     np.array([0.0, math.nan]), np.array([[0, 1]]), np.array(["0", "1"]), 3, [0, 1, 2],
+     {0, 1}, {0: 1, 1: 0}],
     ids=repr,
 )  # fmt: skip
 def test_bad_ranks_raise(bad: Any) -> None:
@@ -261,6 +264,7 @@ def test_two_players_and_constants_agree_with_the_package() -> None:
     assert ours.quality_1vs1(new, other) == pytest.approx(quality, rel=1e-12)
     assert ours.expose(other) == pytest.approx(theirs.expose(pair[1]), rel=1e-12)
     assert TrueSkill(k=2.0).expose(other) == 26.0
+    assert TrueSkill(mu=-5.0, sigma=2.0).expose((1.0, 2.0)) == 6.0
     assert expose([30.0, 20.0], 2.0).tolist() == [24.0, 14.0]
     with pytest.raises(ValueError, match="sigma"):
         expose(25.0, -1.0)
@@ -280,6 +284,11 @@ test_bad_arguments_of_the_object_raise = refusals(
     (lambda t: t.rate([{"a": (25.0, 8.0)}] * 2, weights=[{"b": 1.0}, {}]), "weights"),
     (lambda t: t.rate([[(25.0, 8.0)]] * 2, weights=[[1.0]]), "weights"),
     (lambda t: t.create_rating(math.nan), "mu"),
+    (lambda t: t.rate_1vs1((25.0, 8.0), (25.0, 8.0), drawn="no"), "drawn must be True or False"),
+    (lambda t: t.expose(25), r"rating must be a \(mu, sigma\) pair, got 25"),
+    (lambda t: t.expose((1, 2, 3)), r"rating must be a \(mu, sigma\) pair"),
+    (lambda t: t.expose((25.0, -1.0)), "sigma must be positive"),
+    (lambda t: expose([1, 2], [1, 2, 3]), r"broadcast, got mu \(2,\), sigma \(3,\)"),
     (lambda t: TrueSkill(draw_probability=1.0), "draw_probability"),
     (lambda t: TrueSkill(sigma=0.0), "sigma"),
     (lambda t: TrueSkill(k=-1.0), "k must"),

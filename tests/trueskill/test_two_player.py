@@ -88,6 +88,7 @@ test_bad_arguments_raise = refusals(
     ({"outcome": 0, "draw_margin": 0.0}, "a draw has probability 0"),
     ({"mu_i": "a"}, "mu_i must hold real numbers"),
     ({"mu_i": [10**30, "a"]}, "mu_i must hold real numbers"),
+    ({"mu_i": [1, 2, 3], "beta": [1, 2]}, r"broadcast, got mu_i \(3,\), beta \(2,\)"),
     ({"mu_i": 10**400}, "mu_i must be finite and at most"),
     ({"mu_i": np.ma.masked_array([1.0, -999.0], [0, 1])}, "mu_i must not hold masked numbers"),
     call=lambda change: trueskill.update(**{**GAME, "draw_margin": 0.1, **change}),
