@@ -41,11 +41,14 @@ def register(belief: Belief) -> None:
     Call it in the module that defines the belief, so that other processes register it too.
 
     Raises:
-        ValueError: for another type of object, or the name of another belief.
+        ValueError: for another type of object, or a name that is missing, empty or another's.
     """
     if not isinstance(belief, Belief):
         raise ValueError(f"belief must be a Belief, got {belief!r}")
-    known = BELIEFS.get(belief.name)
+    name = getattr(belief, "name", None)
+    if not isinstance(name, str) or not name:
+        raise ValueError(f"belief.name must be a string that is not empty, got {name!r}")
+    known = BELIEFS.get(name)
     if known is not None and type(known) is not type(belief):
-        raise ValueError(f"belief.name must be new, got {belief.name!r}, the name of {known!r}")
-    BELIEFS[belief.name] = belief
+        raise ValueError(f"belief.name must be new, got {name!r}, the name of {known!r}")
+    BELIEFS[name] = belief

@@ -251,6 +251,10 @@ def test_bad_registrations_raise() -> None:
 
     with pytest.raises(ValueError, match=r"belief\.name must be new, got 'full'"):
         register(Other())
+    for name in (None, 5, ""):
+        Other.name = name  # type: ignore[assignment]
+        with pytest.raises(ValueError, match=rf"belief\.name must be a string .* got {name!r}"):
+            register(Other())
     with pytest.raises(ValueError, match="belief must be a Belief"):
         register("discounted")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"belief must be one of .*'discounted'"):
