@@ -27,7 +27,7 @@ least its chords between evenly spaced l.
 from __future__ import annotations
 
 import math
-from typing import ClassVar, NamedTuple, Self, Unpack
+from typing import ClassVar, NamedTuple, Unpack
 
 import numpy as np
 from numpy.random import Generator
@@ -46,7 +46,6 @@ from matchenv.baselines.policy import PolicyOptions, ScoringPolicy
 from matchenv.belief import FactorisedBelief, FullBelief, GameConstants, belief_named
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.core.settings import PAPER_BETA
-from matchenv.envs.one_player.settings import Settings
 from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import (
     as_flag,
@@ -330,19 +329,12 @@ class KnowledgeGradient(ScoringPolicy):
         self._game = GameConstants(self.beta, self.draw_margin, self.tau)
         belief_named(self.belief).check_constants(self._game)
 
-    def for_settings(self, settings: Settings) -> Self:
-        """Return a copy of the policy for the opponents and the horizon of an environment."""
-        policy = super().for_settings(settings)
-        policy.horizon = settings.horizon
-        return policy
-
     def _multipliers(self, games_left: Floats) -> Floats:
         if self.multiplier is None:
             return np.maximum(games_left - 1.0, 0.0)
         return np.full(games_left.shape, self.multiplier)
 
     def _scores(self, state: KnowledgeState, games_left: Floats) -> Floats:
-        state.kind.check_constants(self._game)
         multipliers = self._multipliers(games_left)
         if state.belief not in COMPILED:
             return updated_belief_scores(state, multipliers, self._game)

@@ -92,7 +92,7 @@ class Policy(Baseline, PredictMixin):
 
     Args:
         horizon: games in an episode, >= 1; ``predict`` multiplies the share of games left in the
-            observation by it.
+            observation by it. ``for_settings`` sets it.
         seed: seed of the policy's own generator, used when no generator is passed.
         belief: name of the belief whose states and observations the policy reads, one of
             ``matchenv.belief.BELIEFS``.
@@ -126,9 +126,12 @@ class Policy(Baseline, PredictMixin):
         return settings.belief
 
     def for_settings(self, settings: Settings) -> Self:
-        """Return a copy of the policy for the number of opponents of an environment."""
+        """Return a copy of the policy for the opponents and the horizon of an environment.
+
+        The copy shares the policy's own generator.
+        """
         policy = copy.copy(self)
-        policy.num_opponents = settings.num_opponents
+        policy.num_opponents, policy.horizon = settings.num_opponents, settings.horizon
         return policy
 
     def act(
@@ -153,26 +156,33 @@ class Policy(Baseline, PredictMixin):
             ValueError: for games left that are negative, not finite or of another shape, for a
                 state of another belief, and for masks of another shape or without a True.
         """
+        state, games = self._flattened(knowledge_state, games_left)
+        shape, count = knowledge_state.batch_shape, state.num_opponents
+        generator = self._rng if rng is None else rng
+        if action_masks is not None:
+            allowed = as_action_masks(action_masks, (*shape, count)).reshape(-1, count)
+            if not allowed.all():
+                return self._choose_among(state, games, generator, allowed).reshape(shape)
+        return np.asarray(self._choose(state, games, generator)).reshape(shape)
+
+    def _flattened(
+        self, knowledge_state: KnowledgeState, games_left: ArrayLike
+    ) -> tuple[KnowledgeState, Floats]:
+        """Return states and games left as one batch of shape (B,); raise for bad ones."""
         belief = getattr(knowledge_state, "belief", type(knowledge_state).__name__)
         if belief != self.belief:
             raise ValueError(
                 f"knowledge_state must hold the {self.belief} belief, which this policy reads, "
                 f"got {belief!r}"
             )
-        shape, count = knowledge_state.batch_shape, knowledge_state.num_opponents
-        left = as_non_negative_array("games_left", games_left)
+        shape, left = knowledge_state.batch_shape, as_non_negative_array("games_left", games_left)
         try:
             games = np.broadcast_to(left, shape).ravel()
         except ValueError:
             raise ValueError(
                 f"games_left must broadcast to shape {shape}, got shape {left.shape}"
             ) from None
-        state, generator = knowledge_state.flattened(), self._rng if rng is None else rng
-        if action_masks is not None:
-            allowed = as_action_masks(action_masks, (*shape, count)).reshape(-1, count)
-            if not allowed.all():
-                return self._choose_among(state, games, generator, allowed).reshape(shape)
-        return np.asarray(self._choose(state, games, generator)).reshape(shape)
+        return knowledge_state.flattened(), games
 
     def _predict(
         self, observation: Any, action_masks: ArrayLike | None, deterministic: bool
@@ -213,18 +223,19 @@ class ScoringPolicy(Policy):
         """Return the score of each opponent.
 
         Args:
-            knowledge_state: beliefs of shape (..., M + 1).
+            knowledge_state: states of the policy's belief, shape (..., M + 1).
             games_left: games left, including the next one, broadcast to the batch.
 
         Returns:
             Scores of shape (..., M).
 
         Raises:
-            ValueError: for a state of a belief that does not support such games.
+            ValueError: for games left that are negative, not finite or of another shape, and for a
+                state of another belief.
         """
-        shape = (*knowledge_state.batch_shape, knowledge_state.num_opponents)
-        left = np.broadcast_to(np.asarray(games_left, dtype=np.float64), shape[:-1]).ravel()
-        return self._scores(knowledge_state.flattened(), left).reshape(shape)
+        state, games = self._flattened(knowledge_state, games_left)
+        shape = (*knowledge_state.batch_shape, state.num_opponents)
+        return self._scores(state, games).reshape(shape)
 
     @abstractmethod
     def _scores(self, state: KnowledgeState, games_left: Floats) -> Floats:

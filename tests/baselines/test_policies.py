@@ -147,9 +147,10 @@ def test_shapes_of_actions_and_scores(policy: rules.Policy) -> None:
 def test_predict_derives_games_left_from_the_horizon() -> None:
     observations = states_after_games("factorised", 30, 6, 5).to_observation(0.25)
     seen, left = KnowledgeState.from_observation(observations), np.arange(1, 31) * 2
-    finite = rules.KnowledgeGradient(finite_horizon=True).for_settings(Settings(horizon=64))
-    gittins = rules.Gittins(horizon=64, belief="factorised")
-    for policy in (finite, gittins, rules.OptimisticDrawChance(horizon=64)):
+    finite = rules.KnowledgeGradient(finite_horizon=True)
+    gittins = rules.Gittins(belief="factorised")
+    for own in (finite, gittins, rules.OptimisticDrawChance()):
+        policy = own.for_settings(Settings(num_opponents=6, horizon=64))
         np.testing.assert_array_equal(policy.predict(observations)[0], policy.act(seen, 16))
         alone = [int(policy.act(seen[b], left[b])) for b in range(30)]
         np.testing.assert_array_equal(policy.act(seen, left), alone)
@@ -282,8 +283,11 @@ test_bad_input = refusals(
     (lambda: rules.PointEstimate().predict(np.full(7, np.nan)), "observation must be finite"),
     (lambda: rules.Oracle(np.zeros(5)).act(STATES, 1), "true_skill must have shape"),
     (lambda: Last().act(STATES, 1, action_masks=[[1, 1, 0]] * 2), r"in \[0, 1\], got -1"),
-    (lambda: rules.KnowledgeGradient(tau=0.1).scores(FULL, 1), "tau must be 0 with belief="),
+    (lambda: rules.KnowledgeGradient(tau=0.1).scores(FULL, 1), "must hold the factorised"),
     (lambda: rules.DrawChance().act(FULL, 1), "knowledge_state must hold the factorised"),
+    (lambda: rules.DrawChance().scores(STATES, -1), "games_left must not be negative"),
+    (lambda: rules.DrawChance().scores(STATES, math.nan), "games_left must be finite"),
+    (lambda: rules.DrawChance().scores(STATES, [1, 2, 3]), "games_left must broadcast"),
     (lambda: rules.Gittins().act(STATES, 1), "knowledge_state must hold the full belief"),
     (
         lambda: rules.KnowledgeGradient().predict(np.linspace(1.0, 2.0, 3 * 49 + 3)),
