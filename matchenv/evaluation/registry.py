@@ -146,7 +146,7 @@ def policy_named(
         # A class of several rules gets the name of the rule, which no option can change.
         several = next(iter(inspect.signature(kind).parameters), "") == "name"
         factory = partial(kind, name) if several else kind
-        return adapted(build_object("policy", text, factory, options, given), settings)
+        return adapted(build_object("policy", text, factory, options, given), settings, options)
     policy = resolve_name(f"{LEARNED}:learned_policy")(text)
     if policy is None and is_object_spec(text):
         kind, options = class_from_spec("policy", text, known_policies(env_id))
@@ -159,7 +159,7 @@ def policy_named(
             "run, a .safetensors file, a model.zip of stable-baselines3, or module:Class for a "
             f"class of your own; got {text!r}"
         )
-    return adapted(policy, settings)
+    return adapted(policy, settings, options if is_object_spec(text) else "")
 
 
 def _given(kind: Any, settings: Any, true_skill: Any) -> dict[str, Any]:
@@ -188,9 +188,16 @@ def _reserved(text: str, options: str, settings: Any) -> Any:
     return build_object("policy", text, kind, "", {"policy": policy, **own})
 
 
-def adapted(policy: Any, settings: Options) -> Any:
-    """Return ``policy.for_settings(settings)``, or the policy if it has no such method."""
-    return policy.for_settings(settings) if hasattr(policy, "for_settings") else policy
+def adapted(policy: Any, settings: Options, options: str = "") -> Any:
+    """Return ``policy.for_settings(settings)``, or the policy if it has no such method.
+
+    A horizon among the options that the policy was built from stays.
+    """
+    horizon = parsed_options("policy", options, options).get("horizon")
+    policy = policy.for_settings(settings) if hasattr(policy, "for_settings") else policy
+    if horizon is not None:
+        policy.horizon = horizon
+    return policy
 
 
 def files_of(text: str, env_id: str = ONE_PLAYER) -> list[Path]:

@@ -152,6 +152,9 @@ def test_predict_derives_games_left_from_the_horizon() -> None:
     for own in (finite, gittins, rules.OptimisticDrawChance()):
         policy = own.for_settings(Settings(num_opponents=6, horizon=64))
         np.testing.assert_array_equal(policy.predict(observations)[0], policy.act(seen, 16))
+        # An option of a name is not changed by the environment.
+        named = policy_named(f"{own.name}:horizon=32", Settings(horizon=64))
+        assert (named.horizon, policy_named(own.name, Settings(horizon=64)).horizon) == (32, 64)
         alone = [int(policy.act(seen[b], left[b])) for b in range(30)]
         np.testing.assert_array_equal(policy.act(seen, left), alone)
 
