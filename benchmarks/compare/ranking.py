@@ -53,7 +53,8 @@ def games_needed(ours: Floats, theirs: Floats) -> Estimate:
     means += [rng.multinomial(episodes, same) / episodes @ values for _ in range(RESAMPLES)]
     goals, curves = np.split(np.array(means), [1], axis=1)
     total = np.cumsum(np.pad(curves, ((0, 0), (1, 0))), axis=1)
-    reached = (total[:, window:] - total[:, :-window]) / window >= goals
+    # Means of counts are often equal but for rounding.
+    reached = (total[:, window:] - total[:, :-window]) / window >= goals - 1e-9
     reached[:, -1] = True
     shares = (window + reached.argmax(axis=1)) / points
     low, high = np.quantile(shares[1:], [0.025, 0.975]).tolist()

@@ -371,6 +371,13 @@ def test_games_needed_end_with_the_first_window_at_the_goal() -> None:
     found = games_needed(ours, theirs)
     assert found.mean == found.low == found.high == (100 + POINTS // SMOOTHED) / POINTS
     assert games_needed(ours - 0.5, theirs).mean == 1.0
+    # Exact ties with the goal, in integers.
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        ours, theirs = np.sort(rng.integers(-3, 4, (2, 200, 100)), axis=2) // 3
+        sums = np.convolve(ours.sum(axis=0), np.ones(2, dtype=int), "valid")
+        first = np.argmax(sums >= theirs[:, -2:].sum())
+        assert games_needed(ours / 3.0, theirs / 3.0).mean == (2 + first) / 100
 
 
 @pytest.mark.parametrize("options", [{"horizon": 150}, {"horizon": 400, "goal": "top", "k": 2}])
