@@ -55,6 +55,9 @@ Game = tuple[Integers, tuple[float, float], tuple[int, float]]
 # The covariance matrix of this many items takes 800 MB.
 MOST_ITEMS = 10_000
 
+# Largest sigma / beta. Rounding of the covariances is visible from 1e7 on, and gives NaN from 1e8.
+WIDEST_PRIOR = 1_000_000
+
 # Items of a file with fewer games are left out: their fitted skills are mostly the prior's.
 LEAST_GAMES = 20
 
@@ -135,6 +138,11 @@ class RankingSettings(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.sigma > WIDEST_PRIOR * self.beta:
+            raise ValueError(
+                f"sigma must be at most {WIDEST_PRIOR:,} times beta={self.beta:g}, "
+                f"got {self.sigma!r}"
+            )
         if self.k >= self.num_items:
             raise ValueError(f"k must be below num_items={self.num_items}, got {self.k!r}")
         if self.goal == BEST and self.k != 1:

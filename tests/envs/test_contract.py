@@ -466,6 +466,7 @@ OPTIONS: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"goal": "worst"}, "goal must be one of"),
         ({"cost": -1.0}, "cost must not be negative"),
         ({"sigma": 0.0}, "sigma must be at least 1e-30"),
+        ({"sigma": 2e6, "beta": 1.9}, "sigma must be at most 1,000,000 times beta=1.9, got"),
         ({"barred_pairs": [(0, 0)]}, "barred_pairs must hold pairs of different items"),
         ({"barred_pairs": [(0, 20)]}, "barred_pairs must hold items below num_items=20"),
         ({"barred_pairs": [(0, -1)]}, "barred_pairs must hold pairs of different items"),
