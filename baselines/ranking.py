@@ -76,8 +76,15 @@ class RankingPolicy(PredictMixin):
             Actions in [0, P), shape (B,).
 
         Raises:
-            ValueError: for masks of another shape or without a True.
+            ValueError: for beliefs about another number of items than the settings have, and for
+                masks of another shape or without a True.
         """
+        items = self.settings.num_items
+        if view.mu.shape[1:] != (items,):
+            raise ValueError(
+                f"mu must have shape (B, {items}) with num_items={items} (see for_settings), "
+                f"got {view.mu.shape}"
+            )
         truths = [None] * len(view.mu) if view.true_skill is None else view.true_skill
         beliefs = map(RankingView, *view[:3], truths)
         rule, settings, generator = RULES[self.name], self.settings, rng or self._rng

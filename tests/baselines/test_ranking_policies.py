@@ -135,6 +135,8 @@ def test_every_rule_respects_masks_and_goal(name: str, options: dict[str, Any]) 
         assert (single.shape, int(single)) == ((), actions[1])
         with pytest.raises(ValueError, match="observation must have shape"):
             policy.predict(np.zeros(4))
+    with pytest.raises(ValueError, match=r"mu must .* num_items=20 \(see for_set.* got \(3, 6\)"):
+        rules.RankingPolicy(name).act(view)
 
 
 def test_swiss_begins_again_after_the_last_places() -> None:
