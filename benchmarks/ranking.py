@@ -17,6 +17,7 @@ from matchenv.evaluation.tables import Column, text_table
 from matchenv.logs.match_log import MatchLog
 from matchenv.ranking import MOST_GAMES, Ranked, Ranker
 from matchenv.runtime.arrays import Floats
+from matchenv.runtime.checks import shown
 from matchenv.runtime.files import folder_lock, records_csv, write_together
 from matchenv.trueskill.draw_margin import draw_margin_from_probability
 
@@ -42,8 +43,11 @@ def ranker_of(log: MatchLog, *, draw_margin: float | None = None, **options: Any
     Raises:
         ValueError: for other games and bad options.
     """
-    if log.num_teams != 2 * log.num_games or len(log.player) != log.num_teams:
-        raise ValueError("log must hold games of one player against one other, it holds others")
+    other = np.bincount(log.entry_game) != 2
+    if other.any():
+        names = [log.players[k] for k in log.player[log.entry_game == other.argmax()]]
+        rule = "log must hold games of one player against one other"
+        raise ValueError(f"{rule}, got a game of {shown(names)}")
     # Ranks of a game are (0, 1), (1, 0), or (0, 0) for a draw.
     outcomes = log.rank[1::2].astype(np.int64) - log.rank[0::2]
     if log.weight is not None:

@@ -157,7 +157,8 @@ class Ranker:
         for a, b, outcome in _rows("games", "(a, b, outcome)", games):
             checked.append((*self._pair(a, b), as_integer("outcome", outcome, -1, 1)))
             if outcome == 0 and self.settings.draw_margin == 0.0:
-                raise ValueError("outcome must be 1 or -1 with draw_margin=0, got 0")
+                rule = "outcome must be 1 or -1 with draw_margin=0"
+                raise ValueError(f"{rule}, got 0 for {a!r} against {b!r}")
         for first in range(0, len(checked), BLOCK):
             block = checked[first : first + BLOCK]
             learn_joint(self._mu, self._covariance, np.array(block), self.settings.noise)

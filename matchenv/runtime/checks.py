@@ -192,7 +192,7 @@ def as_action_masks(value: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     empty = ~masks.any(axis=-1)
     if empty.any():
         where = f" at index {int(np.argmax(empty.ravel()))}" if masks.ndim > 1 else ""
-        raise ValueError(f"action_masks must allow at least one opponent, they allow none{where}")
+        raise ValueError(f"action_masks must allow at least one action, they allow none{where}")
     return masks
 
 

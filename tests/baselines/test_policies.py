@@ -301,7 +301,7 @@ test_bad_input = refusals(
 
 
 test_bad_masks = refusals(
-    (np.zeros((2, 3), bool), "at least one opponent, they allow none at index 0"),
+    (np.zeros((2, 3), bool), "at least one action, they allow none at index 0"),
     ([[True, False, True], [False] * 3], "they allow none at index 1"),
     (np.ones((2, 4)), r"action_masks must have shape \(2, 3\), got \(2, 4\)"),
     (np.ones(3), r"action_masks must have shape \(2, 3\), got \(3,\)"),

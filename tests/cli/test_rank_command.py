@@ -88,7 +88,7 @@ def test_the_text_reports_what_is_settled(options: str, message: str, rank: Any)
         ("--next -1", "next must be an integer"),
         ("--confidence 2", "confidence must be in"),
         ("--indifference -1 --quiet", "indifference must not be negative"),
-        ("--draw-margin 0", "outcome must be 1 or -1 with draw_margin=0"),
+        ("--draw-margin 0", "1 or -1 with draw_margin=0, got 0 for 'bo' against 'cy'"),
     ],
 )
 def test_bad_options_fail_before_writing(options: str, message: str, rank: Any) -> None:
@@ -101,7 +101,8 @@ def test_team_games_are_rejected(typed: Any) -> None:
         "game,team,player,rank\n1,x,a,1\n1,x,b,1\n1,y,c,2\n2,x,a,1\n2,y,b,2\n"
     )
     ended = typed("rank teams.csv")
-    assert "log must hold games of one player against one other" in ended.error
+    rule = "log must hold games of one player against one other"
+    assert f"{rule}, got a game of ['a', 'b', 'c']" in ended.error
 
 
 def test_weights_are_ignored_with_a_warning(typed: Any) -> None:
