@@ -25,7 +25,7 @@ SHOWN = 40  # rows of the printed table
 LABELS = 400  # names in the figure
 NAMED = 3  # unsettled pairs
 # Relative change at which a draw margin has settled, and most rounds until then.
-SETTLED, ROUNDS = 0.02, 10
+SETTLED, ROUNDS = 0.001, 20
 
 
 def ranker_of(log: MatchLog, *, draw_margin: float | None = None, **options: Any) -> Ranker:

@@ -65,8 +65,15 @@ def test_the_draw_margin_is_that_of_the_games(spread: float, typed: Any) -> None
     rows = "".join(f"{g},p{i[g]},{scores[g]}\n{g},p{j[g]},0\n" for g in range(games))
     Path("drawn.csv").write_text(f"game,player,score\n{rows}")
     assert typed(f"rank drawn.csv --sigma {max(spread, 1.0)} --goal best --out out").status == 0
-    # Its standard error is about 0.02; rounds end within 2 %.
-    assert Ranker.load(OUT / "ranking.json").settings.draw_margin == pytest.approx(0.5, abs=0.06)
+    ranker = Ranker.load(OUT / "ranking.json")
+    margin, (mu, covariance) = ranker.settings.draw_margin, ranker.belief
+    assert margin == pytest.approx(0.5, abs=0.06)  # its standard error is about 0.02
+    # The belief expects the log's share of draws.
+    a, b, outcomes = np.array(ranker._games).T
+    variance = np.diagonal(covariance)
+    scale = np.sqrt(2.0 + variance[a] + variance[b] - 2.0 * covariance[a, b])
+    expected = norm.cdf(margin, mu[a] - mu[b], scale) - norm.cdf(-margin, mu[a] - mu[b], scale)
+    assert expected.mean() == pytest.approx(np.mean(outcomes == 0), rel=2e-3)
 
 
 @pytest.mark.parametrize(
