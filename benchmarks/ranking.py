@@ -15,10 +15,10 @@ from scipy.special import ndtr
 from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.logs.match_log import MatchLog
-from matchenv.ranking import MOST_GAMES, Ranked, Ranker
+from matchenv.ranking import MOST_GAMES, Pair, Ranked, Ranker
 from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import shown
-from matchenv.runtime.files import folder_lock, records_csv, write_together
+from matchenv.runtime.files import folder_lock, json_bytes, records_csv, write_together
 from matchenv.trueskill.draw_margin import draw_margin_from_probability
 
 SHOWN = 40  # rows of the printed table
@@ -104,44 +104,48 @@ def ranking_text(ranker: Ranker, rows: Sequence[Ranked]) -> str:
 
 
 def settled_text(
-    ranker: Ranker, rows: Sequence[Ranked], confidence: float, indifference: float, count: int
+    ranker: Ranker, rows: Sequence[Ranked], limits: tuple[float, float], pairs: Sequence[Pair]
 ) -> str:
     """Return what is settled, and the next pairs; slow with many items.
 
     Args:
         ranker: after its games.
         rows: its ``ranking()``.
-        confidence: see ``Ranker.is_settled``.
-        indifference: see ``Ranker.is_settled``.
-        count: number of next pairs.
+        limits: confidence and indifference, see ``Ranker.is_settled``.
+        pairs: the next pairs.
     """
     k, lines = ranker.settings.k, [""]
     goal = {"order": "the order", "top": f"the top {k}", "best": "the best"}[ranker.settings.goal]
     if ranker.settings.goal == "top":
         lines.append(f"expected errors in {goal}: {sum(1.0 - row.top for row in rows[:k]):.2f}")
-    if unsettled := ranker.unsettled(confidence, indifference):
+    if unsettled := ranker.unsettled(*limits):
         named = [f"{a} and {b}" for a, b in unsettled[:NAMED]]
         named += [f"and {len(unsettled) - NAMED:,} more"] if len(unsettled) > NAMED else []
         word = "pair" if len(unsettled) == 1 else "pairs"
         lines.append(f"{goal} is settled except for {len(unsettled):,} {word}: {', '.join(named)}")
         games, low, high = (
             f"{number:,}{'+' if number == MOST_GAMES else ''}"
-            for number in ranker.games_needed(confidence, indifference)
+            for number in ranker.games_needed(*limits)
         )
         lines.append(f"estimated games to settle it: {games} (80 % interval {low} to {high})")
     else:
-        lines.append(f"{goal} is settled at {100.0 * confidence:.12g} %")
-    if count:
-        lines += ["", "next pairs:"]
-        lines += [f"  {a} vs {b}" for a, b in ranker.next_pairs(count, (), indifference)]
+        lines.append(f"{goal} is settled at {100.0 * limits[0]:.12g} %")
+    if pairs:
+        lines += ["", "next pairs:", *(f"  {a} vs {b}" for a, b in pairs)]
     return "\n".join(lines)
 
 
-def write_ranking(ranker: Ranker, rows: Sequence[Ranked], out: Path) -> None:
-    """Write ranking.csv, ranking.json for ``Ranker.load``, and a figure as PNG and SVG.
+def write_ranking(ranker: Ranker, rows: Sequence[Ranked], chosen: Any, out: Path) -> None:
+    """Write ranking.csv, ranking.json for ``Ranker.load``, next.json, and a figure as PNG and SVG.
 
     The figure shows the skills with 95 % intervals, the best at the top, and at most ``LABELS``
     names.
+
+    Args:
+        ranker: after its games.
+        rows: its ``ranking()``.
+        chosen: content of next.json.
+        out: folder.
     """
     # Plotting is slow to load.
     from matchenv.benchmarks.figures import LINES, files_of, new_figure, style
@@ -161,6 +165,7 @@ def write_ranking(ranker: Ranker, rows: Sequence[Ranked], out: Path) -> None:
         files = {
             "ranking.csv": records_csv([row._asdict() for row in rows]),
             "ranking.json": ranker.content(),
+            "next.json": json_bytes(chosen),
             **dict(files_of("ranking", figure, 200)),
         }
     with folder_lock(out):

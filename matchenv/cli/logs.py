@@ -123,13 +123,15 @@ def declare_rank(add: Parser) -> Command:
     as_non_negative_number("indifference", given.indifference)
     options = given.values("goal", "k", "beta", "sigma", "draw_margin")
     ranker = ranking.ranker_of(given.reading().log, **options)
-    rows = ranker.ranking()
-    if given.out is not None:
-        ranking.write_ranking(ranker, rows, given.out)
+    rows, limits = ranker.ranking(), (given.confidence, given.indifference)
     given.print_result(partial(ranking.ranking_text, ranker, rows))
-    limits = given.confidence, given.indifference
-    given.print_result(partial(ranking.settled_text, ranker, rows, *limits, given.next))
-    given.print_folder(f"{given.out} has ranking.csv, ranking.json, ranking.png and ranking.svg")
+    pairs = ranker.next_pairs(given.next, (), given.indifference) if given.next else []
+    if given.out is not None:
+        chosen = {"unsettled": len(ranker.unsettled(*limits)), "next": pairs}
+        ranking.write_ranking(ranker, rows, chosen, given.out)
+    given.print_result(partial(ranking.settled_text, ranker, rows, limits, pairs))
+    files = "ranking.csv, ranking.json, ranking.png, ranking.svg and next.json"
+    given.print_folder(f"{given.out} has {files}")
 
 
 def declare_judge(add: Parser) -> Command:

@@ -1,5 +1,6 @@
 """``matchenv rank``: text, files and errors."""
 
+import json
 import math
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,11 @@ def test_text_figure_and_state_match_a_ranker(rank: Any) -> None:
     assert ranker.num_games == 24
     assert [row.item for row in ranker.ranking()] == list(games.index)
     assert [f"  {a} vs {b}" for a, b in ranker.next_pairs(2)] == lines[-2:]
+    for confidence in (0.95, 0.5):
+        assert not rank(f"--next 2 --out out --quiet --confidence {confidence} --goal best").out
+        found = json.loads((OUT / "next.json").read_text())
+        assert found["unsettled"] == len(ranker.unsettled(confidence))
+        assert [f"  {a} vs {b}" for a, b in found["next"]] == lines[-2:]
 
 
 @pytest.mark.parametrize("wins", [60, 50])
