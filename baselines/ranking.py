@@ -208,6 +208,8 @@ def pair_scores(
 ) -> Floats:
     """Return the score of each pair by a formula, shape (P,); -1 for pairs that do not count.
 
+    With ``WIDEST`` all pairs count.
+
     Args:
         formula: one of the formulas.
         mu: posterior means, shape (n,).
@@ -287,7 +289,8 @@ def loss_decrease(lead: float, share: float) -> float:
 
         1 / pi times the integral from 0 to asin(r) of exp(-h^2 / (2 sin^2 t)) dt
 
-    It is evaluated over x = tan(t / 2), with sin t = 2 x / (1 + x^2).
+    It is evaluated over x = tan(t / 2), with sin t = 2 x / (1 + x^2). The relative error is at most
+    0.0025, and below 1e-4 for leads of at least 0.5.
 
     Args:
         lead: h >= 0.
@@ -307,7 +310,8 @@ def information_gain(gap: float, spread: float, noise: tuple[float, float]) -> f
 
     The closed form of Houlsby, Huszar, Ghahramani and Lengyel, "Bayesian active learning for
     classification and preference learning" (2011), eq. (4), with an error of 0.003; it can be below
-    0. ASAP has the same criterion, by another formula. It ignores the goal.
+    0. ASAP has the same criterion, by another formula. The goal
+    only decides which pairs count.
     """
     variance = total_variance(0.0, 0.0, noise[0])
     win = normal_probability(-abs(gap) / math.sqrt(variance + spread))

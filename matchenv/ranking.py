@@ -31,7 +31,10 @@ OPTIONS = ("beta", "sigma", "draw_margin", "goal", "k")
 
 
 class Ranked(NamedTuple):
-    """A row of a ranking; intervals have 95 % posterior probability.
+    """A row of a ranking; intervals have 95 % probability under the normal approximation.
+
+    If beta is a fifth of sigma, intervals cover 91 to 93 % of the skills, and those of differences
+    81 to 90 %.
 
     Attributes:
         place: 1 for the largest posterior mean.
