@@ -198,13 +198,14 @@ class Ranker:
             free[[i, j]] = not apart
         names, chosen = self.items, list[Pair]()
         for _ in range(as_integer("count", count, 1)):
-            if free.sum() < 2:
+            playable = free[game[0]].all(axis=1)
+            if not playable.any():
                 break
             # All scores are needed where the best pair may not be free.
             scores = pair_scores(KNOWLEDGE, mu, covariance, game, 0.0 if apart else 1.0)
-            if apart and scores[free[game[0]].all(axis=1)].max() < 0.0:  # none counts for the goal
+            if apart and scores[playable].max() < 0.0:  # none counts for the goal
                 scores = pair_scores(WIDEST, mu, covariance, game)
-            scores[~free[game[0]].all(axis=1)] = -np.inf
+            scores[~playable] = -np.inf
             i, j = game[0][scores.argmax()].tolist()
             chosen.append((names[i], names[j]))
             expect_joint(mu, covariance, (i, j), noise)

@@ -90,12 +90,14 @@ def test_round_robin_plays_every_pair_once_in_rounds_of_disjoint_pairs(items: in
         assert len(set(played.tolist())) == played.size
 
 
-def test_swiss_plays_each_pair_of_neighbours_in_turn() -> None:
-    view = batch_after(20)[1]._replace(games_left=np.arange(50, 47, -1))
+@pytest.mark.parametrize("played", [0, 3, 6])
+def test_swiss_plays_each_pair_of_neighbours_in_turn(played: int) -> None:
+    turns = np.arange(played, played + 3)
+    view = batch_after(20)[1]._replace(games_left=SETTINGS.horizon - turns)
     actions = rules.RankingPolicy("swiss").for_settings(SETTINGS).act(view)
-    for row, action in enumerate(actions):
+    for row, (action, turn) in enumerate(zip(actions, turns % 5, strict=True)):
         order = np.argsort(-view.mu[row], kind="stable")
-        assert set(SETTINGS.pairs[action]) == {order[row], order[row + 1]}
+        assert set(SETTINGS.pairs[action]) == {order[turn], order[turn + 1]}
 
 
 def test_the_oracle_plays_misordered_pairs_and_needs_true_skills() -> None:
@@ -137,11 +139,3 @@ def test_every_rule_respects_masks_and_goal(name: str, options: dict[str, Any]) 
             policy.predict(np.zeros(4))
     with pytest.raises(ValueError, match=r"mu must .* num_items=20 \(see for_set.* got \(3, 6\)"):
         rules.RankingPolicy(name).act(view)
-
-
-def test_swiss_begins_again_after_the_last_places() -> None:
-    view = batch_after(20)[1]._replace(games_left=np.array([46, 45, 44]))
-    actions = rules.RankingPolicy("swiss").for_settings(SETTINGS).act(view)
-    for row, (action, turn) in enumerate(zip(actions, (4, 0, 1), strict=True)):
-        order = np.argsort(-view.mu[row], kind="stable")
-        assert set(SETTINGS.pairs[action]) == {order[turn], order[turn + 1]}
