@@ -130,8 +130,8 @@ class MatchmakingEnv(OnePlayerProperties, ScalarEnv, settings=Settings):
 
     The action mask is in `info["action_mask"]` (int8, for `action_space.sample(mask)`), in
     `action_masks()` (bool) and in the last `num_opponents` numbers of the observation, 1 for
-    allowed. A forbidden action is replaced by the allowed opponent with the nearest mean, the first
-    of equals, and `info["invalid_action"]` is True. With `invalid_action="error"` it raises a
+    allowed. A forbidden opponent is replaced by the allowed one with the nearest mean, the first of
+    equals, and `info["invalid_action"]` is True. With `invalid_action="error"` it raises a
     `ValueError` and nothing changes.
 
     ## Starting State
@@ -144,6 +144,7 @@ class MatchmakingEnv(OnePlayerProperties, ScalarEnv, settings=Settings):
     is also the initial belief; any other `matchenv.Prior` is possible.
     `reset(options={"mu": ..., "sigma": ..., "true_skill": ...})` fixes all or part of the instance,
     each as an array of `num_opponents + 1` numbers. True skills left out are drawn from the belief.
+    `rank` is that of the instance before this change.
 
     ## Episode End
 

@@ -140,7 +140,8 @@ class Settings(GameOptions):
         0.0, as_share, "probability that an opponent leaves for good after a game"
     )
     noise: str = option(
-        "game", as_choice, 'index of random numbers: number of the `"game"`, or `"opponent"`',
+        "game", as_choice,
+        'equal luck: in the n-th `"game"`, or in the k-th with an `"opponent"` or predecessors',
         known=("game", "opponent"),
     )  # fmt: skip
     max_games_per_opponent: int | None = option(
