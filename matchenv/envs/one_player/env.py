@@ -129,7 +129,7 @@ class MatchmakingEnv(OnePlayerProperties, ScalarEnv, settings=Settings):
     pool.
 
     The action mask is in `info["action_mask"]` (int8, for `action_space.sample(mask)`), in
-    `action_masks()` (bool) and in the last `num_opponents` numbers of the observation, 1 for
+    `env.unwrapped.action_masks()` (bool) and in the last `num_opponents` numbers of the observation, 1 for
     allowed. A forbidden opponent is replaced by the allowed one with the nearest mean, the first of
     equals, and `info["invalid_action"]` is True. With `invalid_action="error"` it raises a
     `ValueError` and nothing changes.
@@ -141,10 +141,11 @@ class MatchmakingEnv(OnePlayerProperties, ScalarEnv, settings=Settings):
     belief has mu = 0 for all players, which makes it overconfident, as in the paper.
     `equal_variance="matching"` widens it to be calibrated.
     `prior=matchenv.NormalPrior(mean=25, deviation=25 / 3)` draws all skills from one normal, which
-    is also the initial belief; any other `matchenv.Prior` is possible.
+    is also the initial belief (a rank then needs `rank_by="true_skill"`); any other
+    `matchenv.Prior` is possible.
     `reset(options={"mu": ..., "sigma": ..., "true_skill": ...})` fixes all or part of the instance,
-    each as an array of `num_opponents + 1` numbers. True skills left out are drawn from the belief.
-    `rank` is that of the instance before this change.
+    each as `num_opponents + 1` numbers, player 0 first, whatever the `rank`. True skills left out
+    are drawn from the belief.
 
     ## Episode End
 
