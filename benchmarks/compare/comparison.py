@@ -204,8 +204,8 @@ def heading_of(settings: Options, cells: Sequence[Cell], asked: Mapping[str, Any
     The titles of the cells have their own options. For the arguments see ``Comparison``.
     """
     kind: Protocol = part_of(asked["env"], "protocol")
-    shared = {name: value for name, value in asked["environment"].items()
-              if name not in cells[0].options}  # fmt: skip
+    own = {*settings.sizes, *settings.changed()} - cells[0].options.keys()
+    shared = {name: value for name, value in asked["environment"].items() if name in own}
     sizes = "".join(f", {name} {shared[name]:,}" for name in settings.sizes if name in shared)
     return (
         f"{asked['episodes']} episodes of {asked['env']}{sizes}, seed {asked['seed']}"

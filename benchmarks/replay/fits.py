@@ -155,7 +155,7 @@ class SmoothSettings:
 
     Attributes:
         model: parameters of TrueSkill.
-        fitted: folder of a fit whose parameters override these.
+        fitted: folder of a fit, for its parameters in place of these.
         tolerance: stop when no posterior moves by more than this share of its deviation.
         max_iterations: limit on the number of iterations.
         players: players whose curves are shown (default: the four with the highest last

@@ -134,7 +134,7 @@ class ReplaySettings:
     Attributes:
         systems: rating systems: trueskill, elo, elo-logistic, weng-lin-bt, weng-lin-pl, these with
             options (elo:alpha=0.1), or your own module:Class; the first one picks the top players.
-        fitted: folder of a fit whose parameters override those of TrueSkill.
+        fitted: folder of a fit, for its parameters in place of those of TrueSkill.
         parameters: parameters of TrueSkill.
         challenge_share: share of the games that each system puts forward as most even.
         fair_share: share of the games, the most even ones, in which win ratios are counted.

@@ -147,7 +147,7 @@ def declare_judge(add: Parser) -> Command:
 
     add.log()
     add.group("policies", "policy")
-    add.option("--fitted", "folder of matchenv fit for these players (default: fit)", None, Path)
+    add.option("--fitted", "folder of matchenv fit (default: fitted to this log)", None, Path)
     add.group("matcher, load and runs")
     add.fields_of(JudgeSettings)
     add.group("results and work", *RESULTS)

@@ -66,7 +66,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "load": ("players who log on in a tick: thin, middle, thick or numbers", tuple(LOADS)),
     "env_kwargs": (
         "options of environments other than Matchmaking-v0 as KEY=VALUE, for example patience=10 "
-        "or population=ratings.csv; except in the queue, 'KEY={1,2}' plays with each value", (),
+        "or population=ratings.csv; compare and tune play 'KEY={1,2}', except in the queue", (),
     ),
     "out": (f"{FOLDER_TEXT} (default: write none)", None, Path),
     "workers": (
@@ -260,7 +260,7 @@ class Parser(argparse.ArgumentParser):
     def environments(self, **defaults: Any) -> None:
         """Declare the options of all environments; ``defaults`` as for ``shared``."""
         self.group("environment", *ENVIRONMENT)
-        self.group("queue", "env", "load", "env_kwargs", **defaults)
+        self.group("other environments", "env", "load", "env_kwargs", **defaults)
 
     def log(self) -> None:
         """Declare the log that a command reads, and the options of reading."""

@@ -129,10 +129,10 @@ class MatchmakingEnv(OnePlayerProperties, ScalarEnv, settings=Settings):
     pool.
 
     The action mask is in `info["action_mask"]` (int8, for `action_space.sample(mask)`), in
-    `env.unwrapped.action_masks()` (bool) and in the last `num_opponents` numbers of the observation, 1 for
-    allowed. A forbidden opponent is replaced by the allowed one with the nearest mean, the first of
-    equals, and `info["invalid_action"]` is True. With `invalid_action="error"` it raises a
-    `ValueError` and nothing changes.
+    `env.unwrapped.action_masks()` (bool) and in the last `num_opponents` numbers of the
+    observation, 1 for allowed. A forbidden opponent is replaced by the allowed one with the nearest
+    mean, the first of equals, and `info["invalid_action"]` is True. With `invalid_action="error"`
+    it raises a `ValueError` and nothing changes.
 
     ## Starting State
 

@@ -128,7 +128,7 @@ class Settings(GameOptions):
         known=EQUAL_VARIANCES,
     )  # fmt: skip
     belief: str = option(
-        DEFAULT_BELIEF, as_choice, '`"factorised"` or `"full"`; see Belief', known=BELIEFS
+        DEFAULT_BELIEF, as_choice, 'what policies know: `"factorised"` or `"full"`', known=BELIEFS
     )
     availability: float = option(
         1.0, as_positive_share, "mean share of opponents who are online, in (0, 1]"
