@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose
 from refusals import refusals
 
-from matchenv.logs import ratings_table, replay_system, replay_trueskill
+from matchenv.logs import replay_system, replay_trueskill
 from matchenv.logs.match_log import MatchLog, ranks_from_scores
 from matchenv.ratings.elo import Elo
 from matchenv.ratings.openskill import MODELS, OpenSkill
@@ -157,11 +157,3 @@ def test_no_advantage_on_neutral_ground() -> None:
         np.testing.assert_array_equal(mixed.mu[numbers], expected.mu)
         teams = slice(2 * game, 2 * game + 2)
         np.testing.assert_array_equal(mixed.team_mean[teams], expected.team_mean)
-
-
-def test_ratings_table(log: MatchLog) -> None:
-    table = ratings_table(log, replay_trueskill(log))
-    assert list(table) == ["player", "mu", "sigma", "games"]
-    assert list(table["player"]) == log.players
-    assert list(table["games"]) == [sum(name in itertools.chain(*members) for members, _, _ in
-                                        games_of(log)) for name in log.players]  # fmt: skip
