@@ -75,34 +75,6 @@ def test_gaps_of_any_size_are_finite() -> None:
         assert elo.win_probability([1e6, 0.0], [-1e6, 0.0]).tolist() == [1.0, 0.5]
 
 
-@pytest.mark.parametrize(
-    ("teams", "ranks", "keywords", "message"),
-    [
-        ([[1200.0]], [0], {}, "at least two sides"),
-        ([[1200.0], []], [0, 1], {}, "at least one member"),
-        ([[1200.0], [math.nan]], [0, 1], {}, "teams must be finite"),
-        ([[1200.0], [1200.0]], [0], {}, "ranks"),
-        ([[1200.0], [1200.0]], [0, 1], {"alpha": 1.0}, "alpha"),
-        ([[1200.0], [1200.0]], [0, 1], {"k_factor": -1.0}, "k_factor"),
-        ([[1200.0], [1200.0]], [0, 1], {"beta": 0.0}, "beta"),
-        ([[1200.0], [1200.0]], [0, 1], {"form": "linear"}, "form"),
-    ],
-)
-def test_bad_input_is_refused(teams, ranks, keywords, message) -> None:
-    with pytest.raises(ValueError, match=message):
-        rated(Elo(**keywords), teams, ranks)
-    for bad in ([[1200.0], [1300.0]], [[(1200.0, 0.0)], 3.0], [3]):
-        with pytest.raises(ValueError, match=r"at least one member \(rating, 0\), got"):
-            Elo().rate(bad, [0, 1])
-    for bad in (3, [{(1200.0, 0.0)}] * 2):
-        with pytest.raises(ValueError, match="teams must have one entry for each side, in order"):
-            Elo().rate(bad, [0, 1])
-    with pytest.raises(ValueError, match=r"got rating_i \(3,\), rating_j \(2,\)"):
-        Elo().win_probability(np.ones(3), np.ones(2))
-    with pytest.raises(ValueError, match="draw_probability must be"):
-        elo_log_probabilities(0.0, 1.0)
-
-
 @pytest.mark.parametrize("draw", [0.0, 1e-18, 1e-9, 0.3, 0.999])
 def test_draws_of_rao_and_kupper(draw: float) -> None:
     """A win has p / (p + theta q), a draw (theta^2 - 1) p q / ..., in terms of strengths.
@@ -174,7 +146,22 @@ class Broken(TrueSkill):
         return [[(float("nan"), 1.0) for _ in team] for team in teams]
 
 
+PAIR = [[(1200.0, 0.0)]] * 2
 test_bad_input = refusals(
+    (lambda: Elo().rate(PAIR[:1], [0]), "at least two sides"),
+    (lambda: Elo().rate([*PAIR, []], [0, 1, 2]), "at least one member"),
+    (lambda: Elo().rate([*PAIR, [(math.nan, 0.0)]], [0, 1, 2]), "teams must be finite"),
+    (lambda: Elo().rate(PAIR, [0]), "ranks"),
+    (lambda: Elo(alpha=1.0), "alpha"),
+    (lambda: Elo(k_factor=-1.0), "k_factor"),
+    (lambda: Elo(beta=0.0), "beta"),
+    (lambda: Elo(form="linear"), "form"),
+    *((lambda bad=bad: Elo().rate(bad, [0, 1]), r"at least one member \(rating, 0\), got")
+      for bad in ([[1200.0], [1300.0]], [[(1200.0, 0.0)], 3.0], [3])),
+    *((lambda bad=bad: Elo().rate(bad, [0, 1]), "teams must have one entry for each side, in order")
+      for bad in (3, [{(1200.0, 0.0)}] * 2)),
+    (lambda: Elo().win_probability(np.ones(3), np.ones(2)), r"rating_i \(3,\), rating_j \(2,\)"),
+    (lambda: elo_log_probabilities(0.0, 1.0), "draw_probability must be"),
     (lambda: OpenSkill("elo"), "model must be one of"),
     (lambda: OpenSkill(beta=0.0), "beta"),
     (lambda: OpenSkill(sigma=-1.0), "sigma"),
@@ -185,4 +172,4 @@ test_bad_input = refusals(
     (lambda: OpenSkill().rate([[25.0], [25.0]], [0, 1]), r"teams must be lists of \(mu, sigma"),
     (lambda: ReplaySettings(systems=("glicko2",)), "systems must be one of 'trueskill'"),
     (lambda: replay_system(LOG, Broken()), "rate must return a finite mean .* in game 0"),
-)
+)  # fmt: skip
