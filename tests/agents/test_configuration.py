@@ -60,12 +60,6 @@ def test_values_of_pairs_are_yaml():
             parse_pairs("env-kwargs", bad)
 
 
-BOMB = "\n".join(
-    ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
-    + [f"a{k}: &a{k} [{', '.join([f'*a{k - 1}'] * 9)}]" for k in range(1, 12)]
-)
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -74,7 +68,6 @@ BOMB = "\n".join(
         ("Other-v0: {}", "must have a mapping"),
         ("", "must have a mapping"),
         ("Matchmaking-v0: {env_kwargs: top}", "env_kwargs must be a mapping"),
-        (BOMB, "aliases"),
         ("Matchmaking-v0: {n_envs: 1}\n" + "# \n" * 50_000, "at most 50,000 characters"),
         (None, "config must be a readable file"),
     ],
@@ -182,20 +175,16 @@ test_bad_configurations_are_refused = refusals(
     ("words", "message"),
     [
         ("--imitate gittins --belief factorised", "choose --belief full"),
-        ("--imitate nobody", "policy must be one of"),
         ("--imitate oracle", "must know the true skills"),
         ("--imitate kg --algo ppo", "algo must be left out where imitate is given"),
         ("--seeds 0 0", "different numbers"),
-        ("--seeds 0 --resume runs/none", "leave out its other options, got --seeds"),
         ("--comparison-episodes 1", "comparison_episodes must be an integer of at least 2"),
         ("--env-kwargs 'draw_margin=[0, 1]'", "must be 0 where draw_margin is a list"),
         (f"{IMITATE_KG} --env-kwargs 'draw_margin=[0, 1]'", "not be a list where 'kg' teaches"),
-        ("--engine cloud", "engine must be local, ray"),
         ("--device abacus", "device must be auto, cpu, cuda or cuda:N, got 'abacus'"),
         ("--num-envs 1 --hyperparams n_steps=1", "hyperparameters must fit ppo"),
         ("--threads 5000", r"threads must be an integer in \[1, 1024\]"),
         ("--seeds 4294967296", "seed must be less than or equal to 4294967295"),
-        (f"--env {QUEUE} --rank top", "these options need --env Matchmaking-v0, got --rank"),
         (f"--env {QUEUE} --hyperparams policy=MlpPolicy", "got ppo with MlpPolicy"),
         (f"--env {RANKING} --imitate oracle", "'oracle' does not"),
         ("--tune 2 --space gamma=[0.9] --space-file a", "space must be left out where space_file"),
@@ -203,8 +192,6 @@ test_bad_configurations_are_refused = refusals(
         ("--tune 1 --space 'learning_rate=[0.1, 1.0e30]'", "a rate must be a number"),
         ("--tune 1 --space gamma=[]", "bad entry for gamma"),
         ("--tune 1 --space gamma=0.9", "bad entry for gamma"),
-        ("--tune 1 --space 'gamma={low: 0.9, high: 0.5}'", "bad entry for gamma"),
-        ("--tune 1 --space 'gamma={low: 0.0, high: 0.5, log: true}'", "bad entry for gamma"),
         ("--tune 1 --space 'gamma={low: 0.0}'", "bad entry for gamma"),
         ("--hyperparams gama=0.9", "entries .*gamma.*got 'gama'"),
         ("--hyperparams 'policy_kwargs={net_arch: wide}'", "net_arch"),

@@ -118,7 +118,7 @@ def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
 test_bad_options_of_a_run_are_refused = refusals(
     *(({"engine": name}, "engine must be local, ray or ray:ADDRESS, got")
       for name in ("", "dask", "local:2", "ray:", "Ray", ":auto", "rays", 5)),
-    *(({"workers": workers}, "workers must be") for workers in (0, -1, 1.5, True)),
+    *(({"workers": workers}, "workers must be an integer of") for workers in (0, -1, 1.5, True)),
     ({"replace_out": "no"}, "replace_out must be True or False, got 'no'"),
     call=lambda options: RunOptions(**options),
 )  # fmt: skip
