@@ -58,10 +58,6 @@ def made(**options):
     return Always(word=repr(options))
 
 
-def not_a_policy():
-    return {}
-
-
 number = 3
 """
 
@@ -183,9 +179,7 @@ def test_third_party_classes(own: str, tmp_path: Path) -> None:
         (f"{own}:Adapts:beta=-1", "beta must be positive"),
         (f"{own}:Always:speed=3", "with a name of beta, loud, num_opponents, opponent, word"),
         (f"{own}:Always:loud=3", "true or false"),
-        (f"{own}:not_a_policy", "must have a method act, choose or predict"),
         (f"{own}:number", "cannot be made"),
-        (f"{own}:Nobody", "there is none"),
     ):
         with pytest.raises(ValueError, match=message):
             policy_named(text, settings)
