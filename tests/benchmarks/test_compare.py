@@ -107,8 +107,9 @@ def test_episodes_depend_neither_on_their_number_nor_on_other_policies() -> None
 
 
 def test_files_hold_scipys_estimates_on_the_saved_episodes(tmp_path: Path) -> None:
-    comparison = compared(["pe", "random"], episodes=15, out=tmp_path)
+    comparison = compared(["pe", "gittins"], episodes=15, out=tmp_path)
     report = json.loads((tmp_path / "comparison.json").read_text())
+    assert (report["beliefs"]["pe"], report["beliefs"]["gittins"]) == ("factorised", "full")
     lines, episodes = (pd.read_csv(tmp_path / f"{name}.csv")
                        for name in ("comparison", "episodes"))  # fmt: skip
     rows = episodes.pivot(index=["rank", "episode"], columns="policy", values=TRUE_Q)
@@ -272,15 +273,6 @@ def test_tuning_finds_the_best_of_each_family_on_own_seeds(comparison: Any, tuni
     for each in tuning.tried:
         assert each.behind.mean >= 0.0
         assert (each.behind.mean == 0.0) == each.best or each.behind.mean < 1e-12
-
-
-def test_files_name_the_belief_that_each_policy_reads(tmp_path: Path) -> None:
-    """With drift, the name ``gittins`` takes the factorised belief."""
-    for tau, belief in ((0.0, "full"), (0.2, "factorised")):
-        options = {**SMALL, "tau": tau}
-        compared(["gittins", "pe"], "top", episodes=2, env_kwargs=options, out=tmp_path / belief)
-        found = json.loads((tmp_path / belief / "comparison.json").read_text())["beliefs"]
-        assert (found["gittins"], found["pe"]) == (belief, "factorised")
 
 
 class Constant:
