@@ -62,16 +62,6 @@ number = 3
 """
 
 
-@pytest.fixture
-def own(tmp_path, monkeypatch):
-    """A module in the working folder with a unique name."""
-    name = f"own_{tmp_path.name.replace('-', '_')}"
-    (tmp_path / f"{name}.py").write_text(OWN)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    return name
-
-
 @pytest.mark.parametrize(
     ("text", "settings", "kind", "expected"),
     [
@@ -161,25 +151,28 @@ test_bad_names_are_refused = refusals(
 )
 
 
-def test_third_party_classes(own: str, tmp_path: Path) -> None:
+def test_third_party_classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own_policies.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
     settings = Settings.checked(beta=2.0, num_opponents=5)
-    policy = policy_named(f"{own}:Always:opponent=3,word=hard", settings)
+    policy = policy_named("own_policies:Always:opponent=3,word=hard", settings)
     assert (policy.opponent, policy.beta, policy.num_opponents) == (3, 2.0, 5)
     assert policy.word == "hard"
     actions, _ = policy.predict(MatchmakingVectorEnv(4, num_opponents=5).reset(seed=0)[0])
     np.testing.assert_array_equal(actions, 3)
-    assert policy_named(f"{own}:Always:beta=7", settings).beta == 7
-    assert policy_named(f"{own}:Always:loud=true", settings).loud is True
-    assert policy_named(f"{own}:made:a=1,b=x", settings).word == "{'a': 1, 'b': 'x'}"
-    policy = policy_named(f"{own}:Adapts:opponent=2", settings)
+    assert policy_named("own_policies:Always:beta=7", settings).beta == 7
+    assert policy_named("own_policies:Always:loud=true", settings).loud is True
+    assert policy_named("own_policies:made:a=1,b=x", settings).word == "{'a': 1, 'b': 'x'}"
+    policy = policy_named("own_policies:Adapts:opponent=2", settings)
     assert (policy.opponent, policy.beta) == (2, 200.0)
-    made = policy_named(f"{own}:Last:patience=4", IN_QUEUE)
+    made = policy_named("own_policies:Last:patience=4", IN_QUEUE)
     assert (made.capacity, made.patience) == (8, 4)
     for text, message in (
-        (f"{own}:Adapts:beta=-1", "beta must be positive"),
-        (f"{own}:Always:speed=3", "with a name of beta, loud, num_opponents, opponent, word"),
-        (f"{own}:Always:loud=3", "true or false"),
-        (f"{own}:number", "cannot be made"),
+        ("own_policies:Adapts:beta=-1", "beta must be positive"),
+        ("own_policies:Always:speed=3", "with a name of beta, loud, num_opponents, opponent, word"),
+        ("own_policies:Always:loud=3", "true or false"),
+        ("own_policies:number", "cannot be made"),
     ):
         with pytest.raises(ValueError, match=message):
             policy_named(text, settings)
