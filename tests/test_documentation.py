@@ -139,13 +139,6 @@ def test_python_blocks_run(block: Block, run_alone: Callable[[str], None]) -> No
 OTHERS = {".", "cd", "curl", "git", "pre-commit", "ray", "tensorboard"}
 
 
-def command_lines(code: str) -> list[list[str]]:
-    """Return the words of each command line, without comments; continued lines are joined."""
-    joined = code.replace("\\\n", " ")
-    split = (shlex.split(line, comments=True) for line in joined.splitlines())
-    return [words for words in split if words]
-
-
 def check_matchenv(words: list[str]) -> None:
     """Parse the options of a command without running it."""
     name, *options = words
@@ -188,9 +181,10 @@ def check_command_line(words: list[str]) -> None:
 @pytest.mark.parametrize("block", of_language("sh"), ids=str)
 def test_shell_blocks_parse(block: Block) -> None:
     subprocess.run(["sh", "-n"], input=block.code, text=True, check=True)
-    lines = command_lines(block.code)
-    assert lines
-    for words in lines:
+    lines = block.code.replace("\\\n", " ").splitlines()
+    commands = [words for line in lines if (words := shlex.split(line, comments=True))]
+    assert commands
+    for words in commands:
         check_command_line(words)
 
 
