@@ -34,11 +34,8 @@ class Second:
 class Lowest:
     """A policy that reads observations and masks, like MaskablePPO."""
 
-    def predict(
-        self, observation: Any, state: Any = None, episode_start: Any = None,
-        deterministic: bool = False, action_masks: Any = None,
-    ) -> Any:  # fmt: skip
-        assert deterministic
+    def predict(self, observation: Any, state: Any, *_: Any, action_masks: Any, **more: Any) -> Any:
+        assert more["deterministic"]
         assert observation.dtype == np.float32
         assert action_masks[:, 0].all()
         return action_masks.sum(axis=1) - 1, state
