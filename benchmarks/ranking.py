@@ -104,7 +104,11 @@ def ranking_text(ranker: Ranker, rows: Sequence[Ranked]) -> str:
 
 
 def settled_text(
-    ranker: Ranker, rows: Sequence[Ranked], limits: tuple[float, float], pairs: Sequence[Pair]
+    ranker: Ranker,
+    rows: Sequence[Ranked],
+    limits: tuple[float, float],
+    unsettled: Sequence[Pair],
+    pairs: Sequence[Pair],
 ) -> str:
     """Return what is settled, and the next pairs; slow with many items.
 
@@ -112,13 +116,14 @@ def settled_text(
         ranker: after its games.
         rows: its ``ranking()``.
         limits: confidence and indifference, see ``Ranker.is_settled``.
+        unsettled: pairs that are not settled.
         pairs: the next pairs.
     """
     k, lines = ranker.settings.k, [""]
     goal = {"order": "the order", "top": f"the top {k}", "best": "the best"}[ranker.settings.goal]
     if ranker.settings.goal == "top":
         lines.append(f"expected errors in {goal}: {sum(1.0 - row.top for row in rows[:k]):.2f}")
-    if unsettled := ranker.unsettled(*limits):
+    if unsettled:
         named = [f"{a} and {b}" for a, b in unsettled[:NAMED]]
         named += [f"and {len(unsettled) - NAMED:,} more"] if len(unsettled) > NAMED else []
         word = "pair" if len(unsettled) == 1 else "pairs"

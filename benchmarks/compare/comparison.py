@@ -204,7 +204,7 @@ def heading_of(settings: Options, cells: Sequence[Cell], asked: Mapping[str, Any
     The titles of the cells have their own options. For the arguments see ``Comparison``.
     """
     kind: Protocol = part_of(asked["env"], "protocol")
-    own = {*settings.sizes, *settings.changed()} - cells[0].options.keys()
+    own = {*settings.sizes, *settings.changed(), *kind.defaults} - cells[0].options.keys()
     shared = {name: value for name, value in asked["environment"].items() if name in own}
     sizes = "".join(f", {name} {shared[name]:,}" for name in settings.sizes if name in shared)
     return (

@@ -208,15 +208,14 @@ def judge(
         "rule": None if rule is None else [rule.label, rule.identity],
         "policies": {player.label: player.identity for player in players},
         "parameters": model,
+        **({"fit_failed": True} if fit_failed else {}),
     }
     with run.store(asked) as store:
         found, failed, notes = None, fit_failed, list[str]()
         if model is None:
             found = fit(log, quiet=run.quiet)
             model, failed = _complete(found.parameters), found.failed
-            notes += found.notes
-        if failed:
-            notes.append(FAILED)
+            notes += [*found.notes, *([FAILED] if failed else [])]
         if (log.team_size > 1).any() or (log.game_size > 2).any():
             notes.append(TWO_PLAYERS)
         replay = replay_trueskill(log, **model)

@@ -105,10 +105,13 @@ def judgement_text(found: Record) -> str:
 def conclusion(found: Record) -> str:
     """Return the conclusion in one paragraph."""
     if found.failed:
+        said, forecasts = f"{found.name} says little about its matcher", "its games"
+        if found.fit is None:
+            said, forecasts = "The given fit failed", "the games that it was fitted to"
         return (
-            f"{found.name} says little about its matcher: the fitted model forecasts its games "
-            "no better than a constant. So there are no verdicts; the numbers below are those of "
-            "the fitted model. Fit games that were not matched on skill, and pass that fit."
+            f"{said}: the fitted model forecasts {forecasts} no better than a constant. So there "
+            "are no verdicts; the numbers below are those of the fitted model. Fit games that were "
+            "not matched on skill, and pass that fit."
         )
     groups, ours = found.evenness.groups, found.ours
     sentences = [
@@ -158,8 +161,8 @@ def favourites_text(favourites: Record) -> str:
 def load_text(load: Record) -> str:
     """Return the load in a sentence."""
     source = f"{', '.join(load.read_off)} from the log's times" if load.read_off else "as given"
-    if load.assumed:
-        source += f"; {', '.join(load.assumed)} assumed"
+    if assumed := load.get("assumed"):
+        source += f"; {', '.join(assumed)} assumed"
     return (
         f"Load ({source}): {load.arrival_rate:.3g} log on per minute when a typical player does, "
         f"{100.0 * load.newcomers:.0f} % of them new; a game takes "

@@ -181,8 +181,8 @@ def run_replay(
     """
     log = reading.log
     pairs = pairs_of_sides(log.game_start, log.rank)
-    parameters = settings.parameters.counted(log)
-    settings = replace(settings, parameters=parameters)
+    parameters, fitted = settings.parameters.counted(log), settings.fitted
+    settings = replace(settings, parameters=parameters, fitted=None)
     with locked(out):
         # A small log takes less than a second, and its bar would flicker.
         names = tqdm(settings.systems, unit="system", disable=quiet, delay=1.0)
@@ -201,7 +201,7 @@ def run_replay(
                 "players": log.num_players,
                 "notes": reading.notes,
             },
-            "settings": asdict(settings) | {"fitted": settings.fitted and str(settings.fitted)},
+            "settings": asdict(settings) | {"fitted": fitted and str(fitted)},
             "constant_log_loss": constant_log_loss(pairs.outcome),
             "systems": measures(log, pairs, judged, settings),
         }
@@ -218,8 +218,9 @@ def run_replay(
             for judgement in reversed(judged.values()):
                 if (judgement.replay.sigma > 0.0).all():
                     files["ratings.csv"] = columns_csv(ratings_table(log, judgement.replay))
+            earlier = (out / "report.json").is_file()
             write_together((out / name, file) for name, file in files.items())
-            if "ratings.csv" not in files:  # those of an earlier replay
+            if earlier and "ratings.csv" not in files:  # those of an earlier replay
                 (out / "ratings.csv").unlink(missing_ok=True)
     return content
 

@@ -31,10 +31,11 @@ def judge_section(found: Record, name: str) -> Section:
         *(f"Note: {note}" for note in found.notes),
         f"Intervals are {100 * found.confidence:.0f} %; ahead means better for the players",
     ]
+    load = {name: value for name, value in found.load.items() if not isinstance(value, list)}
     return Section(
         title=f"judge: {name}",
         lead=". ".join(lead) + ".",
-        settings={**found.parameters, "seed": found.seed, **found.load, **found.environment},
+        settings={**found.parameters, "seed": found.seed, **load, **found.environment},
         blocks=[
             Block("Match quality by group of players",
                   points("match quality", groups, x="players", level=strangers),

@@ -74,7 +74,11 @@ def replay_section(found: Mapping[str, Any], name: str) -> Section:
             f"{log['file']}: {log['games_rated']:,} games of {log['players']:,} players, rated in "
             f"order of play; {log['bad_rows']:,} of {log['rows']:,} rows were invalid."
         ),
-        settings={**settings, **settings["parameters"], "sha256 of the log": log["sha256"]},
+        settings={
+            **{name: value for name, value in settings.items() if name != "parameters"},
+            **settings["parameters"],
+            "sha256 of the log": log["sha256"],
+        },
         blocks=[*blocks, Block("Forecasts of the games", cells, "± is the standard error.")],
     )
 

@@ -125,11 +125,14 @@ def declare_rank(add: Parser) -> Command:
     ranker = ranking.ranker_of(given.reading().log, **options)
     rows, limits = ranker.ranking(), (given.confidence, given.indifference)
     given.print_result(partial(ranking.ranking_text, ranker, rows))
+    if given.quiet and given.out is None:
+        return
     pairs = ranker.next_pairs(given.next, (), given.indifference) if given.next else []
+    unsettled = ranker.unsettled(*limits)
     if given.out is not None:
-        chosen = {"unsettled": len(ranker.unsettled(*limits)), "next": pairs}
+        chosen = {"unsettled": len(unsettled), "next": pairs}
         ranking.write_ranking(ranker, rows, chosen, given.out)
-    given.print_result(partial(ranking.settled_text, ranker, rows, limits, pairs))
+    given.print_result(partial(ranking.settled_text, ranker, rows, limits, unsettled, pairs))
     files = "ranking.csv, ranking.json, ranking.png, ranking.svg and next.json"
     given.print_folder(f"{given.out} has {files}")
 

@@ -195,7 +195,7 @@ def adapted(policy: Any, settings: Options, options: str = "") -> Any:
     """
     horizon = parsed_options("policy", options, options).get("horizon")
     policy = policy.for_settings(settings) if hasattr(policy, "for_settings") else policy
-    if horizon is not None:
+    if horizon is not None and getattr(policy, "horizon", horizon) != horizon:
         policy.horizon = horizon
     return policy
 

@@ -64,6 +64,8 @@ class Rota:
 def test_measures_equal_those_of_the_scalar_environment(policy, rank, prior, game):
     cells = {"rank": [rank], "prior": [prior]}
     comparison = compared([policy], cells=cells, episodes=2, env_kwargs={**SMALL, **game})
+    heading = comparison.table().splitlines()[0]
+    assert heading.endswith("noise game") == ("noise" in game)
     name, belief = str(getattr(policy, "name", policy)), getattr(policy, "belief", "factorised")
     for e, seed in enumerate(episode_seeds(3, 0, 2)):
         options = {"noise": "opponent", "rank": rank, "prior": prior, "belief": belief}

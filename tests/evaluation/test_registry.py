@@ -46,6 +46,13 @@ class Adapts(Always):
         return Always(self.opponent, beta=100.0 * settings.beta)
 
 
+class Fixed(Always):
+    def __init__(self, horizon):
+        self._horizon = horizon
+
+    horizon = property(lambda self: self._horizon)
+
+
 class Last:
     def __init__(self, capacity, patience=1):
         self.capacity, self.patience = capacity, patience
@@ -163,6 +170,7 @@ def test_third_party_classes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     np.testing.assert_array_equal(actions, 3)
     assert policy_named("own_policies:Always:beta=7", settings).beta == 7
     assert policy_named("own_policies:Always:loud=true", settings).loud is True
+    assert policy_named("own_policies:Fixed:horizon=20", settings).horizon == 20
     assert policy_named("own_policies:made:a=1,b=x", settings).word == "{'a': 1, 'b': 'x'}"
     policy = policy_named("own_policies:Adapts:opponent=2", settings)
     assert (policy.opponent, policy.beta) == (2, 200.0)

@@ -238,7 +238,7 @@ def test_the_command_its_files_and_the_page(typed: Any) -> None:
     Path("fit.json").write_text(json.dumps({**fitted, "verdict": "undecided"}))
     with pytest.warns(match=r"the fit in \. failed"):
         ended = typed(f"{words} --horizon 10")
-    assert ended.out.startswith("games.csv says little about its matcher")
+    assert ended.out.startswith("The given fit failed: ")
     ended = typed(f"{words} --horizon 11 --out out")
     assert (ended.status, "horizon was 10 and is 11" in ended.error) == (2, True)
     Path("fit.json").write_text("{}")
