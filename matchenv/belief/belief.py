@@ -194,7 +194,8 @@ class Belief(ABC):
     def replace(self, beliefs: BeliefArrays, rows: Integers, opponents: Integers) -> None:
         """Replace departed opponents by uncorrelated newcomers; other beliefs stay as they are.
 
-        A belief whose memory of one opponent depends on other opponents must override this.
+        A belief whose memory of an opponent depends on others, on the place or on M must override
+        this.
 
         Args:
             beliefs: ``players`` holds the prior of the newcomers; the rest is changed.

@@ -345,7 +345,9 @@ def _ends_with_masks(array: Floats, kind: Belief, count: int) -> bool:
     """Return whether observations fit ``count`` opponents with masks.
 
     They can also fit more opponents without masks, whose last numbers are deviations of exactly 1.
-    They are read as such if all opponents' deviations are 1, but not the numbers before them.
+    They are read as such if all opponents' deviations are 1, but none of the numbers before them.
+    With masks this is wrong if these include the deviations of some opponents alone;
+    ``for_settings`` of a policy tells it the number of opponents.
     """
     masks, sigma = array[..., -count:], array[..., count + 1 : 2 * count + 2]
     left = array[..., -count - 1]
@@ -357,7 +359,7 @@ def _ends_with_masks(array: Floats, kind: Belief, count: int) -> bool:
     # With masks these would be deviations too, the first that of player 0.
     before = array[..., count + 1 : more + 1]
     known = before[..., 1:] if more - count > 1 else before
-    return bool((array[..., -1 - more : -1] != 1.0).any() or (known == 1.0).all())
+    return bool((array[..., -1 - more : -1] != 1.0).any() or (known == 1.0).any())
 
 
 def share_of_games_left(observation: ArrayLike) -> Floats:

@@ -193,10 +193,11 @@ def adapted(policy: Any, settings: Options, options: str = "") -> Any:
 
     A horizon among the options that the policy was built from stays.
     """
-    horizon = parsed_options("policy", options, options).get("horizon")
+    own = getattr(policy, "horizon", None)
     policy = policy.for_settings(settings) if hasattr(policy, "for_settings") else policy
-    if horizon is not None and getattr(policy, "horizon", horizon) != horizon:
-        policy.horizon = horizon
+    is_named = "horizon" in parsed_options("policy", options, options)
+    if is_named and getattr(policy, "horizon", None) != own:
+        policy.horizon = own
     return policy
 
 

@@ -151,7 +151,7 @@ def as_outcomes(name: str, value: Any) -> Any:
     outcomes = as_float_array(name, value)
     known = (outcomes == 0.0) | (np.abs(outcomes) == 1.0)
     if not known.all():
-        raise ValueError(f"{name} must be +1, 0 or -1, got {outcomes[~known][0]:g}")
+        raise ValueError(f"{name} must be +1, 0 or -1, got {float(outcomes[~known][0])!r}")
     return outcomes
 
 

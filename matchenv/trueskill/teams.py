@@ -28,7 +28,7 @@ Weights = Sequence[Sequence[float]]
 
 # Types whose order is no order of sides or ranks.
 UNORDERED = (set, frozenset, dict)
-LISTS = frozenset((list,))
+ORDERED = frozenset((list, tuple, dict))
 
 
 def flatten_teams(teams: Iterable[Team], weights: Weights | None = None) -> tuple[Floats, Integers]:
@@ -117,10 +117,12 @@ def sides_of(name: str, value: Any) -> list[Any]:
         ValueError: if ``value`` is not iterable, or it or an entry has no order.
     """
     try:
+        if isinstance(value, UNORDERED):
+            raise TypeError
         sides = list(value)
-        if not LISTS.issuperset(map(type, sides)):  # sets and dicts hold no lists
+        if not ORDERED.issuperset(map(type, sides)):
             sides = [list(side) if isinstance(side, Iterator) else side for side in sides]
-            if isinstance(value, UNORDERED) or any(isinstance(s, set | frozenset) for s in sides):
+            if any(isinstance(side, set | frozenset) for side in sides):
                 raise TypeError
     except TypeError:
         raise ValueError(

@@ -111,10 +111,10 @@ class TrueSkill:
         self, winner: tuple[float, float], loser: tuple[float, float], drawn: bool = False
     ) -> tuple[Rating, Rating]:
         """Return the ratings of the winner and the loser after a game, or of both after a draw."""
-        ((first,), (second,)) = cast(
-            list[list[Rating]],
-            self.rate([[winner], [loser]], [0, 0] if as_flag("drawn", drawn) else [0, 1]),
-        )
+        # The flag can be a cell of a table.
+        level = as_flag("drawn", bool(drawn) if type(drawn) is int and drawn in (0, 1) else drawn)
+        rated = self.rate([[winner], [loser]], [0, 0] if level else [0, 1])
+        ((first,), (second,)) = cast(list[list[Rating]], rated)
         return first, second
 
     def quality(self, groups: Iterable[Group], weights: Any = None) -> float:

@@ -130,4 +130,4 @@ def test_below_the_grid_the_bonus_vanishes_with_the_variance(tau: float) -> None
         roots = [tree(each, variance, games, 0.0, tau) for each in gap]
         found = indices(table, gap, np.full(5, variance), games - 1, tau)
         error = np.abs(found - [tree_index(root) for root in roots]).max()
-        assert error < (5e-5 if tau == 0.0 else 1e-4 * np.sqrt(5.0))
+        assert error < (5e-6 if tau == 0.0 else 1e-4 * np.sqrt(5.0))

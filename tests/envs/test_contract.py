@@ -456,7 +456,7 @@ OPTIONS: dict[str, list[tuple[dict[str, Any], str]]] = {
             ("population", Rows([0.0, 1.0, 1.0])), ("population", Unhashable()),
         ]
     ] + [
-        ({"patience": value}, "patience must be a number of at least 1 or inf, got")
+        ({"patience": value}, r"patience must be inf or a number from 1 to 1e\+150, got")
         for value in (0.5, math.nan, -math.inf, "nan")
     ],
     RANKING: [

@@ -26,6 +26,7 @@ from matchenv.envs.core.settings import (
 )
 from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import (
+    LARGEST_SKILL,
     as_choice,
     as_float_array,
     as_integer,
@@ -195,11 +196,13 @@ QUEUE_NUMBERS = 3
 
 def _as_patience(name: str, value: Any) -> float:
     """Return a mean number of ticks >= 1; infinity, also for None, if no player gives up."""
-    endless = value is None or (isinstance(value, float | str) and value in (math.inf, "inf"))
+    kinds = float, str, np.floating
+    endless = value is None or (isinstance(value, kinds) and value in (math.inf, "inf"))
     try:
         return math.inf if endless else as_number(name, value, low=1.0)
     except ValueError:
-        raise ValueError(f"{name} must be a number of at least 1 or inf, got {value!r}") from None
+        rule = f"{name} must be inf or a number from 1 to {LARGEST_SKILL:g}"
+        raise ValueError(f"{rule}, got {value!r}") from None
 
 
 @dataclass(frozen=True)
