@@ -558,8 +558,7 @@ class SharedNetwork(nn.Module):
         weights = torch.stack((allowed * torch.exp(rows[:, 1]), allowed), dim=1)
         weights /= weights.sum(2, keepdim=True)
         pooled = torch.bmm(weights, rows.transpose(1, 2)).index_select(2, self._numbers)
-        values: torch.Tensor = self.value(torch.cat((context, pooled.flatten(1)), dim=1))
-        return values
+        return self.value(torch.cat((context, pooled.flatten(1)), dim=1))
 
 
 class ActionValues(SharedNetwork):

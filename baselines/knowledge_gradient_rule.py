@@ -158,8 +158,7 @@ def updated_belief_scores(
     """
     future = np.zeros((len(state), state.num_opponents))
     add_best_after_game(future, state, game, lambda after: after.draw_density(game.beta))
-    scores: Floats = state.draw_density(game.beta) + multipliers[:, None] * future
-    return scores
+    return state.draw_density(game.beta) + multipliers[:, None] * future
 
 
 def add_best_after_game(

@@ -112,8 +112,7 @@ class OptimisticDrawChance(ScoringPolicy):
         share = np.minimum(games_left / self.horizon, 1.0)
         factor = 1.0 + (self.inflation - 1.0) * share[:, None] ** self.fade
         gap = state.mu[:, :1] - state.mu[:, 1:]
-        indices: Floats = -0.5 * gap**2 / (factor * state.difference_variance + 2.0 * self.beta**2)
-        return indices
+        return -0.5 * gap**2 / (factor * state.difference_variance + 2.0 * self.beta**2)
 
 
 class RandomOpponent(Policy):

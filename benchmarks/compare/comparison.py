@@ -74,8 +74,7 @@ class Comparison:
     @property
     def protocol(self) -> Protocol:
         """The protocol of the environment."""
-        protocol: Protocol = part_of(env_id_of(self.settings), "protocol")
-        return protocol
+        return part_of(env_id_of(self.settings), "protocol")
 
     @property
     def cells(self) -> tuple[Cell, ...]:

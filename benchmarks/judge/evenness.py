@@ -170,16 +170,14 @@ def block_values(values: Floats, mask: Masks, block: Integers) -> Floats:
     above = np.bincount(block[mask], values[mask], blocks)
     below = np.bincount(block[mask], minlength=blocks)
     mean = above.sum() / below.sum()
-    spread: Floats = mean + (above - mean * below) / below.mean()
-    return spread
+    return mean + (above - mean * below) / below.mean()
 
 
 def _quality(pairs: Pairs, mean: Floats, variance: Floats, noise: Floats) -> Floats:
     """Return the quality of pairs, from mean, variance and noise of each side."""
     sigma = np.sqrt(0.5 * pairs.sum(variance))
     beta = np.sqrt(0.5 * pairs.sum(noise))
-    quality: Floats = match_quality(pairs.gap(mean), sigma, 0.0, sigma, beta)
-    return quality
+    return match_quality(pairs.gap(mean), sigma, 0.0, sigma, beta)
 
 
 def _strangers(log: MatchLog, seed: int) -> Pairs:

@@ -140,8 +140,7 @@ def kinds_of(gaps: Floats, weights: Floats, beta: float, horizon: int, depth: in
 def exponentials(logarithms: Floats) -> Floats:
     """Return exponentials, scaled to a maximum of 1 per row; negligible ones become 0."""
     below = logarithms - logarithms.max(axis=1, keepdims=True)
-    values: Floats = np.where(below > NEGLIGIBLE, np.exp(np.maximum(below, NEGLIGIBLE)), 0.0)
-    return values
+    return np.where(below > NEGLIGIBLE, np.exp(np.maximum(below, NEGLIGIBLE)), 0.0)
 
 
 def part_above(densities: Floats, price: float) -> Floats:
@@ -341,8 +340,7 @@ def grid_of_gaps(largest: float, deviation: float, beta: float, depth: int) -> F
     """
     step = beta * min(LARGEST_STEP, STEP * math.sqrt(VARIANCE_OF_A_GAME / depth))
     half = math.ceil((largest + REACH * deviation) / step)
-    grid: Floats = step * np.arange(-half, half + 1.0)
-    return grid
+    return step * np.arange(-half, half + 1.0)
 
 
 def weights_of(

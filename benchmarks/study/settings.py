@@ -87,8 +87,7 @@ class PrintedBelief(IndependentBelief):
     ) -> Floats:
         """Return the probability of an outcome, eq. (10) as printed."""
         gap = outcome * (mu[..., :1] - mu[..., 1:])
-        chances: Floats = ndtr(gap / (variance + 2.0 * constants.beta**2))
-        return chances
+        return ndtr(gap / (variance + 2.0 * constants.beta**2))
 
 
 register(PrintedBelief())

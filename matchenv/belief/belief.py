@@ -274,8 +274,7 @@ class IndependentBelief(Belief):
         """
         if constants.tau == 0.0:
             return sigma
-        widened: Floats = np.sqrt(sigma * sigma + constants.tau * constants.tau)
-        return widened
+        return np.sqrt(sigma * sigma + constants.tau * constants.tau)
 
     def updated(
         self,

@@ -75,10 +75,7 @@ class FullBelief(Belief):
     def extra(self, players: Floats, memory: Floats) -> Floats:
         """Return the standard deviations of s_0 - s_k, shape (B, M)."""
         slack = memory[:, SLACK]
-        deviations: Floats = np.sqrt(
-            (slack * players[:, :1, SIGMA]) ** 2 + slack * memory[:, PRIOR_VARIANCE]
-        )
-        return deviations
+        return np.sqrt((slack * players[:, :1, SIGMA]) ** 2 + slack * memory[:, PRIOR_VARIANCE])
 
     def memory_of(self, sigma: Floats, extra: Floats | None = None) -> Floats:
         """Return the slack and prior variance that deviations imply, shape (K, 2, M)."""

@@ -130,8 +130,7 @@ class KnowledgeState:
     @property
     def difference_sigma(self) -> Floats:
         """Standard deviations of s_0 - s_1 to s_0 - s_M under the belief, shape (..., M)."""
-        deviations: Floats = np.sqrt(self.difference_variance)
-        return deviations
+        return np.sqrt(self.difference_variance)
 
     def draw_density(self, beta: float) -> Floats:
         """Return q of a game with each opponent, shape (..., M), eq. (5) of the 2011 paper.

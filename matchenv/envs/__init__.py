@@ -80,8 +80,7 @@ def part_of(env_id: str, part: str) -> Any:
 
 def simulator_of(settings: Options) -> Simulator[Any]:
     """Return the simulator of an environment with these settings."""
-    simulator: Simulator[Any] = part_of(env_id_of(settings), "simulator")(settings)
-    return simulator
+    return part_of(env_id_of(settings), "simulator")(settings)
 
 
 def env_id_of(settings: Options) -> str:

@@ -106,8 +106,7 @@ class EpisodeTable:
     def values(self, measure: str, cell: int, policy: str, window: str = ALL) -> Floats:
         """Return a measure of each episode, shape (R, E, ...)."""
         array = self.arrays[column_of(measure, window)]
-        values: Floats = array[cell, self.policies.index(policy)]
-        return values
+        return array[cell, self.policies.index(policy)]
 
     def tidy(self) -> dict[str, NDArray[Any]]:
         """Return the table in tidy form: columns of equal length, a row for each episode."""

@@ -169,8 +169,7 @@ def nearer_by(ours: Floats, theirs: Floats, goal: float) -> Floats:
         Values of mean ``|mean(theirs) - goal| - |mean(ours) - goal|``, same shape.
     """
     our_side, their_side = (1.0 if float(each.mean()) > goal else -1.0 for each in (ours, theirs))
-    values: Floats = their_side * (theirs - goal) - our_side * (ours - goal)
-    return values
+    return their_side * (theirs - goal) - our_side * (ours - goal)
 
 
 def share_closed(ours: Floats, low: Floats, high: Floats) -> float:

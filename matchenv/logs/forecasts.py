@@ -113,8 +113,7 @@ def _log_probabilities(gap: Floats, variance: Floats, margin: Floats) -> Floats:
 
 def log_losses(log_probability: Floats, outcome: Outcomes) -> Floats:
     """Return (pairs,) log losses, infinite for a probability of 0, from (pairs, 3) and (pairs,)."""
-    losses: Floats = -log_probability[np.arange(len(outcome)), 1 - outcome.astype(np.int64)]
-    return losses
+    return -log_probability[np.arange(len(outcome)), 1 - outcome.astype(np.int64)]
 
 
 def pair_costs(gap: Floats, outcome: Outcomes) -> Floats:

@@ -285,8 +285,7 @@ def ranks_from_scores(score: ArrayLike | Sequence[Any], game_start: ArrayLike) -
     order = game * (level.max(initial=0) + 1) - level
     _, place, count = np.unique(order, return_inverse=True, return_counts=True)
     before = np.cumsum(count) - count
-    rank: Indices = (before[place] - start[game]).astype(np.int32)
-    return rank
+    return (before[place] - start[game]).astype(np.int32)
 
 
 def _refuse(wrong: Masks, rule: str, values: NDArray[Any], part: str) -> None:

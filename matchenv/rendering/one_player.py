@@ -121,5 +121,4 @@ def moving_mean(values: Floats, window: int) -> Floats:
     """Return the mean of the last ``window`` values at each place, of fewer at the start."""
     sums, window = np.cumsum(values), min(window, values.size)
     before = np.concatenate((np.zeros(window), sums))[: sums.size]
-    mean: Floats = (sums - before) / np.minimum(np.arange(1, sums.size + 1), window)
-    return mean
+    return (sums - before) / np.minimum(np.arange(1, sums.size + 1), window)

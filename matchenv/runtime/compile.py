@@ -17,7 +17,7 @@ from contextlib import suppress
 from functools import partial
 from multiprocessing import parent_process
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from numba import njit, typeof
 from numba.core import event
@@ -88,9 +88,8 @@ def code_for(function: Any, *arguments: Any) -> Callable[..., Any]:
     must have the same types, array layouts included.
     """
     if not hasattr(function, "compile"):  # under NUMBA_DISABLE_JIT
-        return cast(Callable[..., Any], function)
-    code: Callable[..., Any] = function.compile(tuple(map(typeof, arguments)))
-    return code
+        return function
+    return function.compile(tuple(map(typeof, arguments)))
 
 
 class _Notice(event.Listener):

@@ -58,8 +58,7 @@ class Prior(ABC):
             sigma: deviations from ``draw``.
             normals: standard normal, independent of the arguments of ``draw``.
         """
-        skills: Floats = mu + sigma * normals
-        return skills
+        return mu + sigma * normals
 
     def believed(self, mu: Floats, sigma: Floats) -> tuple[Floats, Floats]:
         """Return means and deviations of the initial belief, by default those of ``draw``.
@@ -241,5 +240,4 @@ def prior_of(given: Any, equal_variance: str = EQUAL_VARIANCES[0]) -> Prior:
         ValueError: for anything else.
     """
     named = {**PRIORS, "equal": EqualPrior(equal_variance)}
-    prior: Prior = object_named("prior", given, named, Prior)
-    return prior
+    return object_named("prior", given, named, Prior)

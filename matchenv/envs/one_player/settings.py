@@ -73,8 +73,7 @@ class MeasureReward(Reward):
 
     def of(self, games: GamesPlayed) -> Floats:
         """Return the measure."""
-        values: Floats = games.measures[MEASURES.index(self.name)]
-        return values
+        return games.measures[MEASURES.index(self.name)]
 
 
 # Rewards by name: eq. (5), (6) and (14) of Ryzhov, Tariq, Powell (2011).
@@ -191,8 +190,7 @@ class Settings(GameOptions):
     @property
     def reward_type(self) -> Reward:
         """The reward object."""
-        reward: Reward = object_named("reward", self.reward, REWARDS, Reward)
-        return reward
+        return object_named("reward", self.reward, REWARDS, Reward)
 
     @property
     def belief_type(self) -> Belief:

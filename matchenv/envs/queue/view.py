@@ -51,8 +51,7 @@ class WaitingPlayers:
     @property
     def filled(self) -> Integers:
         """The indices of the candidates without missing ones."""
-        filled: Integers = self.candidates[self.candidates != NOBODY]
-        return filled
+        return self.candidates[self.candidates != NOBODY]
 
     @property
     def action_mask(self) -> Masks:
@@ -64,11 +63,10 @@ class WaitingPlayers:
         focal, others = self.focal, self.filled
         if focal == NOBODY:
             return np.empty(0)
-        quality: Floats = match_quality(
+        return match_quality(
             self.mu[focal], self.sigma[focal], self.mu[others], self.sigma[others],
             self.settings.beta,
         )  # fmt: skip
-        return quality
 
 
 @dataclass(frozen=True)
