@@ -13,8 +13,8 @@ from matchenv.runtime.object_spec import is_object_spec
 WEIGHTS = Path(__file__).parent / "weights"
 SHIPPED = {name: WEIGHTS / f"{name}.safetensors" for name in ("ppo-gittins",)}
 
-# The policy and the configuration in the folder of a run.
-POLICY_FILE, CONFIG = "policy.safetensors", "config.yml"
+# The policy, the configuration and the evaluations in the folder of a run.
+POLICY_FILE, CONFIG, EVALUATIONS = "policy.safetensors", "config.yml", "evaluations.json"
 
 # Default folder of training runs, in which their names are looked up.
 RUNS = Path("runs")

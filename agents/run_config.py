@@ -28,7 +28,7 @@ from matchenv.agents.environments import (
     settings_of,
     settings_without_code,
 )
-from matchenv.agents.learned_names import CONFIG, POLICY_FILE
+from matchenv.agents.learned_names import CONFIG, EVALUATIONS, POLICY_FILE
 from matchenv.envs import simulator_of
 from matchenv.envs.one_player.settings import as_texts
 from matchenv.evaluation import seeds
@@ -374,7 +374,7 @@ class RunFolder:
         self.config_file = path / CONFIG  #: the configuration
         self.policy_file = path / POLICY_FILE  #: policy at the last checkpoint, or at the end
         self.best_policy_file = path / "best_policy.safetensors"  #: policy of the best evaluation
-        self.evaluations_file = path / "evaluations.json"  #: all evaluations on held-out seeds
+        self.evaluations_file = path / EVALUATIONS  #: all evaluations on held-out seeds
         self.checkpoints = path / "checkpoints"  #: folder of the checkpoints
         self.tensorboard = path / "tensorboard"  #: folder of TensorBoard's logs
         self.comparison = path / "comparison"  #: folder of the final comparison

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from matchenv.agents import with_extra
-from matchenv.agents.learned_names import CONFIG
+from matchenv.agents.learned_names import CONFIG, EVALUATIONS
 from matchenv.benchmarks.report.comparisons import (
     bound_section,
     compare_section,
@@ -81,14 +80,13 @@ def sections_of(paths: Sequence[Path]) -> list[Section]:
     """
     if not paths:
         raise ValueError(f"folders must name at least one with results of matchenv {COMMANDS}")
-    of_trainings = partial(with_extra, "matchenv.benchmarks.report.training")
     found: dict[Path, tuple[Path, str]] = {}
     runs: list[Path] = []
     for path in paths:
         folders = list(_folders(path))
         here = [(folder, name) for folder in folders if (name := _file(folder))]
-        configured = [folder for folder in folders if (folder / CONFIG).is_file()]
-        trained = of_trainings("runs_in")(configured) if configured else []
+        trained = [folder for folder in folders
+                   if (folder / CONFIG).is_file() and (folder / EVALUATIONS).is_file()]  # fmt: skip
         if not here and not trained:
             raise ValueError(
                 f"{path} contains no results; give the --out folder of matchenv {COMMANDS}"
@@ -106,7 +104,9 @@ def sections_of(paths: Sequence[Path]) -> list[Section]:
         else section
         for (folder, _), section in zip(others, sections, strict=True)
     ]
-    return [*(of_trainings("training_sections")(runs) if runs else ()), *named]
+    if not runs:
+        return named
+    return [*with_extra("matchenv.benchmarks.report.training", "training_sections")(runs), *named]
 
 
 def _folders(path: Path) -> Iterator[Path]:

@@ -13,7 +13,6 @@ import pandas as pd
 from scipy.stats import trim_mean
 
 from matchenv.agents.environments import PROBLEMS
-from matchenv.agents.learned_names import CONFIG
 from matchenv.agents.run_config import RunConfig, RunFolder
 from matchenv.benchmarks.report.comparisons import json_of, standings_of
 from matchenv.benchmarks.report.page import Block, Section, add_line, new_figure, pivot
@@ -38,12 +37,6 @@ def title_of(measure: str) -> str:
     of, less, rival = measure.rpartition("less_")
     name = f"{of or 'reward_'}minus_{rival}'s" if less else measure
     return name.replace("_", " ")
-
-
-def runs_in(folders: Iterable[Path]) -> list[Path]:
-    """Return the folders of evaluated runs among some folders."""
-    runs = [folder for folder in folders if (folder / CONFIG).is_file()]
-    return [folder for folder in runs if RunFolder(folder).evaluations_file.is_file()]
 
 
 def read_runs(folders: Iterable[Path]) -> list[Run]:

@@ -18,7 +18,7 @@ from matchenv.agents.run_config import RunConfig, RunFolder, configured
 from matchenv.baselines import DrawChance, KnowledgeGradient
 from matchenv.benchmarks.report import page as pages
 from matchenv.benchmarks.report import sections_of
-from matchenv.benchmarks.report.training import curves_of, levels_of, middle_of, read_runs, runs_in
+from matchenv.benchmarks.report.training import curves_of, levels_of, middle_of, read_runs
 from matchenv.cli import BAD_INPUT, DONE, run_command
 from matchenv.evaluation.estimates import Estimate
 
@@ -366,7 +366,7 @@ def write_run(
 def test_runs_that_differ_only_in_their_seed_share_a_curve(tmp_path):
     for seed in range(5):
         write_run(tmp_path / f"seed{seed}", seed, [0.0, float(seed), 10.0 * seed])
-    runs = read_runs([*runs_in(sorted(tmp_path.iterdir())), tmp_path / "seed0"])
+    runs = read_runs([*sorted(tmp_path.iterdir()), tmp_path / "seed0"])
     (curves,) = curves_of(runs, "true_draw_density").values()
     assert [run.config.seed for run in runs] == [0, 1, 2, 3, 4]
     assert curves.index.tolist() == [0, 100, 200]
@@ -380,14 +380,14 @@ def test_runs_that_differ_only_in_their_seed_share_a_curve(tmp_path):
     config = runs[4].config
     other = replace(config, hyperparameters={**config.hyperparameters, "gamma": 0.5})
     (tmp_path / "seed4" / "config.yml").write_text(other.to_text())
-    labels = curves_of(read_runs(runs_in(sorted(tmp_path.iterdir()))), "mean_return")
+    labels = curves_of(read_runs(sorted(tmp_path.iterdir())), "mean_return")
     assert list(labels) == [f"ppo ({tmp_path / name})" for name in ("seed0", "seed4")]
 
 
 def test_evaluations_at_different_times_are_interpolated(tmp_path):
     write_run(tmp_path / "a", 0, [0.0, 4.0], [0, 400])
     write_run(tmp_path / "b", 1, [0.0, 1.0, 9.0], [0, 100, 900])
-    runs = read_runs(runs_in(sorted(tmp_path.iterdir())))
+    runs = read_runs(sorted(tmp_path.iterdir()))
     (curves,) = curves_of(runs, "true_draw_density").values()
     assert curves.index.tolist() == [0, 100, 400]
     assert curves.to_numpy().T.tolist() == [[0.0, 1.0, 4.0], [0.0, 1.0, 4.0]]
@@ -400,7 +400,7 @@ def test_a_run_that_plays_a_baseline_is_at_its_level(tmp_path, rival, policy):
     write_run(tmp_path, 7, [0.0])
     result = HeldOutGames(ONE_PLAYER, GAMES, EPISODES, 7).evaluate(policy)
     RunFolder(tmp_path).write_evaluations(7, [{"timesteps": 0, **result}])
-    runs = read_runs(runs_in([tmp_path]))
+    runs = read_runs([tmp_path])
     (curves,) = curves_of(runs, "true_q_less_kg").values()
     assert levels_of(runs, "true_q_less_kg")[rival] == pytest.approx(curves.iloc[0, 0], abs=1e-12)
 
