@@ -95,26 +95,19 @@ def parties_fit(room: tuple[int, ...], parties: tuple[int, ...]) -> bool:
 
 
 @compiled
-def sums_of_sides(split: Integers, units: Floats, sides: int) -> Floats:
-    """Return the sums of the units of each side, shape (3, sides)."""
-    teams = np.zeros((3, sides))
-    for unit, side in enumerate(split):
-        teams[:, side] += units[:, unit]
-    return teams
-
-
-@compiled
 def log_quality(split: Integers, units: Floats, sides: int) -> float:
     """Return the logarithm of a split's match quality, which does not underflow."""
-    teams = sums_of_sides(split, units, sides)
+    teams = np.zeros((3, sides))
+    for unit in range(split.size):
+        for row in range(3):
+            teams[row, split[unit]] += units[row, unit]
     return log_quality_of_sides(teams[0], teams[1], teams[2])
 
 
 @compiled(nogil=True)
 def exchange(split: Integers, size: Integers, units: Floats, sides: int) -> float:
     """Exchange units of equal size in place until none improves; return the log quality."""
-    teams, is_better = sums_of_sides(split, units, sides), True
-    quality = log_quality_of_sides(teams[0], teams[1], teams[2])
+    quality, is_better = log_quality(split, units, sides), True
     while is_better:
         is_better = False
         for i in range(split.size):
@@ -122,15 +115,10 @@ def exchange(split: Integers, size: Integers, units: Floats, sides: int) -> floa
                 one, two = split[i], split[j]
                 if size[i] != size[j] or one == two:
                     continue
-                least, changed = quality + PRECISION * max(1.0, abs(quality)), teams.copy()
-                changed[:, one] += units[:, j] - units[:, i]
-                changed[:, two] += units[:, i] - units[:, j]
-                if log_quality_of_sides(changed[0], changed[1], changed[2]) <= least:
-                    continue
                 split[i], split[j] = two, one
-                other = log_quality(split, units, sides)  # without rounding errors of the changes
-                if other > least:
-                    quality, teams, is_better = other, sums_of_sides(split, units, sides), True
+                other = log_quality(split, units, sides)
+                if other > quality + PRECISION * max(1.0, abs(quality)):
+                    quality, is_better = other, True
                 else:
                     split[i], split[j] = one, two
     return quality
