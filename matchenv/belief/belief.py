@@ -172,7 +172,6 @@ class Belief(ABC):
             sigma: shape (K, M + 1).
             extra: shape (K, E * M); None for independent skills.
         """
-        del extra
         return np.zeros((len(sigma), self.memory_rows, sigma.shape[1] - 1))
 
     def begin(self, beliefs: BeliefArrays, rows: Integers) -> None:
@@ -215,7 +214,6 @@ class Belief(ABC):
 
     def extra(self, players: Floats, memory: Floats) -> Floats:
         """Return the standard deviations of s_0 - s_k, shape (B, E * M); by default none."""
-        del memory
         return np.empty((len(players), 0))
 
     def outcome_probability(
@@ -230,7 +228,6 @@ class Belief(ABC):
             outcome: +1 if player 0 wins, -1 if player 0 loses, 0 for a draw.
             constants: of the game.
         """
-        del sigma
         gap = mu[..., :1] - mu[..., 1:]
         total = variance + 2.0 * constants.beta * constants.beta
         flat = outcome_probabilities(np.ravel(gap), np.ravel(total), outcome, constants.draw_margin)

@@ -190,7 +190,6 @@ class Simulator(ABC, Generic[State]):
             rows: episodes with a forbidden action, shape (K,).
             actions: the forbidden actions, shape (K,).
         """
-        del actions
         masks = self.masks(state)
         assert masks is not None
         return masks[rows].argmax(axis=1)

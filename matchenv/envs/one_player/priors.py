@@ -127,7 +127,6 @@ class NormalPrior(Prior):
 
     def draw(self, normals: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
         """Return equal means and deviations."""
-        del uniforms
         return np.full(normals.shape, self.mean), np.full(normals.shape, self.deviation)
 
 
