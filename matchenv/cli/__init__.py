@@ -17,12 +17,10 @@ import traceback
 from collections.abc import Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Any, TextIO
 
 from matchenv.runtime.checks import printable
-
-if TYPE_CHECKING:
-    from matchenv.runtime.signals import Stopping
+from matchenv.runtime.signals import Stopping
 
 # The commands of each group, with their modules and summaries.
 GROUPS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.optimize import brentq
@@ -13,13 +13,10 @@ from scipy.special import ndtr
 
 from matchenv.envs.queue.settings import CENTRE, DEVIATION, SPREAD, Population, QueueSettings
 from matchenv.envs.queue.simulator import QueueSimulator
+from matchenv.evaluation.episode_table import EpisodeTable
 from matchenv.evaluation.rollout import REWARD, TOTAL, Batch, Steps, sums
 from matchenv.runtime.arrays import Floats
 from matchenv.runtime.files import Arrays
-
-if TYPE_CHECKING:
-    from matchenv.evaluation.episode_table import EpisodeTable
-
 
 # Groups of players: everyone, those who logged on as newcomers and as regulars, and the deciles of
 # the population by true skill, weakest first.
