@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from matchenv.baselines.ranking import KNOWLEDGE, UNSURE, WIDEST, pair_scores
-from matchenv.belief.joint import BLOCK, expect_joint, learn_joint
+from matchenv.belief.joint import expect_joint, learn_joint
 from matchenv.envs.ranking import ORDER, TOP, Game, RankingSettings, places_of
 from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import as_flag, as_integer, as_non_negative_number, as_share
@@ -162,10 +162,9 @@ class Ranker:
             if outcome == 0 and self.settings.draw_margin == 0.0:
                 rule = "outcome must be 1 or -1 with draw_margin=0"
                 raise ValueError(f"{rule}, got 0 for {a!r} against {b!r}")
-        for first in range(0, len(checked), BLOCK):
-            block = checked[first : first + BLOCK]
-            learn_joint(self._mu, self._covariance, np.array(block), self.settings.noise)
-            self._games += block
+        for game in checked:
+            learn_joint(self._mu, self._covariance, game, self.settings.noise)
+            self._games.append(game)
 
     def next_pairs(
         self,

@@ -14,13 +14,10 @@ import math
 
 import numpy as np
 
-from matchenv.runtime.arrays import Floats, Integers
+from matchenv.runtime.arrays import Floats
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import difference_moments, total_variance
 from matchenv.trueskill.normal import normal_density, normal_probability
-
-# Games per call of ``learn_joint``, whose rows stay in cache.
-BLOCK = 32
 
 # Smallest variance of a difference that rounding leaves, relative to the skills' variances.
 LEAST_SHARE = 1e-14
@@ -29,39 +26,29 @@ LEAST_SHARE = 1e-14
 @compiled(inline=True, refcounted=False)
 def difference_variance(covariance: Floats, i: int, j: int) -> float:
     """Return Var(s_i - s_j), positive for i != j."""
-    return variance_from(covariance[i, i], covariance[j, j], covariance[i, j])
-
-
-@compiled(inline=True)
-def variance_from(own: float, other: float, shared: float) -> float:
-    """Return the variance of a difference from two variances and the covariance."""
-    return max(own + other - 2.0 * shared, LEAST_SHARE * (own + other))
+    both = covariance[i, i] + covariance[j, j]
+    return max(both - 2.0 * covariance[i, j], LEAST_SHARE * both)
 
 
 @compiled
 def learn_joint(
-    mu: Floats, covariance: Floats, games: Integers, noise: tuple[float, float]
+    mu: Floats, covariance: Floats, game: tuple[int, int, int], noise: tuple[float, float]
 ) -> None:
-    """Update the belief after consecutive games, in O(n^2) each.
-
-    The covariance, whose memory traffic dominates the time, is read and written once for all games.
-    Pass at most ``BLOCK`` games. Results equal those of one call per game bit for bit.
+    """Update the belief after a game, in O(n^2).
 
     Args:
         mu: means, shape (n,); changed.
         covariance: shape (n, n); changed.
-        games: shape (G, 3): i, j, and +1 if i won, -1 if j won, 0 for a draw.
+        game: i, j, and +1 if i won, -1 if j won, 0 for a draw.
         noise: beta, the standard deviation of one performance, and the draw margin.
     """
+    i, j, outcome = game
     beta, draw_margin = noise
-    moved = np.empty((len(games), mu.size))
-    for game in range(len(games)):
-        i, j, outcome = games[game]
-        moved[game], spread = moved_by(covariance, moved[:game], (i, j))
-        variance = total_variance(0.0, 0.0, beta) + spread
-        v, complement = difference_moments(mu[i] - mu[j], variance, outcome, draw_margin)
-        mu += v / math.sqrt(variance) * moved[game]
-        moved[game] *= math.sqrt(max(0.0, 1.0 - complement) / variance)
+    moved = covariance[i] - covariance[j]
+    variance = total_variance(0.0, 0.0, beta) + difference_variance(covariance, i, j)
+    v, complement = difference_moments(mu[i] - mu[j], variance, outcome, draw_margin)
+    mu += v / math.sqrt(variance) * moved
+    moved *= math.sqrt(max(0.0, 1.0 - complement) / variance)
     narrow(covariance, moved)
 
 
@@ -91,35 +78,21 @@ def expect_joint(
         luck: the standardised shift; 0 leaves the means unchanged.
     """
     i, j = pair
-    moved = np.empty((1, mu.size))
-    moved[0], spread = moved_by(covariance, moved[:0], pair)
+    moved, spread = covariance[i] - covariance[j], difference_variance(covariance, i, j)
     worth = spread * game_precision(mu[i] - mu[j], spread, noise)
     games = np.floor(max(1.0, min(share / worth, most)))
     moved *= math.sqrt(games * worth / (1.0 + games * worth) / spread)
-    mu += luck * moved[0]
+    mu += luck * moved
     narrow(covariance, moved)
     return games
 
 
 @compiled
-def moved_by(covariance: Floats, moved: Floats, pair: tuple[int, int]) -> tuple[Floats, float]:
-    """Return u = Cov(s, s_i - s_j) and Var(s_i - s_j) for the covariance minus moved' moved."""
-    i, j = pair
-    row_i, row_j = covariance[i].copy(), covariance[j].copy()
-    for earlier in moved:
-        row_i -= earlier[i] * earlier
-        row_j -= earlier[j] * earlier
-    return row_i - row_j, variance_from(row_i[i], row_j[j], row_i[j])
-
-
-@compiled
 def narrow(covariance: Floats, moved: Floats) -> None:
-    """Subtract moved' moved from the covariance row by row, which keeps it symmetric."""
+    """Subtract moved moved' from the covariance row by row, which keeps it symmetric."""
     for a in range(len(covariance)):
-        for game in range(len(moved)):
-            weight = moved[game, a]
-            for b in range(len(covariance)):
-                covariance[a, b] -= weight * moved[game, b]
+        for b in range(len(covariance)):
+            covariance[a, b] -= moved[a] * moved[b]
 
 
 @compiled

@@ -367,7 +367,7 @@ def play(
         outcome = 1
         if u >= win:
             outcome = 0 if u < win + draw_probability_of(gap, variance, draw_margin) else -1
-        learn_joint(state.mu[b], state.covariance[b], np.array([[i, j, outcome]]), noise)
+        learn_joint(state.mu[b], state.covariance[b], (i, j, outcome), noise)
         state.outcomes[b] = outcome
         state.met[b, pair] += 1
         state.games[b] += 1

@@ -32,7 +32,7 @@ def test_moments_and_the_precision_of_a_game_match_the_exact_posterior(margin: f
     dense = DenseBelief(prior[swap], before[np.ix_(swap, swap)], BETA, margin)
     for outcome, (probability, after) in dense.after(j).items():
         mu, covariance = prior.copy(), before.copy()
-        learn_joint(mu, covariance, np.array([[i, j, outcome]]), (BETA, margin))
+        learn_joint(mu, covariance, (i, j, outcome), (BETA, margin))
         np.testing.assert_allclose(mu[swap], after.mu, rtol=1e-8)
         expected = after.covariance[np.ix_(swap, swap)]
         np.testing.assert_allclose(covariance, expected, rtol=1e-7, atol=1e-10)
@@ -65,7 +65,7 @@ def test_the_covariance_stays_positive_definite() -> None:
     mu, covariance = np.zeros(6), 25.0 * np.eye(6)
     for _ in range(8_000):
         i, j = rng.choice(6, size=2, replace=False)
-        game = np.array([[i, j, 1 if rng.random() < 0.5 else -1]])
+        game = i, j, 1 if rng.random() < 0.5 else -1
         learn_joint(mu, covariance, game, (0.2, 0.0))
     assert np.linalg.eigvalsh(covariance).min() > 0.0
     np.testing.assert_array_equal(covariance, covariance.T)
