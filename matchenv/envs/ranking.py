@@ -308,7 +308,8 @@ class RankingSimulator(Simulator[State]):
 
     def facts(self, state: State) -> Facts:
         """Return the measures of the current belief and the last outcome."""
-        return {**dict(zip(MEASURES, state.measures, strict=True)), "outcome": state.outcomes}
+        measures = zip(MEASURES, state.measures.copy(), strict=True)
+        return {**dict(measures), "outcome": state.outcomes.copy()}
 
     def observe(self, state: State) -> NDArray[np.float32]:
         """Return the current observations; a view."""

@@ -122,7 +122,7 @@ class Simulator(ABC, Generic[State]):
     def facts(self, state: State) -> Facts:
         """Return the ``info`` of the last step or reset, always with the same names.
 
-        The arrays, of shape (B,), can be views that the next step changes.
+        The arrays, of shape (B,), are new: callers may keep and edit them.
         """
 
     def measured(self, state: State) -> Facts:

@@ -250,13 +250,13 @@ class NativeVectorEnv(SimulatorEnv, VectorEnv[NDArray[np.float32], Integers, NDA
         facts = self.simulator.facts(self._state)
         if self._masked:
             masks = self.simulator.masks(self._state).astype(np.int8)
-            facts = {**facts, "action_mask": masks, "invalid_action": self._invalid}
+            facts = {**facts, "action_mask": masks, "invalid_action": self._invalid.copy()}
         everywhere, mask = mask is self._everywhere, mask.copy()  # callers may edit it
         infos: Infos = {}
         for name, values in facts.items():
-            infos[name], infos[f"_{name}"] = values.copy(), mask
+            infos[name], infos[f"_{name}"] = values, mask
             if not everywhere:
-                infos[name][~mask] = 0
+                values[~mask] = 0
         return infos
 
     def _observations(self) -> NDArray[np.float32]:

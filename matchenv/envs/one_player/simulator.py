@@ -244,8 +244,8 @@ class OnePlayer(Simulator[State]):
 
     def facts(self, state: State) -> Facts:
         """Return the measures and the outcome of the last games."""
-        measures = zip(MEASURES, state.measures, strict=True)
-        return {**dict(measures), "won": state.won, "outcome": state.outcomes}
+        measures = zip(MEASURES, state.measures.copy(), strict=True)
+        return {**dict(measures), "won": state.won.copy(), "outcome": state.outcomes.copy()}
 
     def measured(self, state: State) -> Facts:
         """Return the facts, the share of games won and the error of mu_0 after the game."""

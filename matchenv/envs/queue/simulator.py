@@ -165,9 +165,9 @@ class QueueSimulator(Simulator[State]):
         queue = state.queue
         left = np.maximum(queue["matched_players"] + queue["abandoned"], 1)
         return {
-            **{name: queue[name] for name in TOTALS},
+            **{name: queue[name].copy() for name in TOTALS},
             "mean_wait": queue["waited"] / left,
-            **{name: queue[name] for name in QUALITIES},
+            **{name: queue[name].copy() for name in QUALITIES},
         }
 
     def describe_allowed(self, mask: Masks) -> str:
