@@ -225,15 +225,17 @@ def test_for_settings_resolves_ambiguous_observations() -> None:
     assert 0 <= rules.PointEstimate().predict(unchanged.reset(seed=0)[0])[0] < 6
 
 
-def test_a_mask_is_read_beside_deviations_of_1() -> None:
-    """In the first game, if only some opponents have other deviations than 1."""
-    sigma = np.r_[1.0, 0.5, np.ones(11)]
+@pytest.mark.parametrize(("first", "adapts"), [([1.0, 0.5, *[1.0] * 11], False),
+                                               ([2.0, 1.0, 1.0], True)])  # fmt: skip
+def test_a_mask_is_read_beside_deviations_of_1(first: list[float], adapts: bool) -> None:
+    """In the first game, if some deviations differ; two opponents fit three without a mask."""
+    env = MatchmakingEnv(num_opponents=len(first) - 1, horizon=50, max_games_per_opponent=30)
+    policy = rules.DrawChance()
+    policy = policy.for_settings(env.settings) if adapts else policy
     for seed in range(20):
-        env = MatchmakingEnv(num_opponents=12, horizon=10, max_games_per_opponent=5)
-        mu = np.random.default_rng(seed).normal(size=13)
-        observation, _ = env.reset(seed=0, options={"mu": mu, "sigma": sigma})
-        state = env.knowledge_state
-        assert rules.DrawChance().predict(observation)[0] == rules.DrawChance().act(state, 1)
+        mu = np.random.default_rng(seed).normal(size=len(first))
+        observation, _ = env.reset(seed=0, options={"mu": mu, "sigma": first})
+        assert policy.predict(observation)[0] == policy.act(env.knowledge_state, 1)
 
 
 @pytest.mark.parametrize("opponents", [3, 6, 9, 48])
