@@ -228,7 +228,7 @@ class NativeVectorEnv(SimulatorEnv, VectorEnv[NDArray[np.float32], Integers, NDA
     def _begin_where_over(self, over: Masks) -> Infos:
         """Apply the autoreset mode to ended episodes; return SAME_STEP's additions to the infos."""
         final: Infos = {}
-        if self._all_run and not over.any():
+        if self._all_run and not np.count_nonzero(over):  # faster than any()
             return final
         if self.autoreset_mode == AutoresetMode.DISABLED:
             self._running, self._all_run = ~over, False
