@@ -120,6 +120,12 @@ def tabulate_levels(opponents: Opponents, nodes: int, parts: int) -> Levels:
 
 
 @compiled(inline=True, refcounted=False)
+def between(values: Floats, node: int, f: float) -> float:
+    """Interpolate linearly at the fraction f of the way from a node to the next."""
+    return values[node] + f * (values[node + 1] - values[node])
+
+
+@compiled(inline=True, refcounted=False)
 def best_density_bound(levels: Levels, shift: float, loss: float, beta: float) -> float:
     """Return an upper bound of the best density against an opponent who has not played."""
     rho, step = levels.rho, levels.step
@@ -129,15 +135,13 @@ def best_density_bound(levels: Levels, shift: float, loss: float, beta: float) -
         return INVERSE_SQRT_2PI / math.sqrt(noise)
     chords = levels.variances.size - 1
     node = min(int(share * chords), chords - 1)
-    f, variances = share * chords - node, levels.variances
-    variance = max(variances[node] + f * (variances[node + 1] - variances[node]), noise)
+    variance = max(between(levels.variances, node, share * chords - node), noise)
     if not 0.0 <= place < size - 1:
         return INVERSE_SQRT_2PI / math.sqrt(variance)
     share *= parts
     node, part = int(place), min(int(share), parts - 1)
-    f, lower, upper = place - node, levels.lower[part], levels.upper[part]
-    low = lower[node] + f * (lower[node + 1] - lower[node])
-    high = upper[node] + f * (upper[node + 1] - upper[node])
+    f = place - node
+    low, high = between(levels.lower[part], node, f), between(levels.upper[part], node, f)
     level = low + (share - part) * (high - low)
     weight = 1.0 / (1.0 - rho * rho * part / parts)
     weight += weight * weight * rho * rho / parts

@@ -310,8 +310,7 @@ def information_gain(gap: float, spread: float, noise: tuple[float, float]) -> f
 
     The closed form of Houlsby, Huszar, Ghahramani and Lengyel, "Bayesian active learning for
     classification and preference learning" (2011), eq. (4), with an error of 0.003; it can be below
-    0. ASAP has the same criterion, by another formula. The
-    goal only decides which pairs count.
+    0. ASAP has the same criterion, by another formula. The goal only decides which pairs count.
     """
     variance = total_variance(0.0, 0.0, noise[0])
     win = normal_probability(-abs(gap) / math.sqrt(variance + spread))

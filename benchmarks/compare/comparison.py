@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import product
@@ -322,6 +322,24 @@ def problem_of(
     return replace(kind, policies=kind.policies or known_policies(env)), settings, made
 
 
+def third_party_code(
+    settings: Any, cells: Sequence[Cell], beliefs: Iterable[str]
+) -> dict[str, dict[str, str]]:
+    """Return digests of the files of third-party priors, beliefs and environments.
+
+    They are by specification, under ``"priors"`` and ``"code"``, if there are some.
+    """
+    kinds: list[type] = [type(BELIEFS[name]) for name in sorted({*beliefs} & {*BELIEFS})]
+    kinds += [type(settings), type(simulator_of(settings))]
+    texts = {
+        "priors": [text for cell in cells for text in cell.labels.values() if is_object_spec(text)],
+        "code": [f"{each.__module__}:{each.__name__}" for each in kinds
+                 if not each.__module__.startswith("matchenv.")],
+    }  # fmt: skip
+    return {name: {text: module_digest(text) for text in found}
+            for name, found in texts.items() if found}  # fmt: skip
+
+
 def plan_of(
     policies: Sequence[Any],
     settings: Any,
@@ -361,15 +379,7 @@ def plan_of(
         if isinstance(value, Population) and name in environment:
             digest = hashlib.sha256(value.rows.tobytes()).hexdigest()
             environment[name] = f"{len(value.rows)} of {digest[:16]}"
-    # Third-party priors, beliefs and environments are identified by the content of their files.
     beliefs = {each.label: belief_of(each.make(settings, tuple)) for each in candidates}
-    kinds: list[type] = [type(BELIEFS[name]) for name in sorted({*beliefs.values()} & {*BELIEFS})]
-    kinds += [type(settings), type(simulator_of(settings))]
-    labels = [text for cell in cells for text in cell.labels.values()]
-    priors = {text: module_digest(text) for text in labels if is_object_spec(text)}
-    foreign = (f"{each.__module__}:{each.__name__}" for each in kinds
-               if not each.__module__.startswith("matchenv."))  # fmt: skip
-    code = {text: module_digest(text) for text in foreign}
     asked = {
         "env": env,
         "policies": {candidate.label: candidate.identity for candidate in candidates},
@@ -382,8 +392,7 @@ def plan_of(
             }
             for cell in cells
         },
-        **({"priors": priors} if priors else {}),
-        **({"code": code} if code else {}),
+        **third_party_code(settings, cells, beliefs.values()),
         "episodes": episodes,
         "seed": seed,
         "block_size": size,

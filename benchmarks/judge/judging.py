@@ -22,13 +22,7 @@ from matchenv.benchmarks.judge.service import (
 from matchenv.benchmarks.judge.text import judgement_text
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.episode_table import play
-from matchenv.evaluation.estimates import (
-    CONFIDENCE,
-    Record,
-    columns_of,
-    estimate,
-    verdicts,
-)
+from matchenv.evaluation.estimates import CONFIDENCE, Record, columns_of, estimate, verdicts
 from matchenv.evaluation.protocols import load_of
 from matchenv.evaluation.registry import (
     QUEUE,

@@ -182,7 +182,7 @@ def run_replay(
     log = reading.log
     pairs = pairs_of_sides(log.game_start, log.rank)
     parameters, fitted = settings.parameters.counted(log), settings.fitted
-    settings = replace(settings, parameters=parameters, fitted=None)
+    settings = replace(settings, parameters=parameters, fitted=None)  # the fit is read once
     with locked(out):
         # A small log takes less than a second, and its bar would flicker.
         names = tqdm(settings.systems, unit="system", disable=quiet, delay=1.0)

@@ -217,11 +217,10 @@ class KnowledgeState:
         self._check_constants(constants)
         count = len(self.mu)
         chosen = as_actions(opponents, count, self.num_opponents, "opponents")
-        numbers = as_outcomes("outcomes", outcomes)
-        if getattr(numbers, "shape", ()) not in ((), (count,)):
+        numbers = np.asarray(as_outcomes("outcomes", outcomes))
+        if numbers.shape not in ((), (count,)):
             raise ValueError(f"outcomes must have shape () or ({count},), got {numbers.shape}")
-        result = np.empty(count, dtype=np.int8)
-        result[:] = numbers
+        result = np.broadcast_to(numbers, count).astype(np.int8)
         if constants.draw_margin == 0.0 and np.count_nonzero(result) < count:
             raise ValueError("outcomes must be +1 or -1 with draw_margin=0, got 0")
         players = np.zeros((*self.mu.shape, 3))

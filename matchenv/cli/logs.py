@@ -125,7 +125,7 @@ def declare_rank(add: Parser) -> Command:
     ranker = ranking.ranker_of(given.reading().log, **options)
     rows, limits = ranker.ranking(), (given.confidence, given.indifference)
     given.print_result(partial(ranking.ranking_text, ranker, rows))
-    if given.quiet and given.out is None:
+    if given.quiet and given.out is None:  # the rest is slow, and for nobody
         return
     pairs = ranker.next_pairs(given.next, (), given.indifference) if given.next else []
     unsettled = ranker.unsettled(*limits)

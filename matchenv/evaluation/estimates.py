@@ -267,9 +267,8 @@ def verdicts(differences: Sequence[Estimate], counts: int | Sequence[int]) -> li
         return float(2.0 * stdtr(count - 1, -t))
 
     judged = [UNDECIDED if each.known else "" for each in differences]
-    numbers = np.broadcast_to(counts, len(differences)).tolist()
-    pairs = enumerate(zip(differences, numbers, strict=True))
-    p_values = {place: p_value(*pair) for place, pair in pairs if pair[0].known}
+    sizes = np.broadcast_to(counts, len(differences)).tolist()
+    p_values = {k: p_value(each, sizes[k]) for k, each in enumerate(differences) if each.known}
     for step, place in enumerate(sorted(p_values, key=p_values.__getitem__)):
         if p_values[place] * (len(p_values) - step) >= 1.0 - CONFIDENCE:
             break

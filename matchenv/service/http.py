@@ -37,6 +37,8 @@ REQUEST_SECONDS, ANSWER_SECONDS, CHECK_SECONDS, LAST_SECONDS = 10, 60, 1, 1
 # descriptors that some systems allow a process.
 CONNECTIONS, BACKLOG = 100, 16
 
+SQLITE = "application/vnd.sqlite3"  # the type of a backup
+
 ERRORS: dict[int | str, dict[str, Any]] = {
     404: {"description": "A name is not in the pool."},
     413: {"description": f"The body has more than {BODY_BYTES:,} bytes."},
@@ -79,8 +81,8 @@ GAME = Annotated[
 ]  # fmt: skip
 OPPONENTS = Annotated[int, Field(le=PROPOSALS)]
 MEMBERS = Annotated[list[str], Field(max_length=SPLIT_PLAYERS)]
-SOME = Field(max_length=WAITING)
-QUEUE = Annotated[list[str], SOME] | Annotated[dict[str, float], SOME]
+AT_MOST = Field(max_length=WAITING)
+QUEUE = Annotated[list[str], AT_MOST] | Annotated[dict[str, float], AT_MOST]
 
 
 def create_app(pool: Pool) -> FastAPI:
@@ -151,12 +153,10 @@ def _add_service(app: FastAPI, pool: Pool) -> None:
     def metrics() -> Response:
         return Response(metrics_text(registry), media_type=CONTENT_TYPE_LATEST)
 
-    sqlite = "application/vnd.sqlite3"
-
     @app.get("/backup", tags=["service"], response_class=Response,
-             responses={200: {"content": {sqlite: {}}}})  # fmt: skip
+             responses={200: {"content": {SQLITE: {}}}})  # fmt: skip
     def backup() -> Response:
-        return Response(pool.backup(), media_type=sqlite)
+        return Response(pool.backup(), media_type=SQLITE)
 
 
 def _add_players(app: FastAPI, pool: Pool) -> None:
