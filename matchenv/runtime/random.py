@@ -111,9 +111,9 @@ def normals(keys: Keys, stream: int, first: int, count: int) -> Floats:
     return numbers
 
 
-def drawn_key(generator: np.random.Generator) -> np.uint64:
+def drawn_key(generator: np.random.Generator) -> int:
     """Draw the key of an episode from a generator, such as an environment's ``np_random``."""
     bits = generator.bit_generator
     if isinstance(bits, np.random.MT19937):  # raw numbers of 32 bits
-        return generator.integers(0, 2**64, dtype=np.uint64)
-    return np.uint64(bits.random_raw())
+        return int(generator.integers(0, 2**64, dtype=np.uint64))
+    return bits.random_raw()

@@ -44,7 +44,7 @@ class Lowest:
 def by_hand(policy: Any, settings: QueueSettings, seed: int) -> tuple[float, dict[str, Any]]:
     """Return the reward of a single queue, and its visits."""
     simulator, running = QueueSimulator(settings, keep_visits=True), np.ones(1, dtype=np.bool_)
-    key = np.array([drawn_key(np_random(seed)[0])])
+    key = np.array([drawn_key(np_random(seed)[0])], np.uint64)
     state = simulator.begin(simulator.new_state(1), np.arange(1), key)
     total, rng = 0.0, np.random.default_rng(0)
     while state.queue["phase"][0] != OVER:

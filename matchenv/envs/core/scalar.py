@@ -200,7 +200,7 @@ class ScalarEnv(SimulatorEnv, gym.Env[NDArray[np.float32], np.int64]):
         """
         given = self.simulator.given(options, None)
         super().reset(seed=None if seed is None else as_integer("seed", seed, 0))
-        self._begin(ROW, np.array([drawn_key(self.np_random)]), given)
+        self._begin(ROW, np.array([drawn_key(self.np_random)], np.uint64), given)
         self._phase = RUNNING
         self._show()
         return self._observation(), self._info()

@@ -116,7 +116,7 @@ def test_the_kth_game_of_a_pair_has_its_own_random_number(margin: float) -> None
     env: Any = gym.make(
         "Ranking-v0", num_items=3, horizon=games, draw_margin=margin, beta=1.0
     ).unwrapped
-    key = drawn_key(np.random.Generator(np.random.PCG64(9)))
+    key = np.uint64(drawn_key(np.random.Generator(np.random.PCG64(9))))
     for seed in (0, 1):
         env.reset(seed=9, options={"true_skill": skills})
         met = np.zeros(3, dtype=int)
