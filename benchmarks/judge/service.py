@@ -14,11 +14,10 @@ from matchenv.evaluation.estimates import Record
 from matchenv.evaluation.registry import POLICIES, QUEUE, Candidate, candidates_of, expanded
 from matchenv.evaluation.rollout import rollout
 from matchenv.logs import TrueSkillReplay
-from matchenv.logs.columns import LATEST
 from matchenv.logs.match_log import MatchLog
-from matchenv.logs.replay import variance_of_time_away
+from matchenv.logs.replay import check_seconds, variance_of_time_away
 from matchenv.runtime.arrays import Integers, Masks
-from matchenv.runtime.checks import as_non_negative_number, as_number
+from matchenv.runtime.checks import as_non_negative_number
 from matchenv.runtime.object_spec import is_object_spec
 
 DEFAULTS = QueueSettings.checked()
@@ -108,7 +107,7 @@ def arrivals_of(log: MatchLog, settings: JudgeSettings) -> Record:
     seen: dict[str, float] = {}
     sessions = 0
     if log.time is not None:
-        as_number("time", log.time.max(), high=LATEST)  # in other units every rate is wrong
+        check_seconds(log.time)
         begins, gaps = sessions_of(log, settings.session_minutes)
         starts = log.time[log.entry_game[begins]]
         sessions = int(starts.size)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
+from matchenv.logs.columns import LATEST
 from matchenv.logs.forecasts import draws_of_games, share_of_draws
 from matchenv.logs.match_log import Indices, MatchLog
 from matchenv.runtime.arrays import Floats, Integers
@@ -131,16 +132,26 @@ def games_of(log: MatchLog, model: Model) -> Games:
     return Games(log.player, log.team_start, log.game_start, log.rank, weight, advantage)
 
 
+def check_seconds(time: Integers) -> None:
+    """Refuse ascending times that are likely milliseconds, where durations matter."""
+    if time.size and time[-1] > LATEST:
+        raise ValueError(
+            f"time must be in seconds, at most {LATEST:g}, got {time[-1]:d}: if it is in "
+            "milliseconds, divide it by 1,000"
+        )
+
+
 def variance_of_time_away(log: MatchLog, time_drift: float) -> Floats:
     """Return (entries,) the variance of the drift since each player's previous game.
 
     Raises:
-        ValueError: for a drift above 0 in a log without times.
+        ValueError: for a drift above 0 in a log without times, or in other units than seconds.
     """
     if time_drift == 0.0:
         return np.zeros(len(log.player))
     if log.time is None:
         raise ValueError(f"time_drift must be 0 for a log without times, got {time_drift!r}")
+    check_seconds(log.time)
     time, before = log.time[log.entry_game], log.entry_before
     days = np.where(before < 0, 0.0, time - time[before]) / SECONDS_PER_DAY
     return time_drift**2 * days

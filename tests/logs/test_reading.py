@@ -14,7 +14,14 @@ import pandas as pd
 import polars
 import pytest
 
-from matchenv.logs import BadLogError, MatchLog, Reading, ReadingSettings, read_log
+from matchenv.logs import (
+    BadLogError,
+    MatchLog,
+    Reading,
+    ReadingSettings,
+    read_log,
+    replay_trueskill,
+)
 from matchenv.logs.reading import reading_text
 from matchenv.logs.rows import read_times
 
@@ -129,6 +136,10 @@ def test_ranks_and_times_in_nanoseconds_keep_their_order(tmp_path: Path) -> None
     assert log.rank.tolist() == [1, 2, 0, 1, 0, 2]
     assert log.time is not None
     assert log.time.tolist() == [t - 1, t]
+    with pytest.raises(
+        ValueError, match="time must be in seconds, at most 1e\\+11, got 1700000000"
+    ):
+        replay_trueskill(log, time_drift=1.0)
 
 
 ROLES = "1,r,a,1,30\n1,r,b,1,0\n1,b,c,4,15\n2,r,a,1,8\n2,b,c,2,8\n"

@@ -80,7 +80,7 @@ test_what_the_log_does_not_show_must_be_given = refusals(
         "patience_minutes must be at least a tick of 0.5 minutes, got 0.4",
     ),
     (log_of(("a", "b", 0)), {"arrival_rate": 1e9, "game_minutes": 5.0}, "at most 10,000"),
-    (log_of(("a", "b", 0), ("a", "b", 10**12)), {"game_minutes": 5.0}, "time must be at most"),
+    (log_of(("a", "b", 0), ("a", "b", 10**12)), {"game_minutes": 5.0}, "time must be in seconds"),
     call=lambda log, settings: arrivals_of(log, JudgeSettings(**settings)),
 )
 
