@@ -11,7 +11,7 @@ import numpy as np
 
 from matchenv.baselines.ranking import KNOWLEDGE, UNSURE, WIDEST, pair_scores
 from matchenv.belief.joint import expect_joint, learn_joint
-from matchenv.envs.ranking import ORDER, TOP, Game, RankingSettings, places_of
+from matchenv.envs.ranking import ORDER, TOP, Game, RankingSettings, places_of, stopping_loss
 from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import as_flag, as_integer, as_non_negative_number, as_share
 from matchenv.runtime.compile import compiled
@@ -233,8 +233,8 @@ class Ranker:
     def unsettled(self, confidence: float = 0.95, indifference: float = 0.0) -> list[Pair]:
         """Return the pairs of the goal whose order is still open, the least certain first.
 
-        The expected number of misordered pairs among all others is at most 1 - confidence. See
-        ``is_settled`` for the arguments.
+        The expected number of misordered pairs among all others is at most 0.8 (1 - confidence).
+        See ``is_settled`` for the arguments.
         """
         names = self.items
         return [(names[i], names[j]) for i, j in self._open(confidence, indifference).tolist()]
@@ -242,10 +242,11 @@ class Ranker:
     def is_settled(self, confidence: float = 0.95, indifference: float = 0.0) -> bool:
         """Return whether the goal is settled, so that games can stop.
 
-        The goal is settled if the expected number of misordered pairs is at most 1 - confidence.
-        This bounds the posterior probability of any mistake, and posterior probabilities are valid
-        at every stopping time. If skills follow the prior, a ranking at which games stop is
-        therefore wrong with probability at most 1 - confidence, even with a test after every game.
+        The goal is settled if the expected number of misordered pairs is at most
+        0.8 (1 - confidence). This bounds the posterior probability of any mistake, and posterior
+        probabilities are valid at every stopping time. If skills follow the prior, a ranking at
+        which games stop is therefore wrong with at most this probability, even with a test after
+        every game. The reserve of a fifth is for skills that are not normal.
 
         Args:
             confidence: in [0, 1].
@@ -265,9 +266,9 @@ class Ranker:
         """
         if self.is_settled(confidence, indifference):
             return GamesNeeded(0, 0, 0)
-        bound, noise = 1.0 - confidence, self.settings.noise
+        bound, noise = stopping_loss(confidence), self.settings.noise
         # Items without an open pair need no more games.
-        items = np.unique(self._open(1.0 - 0.01 * bound, indifference))
+        items = np.unique(self._open(1.0 - 0.01 * (1.0 - confidence), indifference))
         cut = np.count_nonzero(places_of(self._mu)[items] < self.settings.cut)
         pairs = np.stack(np.triu_indices(items.size, 1), axis=1)
         game = pairs, noise, (cut, float(indifference))
@@ -343,7 +344,7 @@ class Ranker:
 
     def _open(self, confidence: float, indifference: float) -> Integers:
         """Return the indices of the ``unsettled`` pairs, shape (U, 2)."""
-        bound = 1.0 - as_share("confidence", confidence)
+        bound = stopping_loss(as_share("confidence", confidence))
         game = self.settings.game(as_non_negative_number("indifference", indifference))
         doubts = np.maximum(pair_scores(UNSURE, self._mu, self._covariance, game), 0.0)
         order = np.argsort(-doubts, kind="stable")

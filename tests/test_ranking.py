@@ -64,8 +64,8 @@ def test_settled_pairs_have_a_bounded_expected_loss(options: dict[str, Any]) -> 
         found = ranker.unsettled(confidence, indifference=0.1)
         doubts = doubts_of(ranker, 0.1)
         rest = np.sort(doubts)[::-1][len(found) :].sum()
-        assert rest <= 1.0 - confidence + 1e-12
-        assert not found or np.sort(doubts)[::-1][len(found) - 1 :].sum() > 1.0 - confidence
+        assert rest <= 0.8 * (1.0 - confidence) + 1e-12
+        assert not found or np.sort(doubts)[::-1][len(found) - 1 :].sum() > 0.8 * (1.0 - confidence)
         assert ranker.is_settled(confidence, 0.1) == (not found)
     assert len(ranker.unsettled(1.0)) == np.count_nonzero(doubts)
 

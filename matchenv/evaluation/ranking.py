@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.envs.ranking import RankingSimulator
+from matchenv.envs.ranking import RankingSimulator, stopping_loss
 from matchenv.evaluation.estimates import CONFIDENCE
 from matchenv.evaluation.rollout import Batch, Steps, sums
 from matchenv.runtime.files import Arrays
@@ -55,7 +55,7 @@ def ranking_sums(batch: Batch, steps: Steps) -> Arrays:
             yield step
             measured = simulator.measured(batch.state)
             accuracy[:, part[n]] += sign * measured[name]
-            settled = measured["expected_loss"] <= 1.0 - CONFIDENCE
+            settled = measured["expected_loss"] <= stopping_loss(CONFIDENCE)
             mistaken = settled & (measured["true_loss"] > 0.0)
             wrong[0] += mistaken & np.isnan(first)
             wrong[1] = np.maximum(wrong[1], mistaken)
