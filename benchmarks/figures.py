@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -48,5 +49,8 @@ def files_of(name: str, figure: Figure, dots: int) -> Iterator[tuple[str, bytes]
     """Yield a figure as PNG, with ``dots`` per inch, and as SVG: file name and content."""
     for kind, metadata in METADATA.items():
         buffer = io.BytesIO()
-        figure.savefig(buffer, format=kind, dpi=dots, metadata=metadata)
+        with warnings.catch_warnings():
+            # Names in scripts that Matplotlib's font lacks are boxes in PNG, and correct in SVG.
+            warnings.filterwarnings("ignore", "Glyph .* missing from")
+            figure.savefig(buffer, format=kind, dpi=dots, metadata=metadata)
         yield f"{name}.{kind}", buffer.getvalue()

@@ -144,7 +144,7 @@ def write_ranking(ranker: Ranker, rows: Sequence[Ranked], chosen: Any, out: Path
     """Write ranking.csv, ranking.json for ``Ranker.load``, next.json, and a figure as PNG and SVG.
 
     The figure shows the skills with 95 % intervals, the best at the top, and at most ``LABELS``
-    names.
+    names, cut in the middle if they have more than 60 characters.
 
     Args:
         ranker: after its games.
@@ -155,8 +155,12 @@ def write_ranking(ranker: Ranker, rows: Sequence[Ranked], chosen: Any, out: Path
     # Plotting is slow to load.
     from matchenv.benchmarks.figures import LINES, files_of, new_figure, style
 
-    # Dollar signs would start a formula.
-    names = [f"{row.item:.60}".replace("$", r"\$") + f"  {row.place}" for row in rows]
+    # Dollar signs would start a formula. The marks \u200e keep the place to the right of a name in
+    # Hebrew or Arabic.
+    names = []
+    for row in rows:
+        name = row.item if len(row.item) <= 60 else f"{row.item[:30]}…{row.item[-29:]}"
+        names.append(f"\u200e{name}\u200e  {row.place}".replace("$", r"\$"))
     with style("ranking", 9.0):
         width, step = 4.0 + 0.1 * max(map(len, names)), math.ceil(len(rows) / LABELS)
         figure, axes = new_figure(1, 1, (width, 1.0 + 0.2 * len(rows) / step))
@@ -164,7 +168,7 @@ def write_ranking(ranker: Ranker, rows: Sequence[Ranked], chosen: Any, out: Path
         means, reach = [row.mean for row in rows], [row.high - row.mean for row in rows]
         ax.errorbar(means, places, xerr=reach, fmt="o", color=LINES[0][0], markersize=3.0)
         ax.set_yticks(places[::step], names[::step])
-        ax.invert_yaxis()
+        ax.set_ylim(len(rows) - 0.5, -0.5)
         ax.set_xlabel("skill with 95 % interval")
         ax.grid(axis="x", color="0.9")
         files = {

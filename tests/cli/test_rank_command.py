@@ -2,6 +2,7 @@
 
 import json
 import math
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -122,3 +123,18 @@ def test_weights_are_ignored_with_a_warning(typed: Any) -> None:
     Path("weights.csv").write_text("game,player,rank,w\n1,a,1,1\n1,b,2,0.5\n2,a,1,1\n2,b,2,1\n")
     with pytest.warns(UserWarning, match="a ranking does not use the weights"):
         assert typed("rank weights.csv --columns weight=w").status == 0
+
+
+def test_labels_of_the_figure_differ_and_end_with_the_place(
+    typed: Any, recwarn: pytest.WarningsRecorder
+) -> None:
+    names, games = [f"{'x' * 60}-a", f"{'x' * 60}-b", "שלום", "李"], "game,player,score\n"
+    for game, (better, worse) in enumerate(pairwise(names)):
+        games += f"{game},{better},2\n{game},{worse},1\n"
+    Path("names.csv").write_text(games, encoding="utf-8")
+    assert typed("rank names.csv --out out").status == 0
+    assert not [each for each in recwarn if "Glyph" in str(each.message)]
+    figure = (OUT / "ranking.svg").read_text(encoding="utf-8")
+    names[:2] = [f"{'x' * 30}…{'x' * 27}-{end}" for end in "ab"]
+    for place, name in enumerate(names, 1):
+        assert f"\u200e{name}\u200e  {place}" in figure
