@@ -72,10 +72,10 @@ class OnePlayerRenderer(Renderer[State]):
         window = max(1, round(WINDOW_SHARE * horizon))
         # Largest possible q: equal players with known skills.
         most = 1.0 / quality_per_density(settings.beta)
-        even = Curve(np.array([1.0, horizon]), np.full(2, most), "muted", "thin")
+        even = Curve(np.array([1.0, horizon]), np.full(2, most), "purple", "thin")
         colour, lines, pale = "ink", [(densities, "ink")], []
         if self._shows_truth:
-            colour, pale = "truth", [("as believed", "others")]
+            colour, pale = "truth", [("believed", "others")]
             lines = [(self.recorded(row, "draw_density")[1:], "others"), (densities, "truth")]
         means = [over_time(moving_mean(values, window), name) for values, name in lines]
         totals = [over_time(np.cumsum(values), name) for values, name in lines]
@@ -84,7 +84,7 @@ class OnePlayerRenderer(Renderer[State]):
             self.over_episode(
                 1.25 * most,
                 [even, over_time(densities, colour, "dots", DOT_STRENGTH), *means],
-                [(mean, colour), ("even game", "muted"), *pale],
+                [(mean, colour), *pale, ("even", "purple")],
             ),
             self.over_episode(
                 1.04 * most * horizon, totals, [(f"running total of {q}", colour), *pale]

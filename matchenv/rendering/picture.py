@@ -178,7 +178,8 @@ def draw_tiles(canvas: Canvas, box: Rect, tiles: Sequence[tuple[str, str]]) -> N
 def draw_chart(canvas: Canvas, box: Rect, chart: Chart) -> None:
     """Draw a chart in a box, with its titles, ticks and marks."""
     small, line = canvas.small, line_height(canvas.small)
-    head, drop = (line + 4 if chart.titles else 0), (canvas.mark + 4 if chart.marks else 3)
+    # Half a line of the head is for the label of the top tick.
+    head, drop = (round(1.5 * line) if chart.titles else 0), (canvas.mark + 4 if chart.marks else 3)
     rows = max(8, box.height - head - drop - line)
     most = min(MOST_TICKS, max(1, round(rows / (1.4 * small))))
     numbers = ticks(*chart.y, most) if chart.unit else []
@@ -344,12 +345,12 @@ class Canvas:
         self._shapes.fill(self.colour(colour, share), [SCALE * side for side in sides])
 
     def line(self, x: Floats, y: Floats, width: float, colour: str, share: float = 1.0) -> None:
-        """Draw a smooth line through points; a single point is a dot."""
+        """Draw a smooth line through points; a single point is a dot, twice as thick."""
         # pygame's lines pass through the centres of pixels.
         points, paint = _points(x - 0.5 / SCALE, y - 0.5 / SCALE), self.colour(colour, share)
         thick = round(SCALE * width)
         if len(points) == 1:
-            self.dots(x, y, width / 2, colour, share)
+            self.dots(x, y, width, colour, share)
         elif thick <= SCALE:
             pygame.draw.lines(self._shapes, paint, False, points, thick)
         else:

@@ -16,6 +16,7 @@ from matchenv.rendering.scene import (
     Renderer,
     Scene,
     belief_chart,
+    number_text,
     over_time,
 )
 from matchenv.runtime.arrays import Floats
@@ -61,7 +62,7 @@ class QueueRenderer(Renderer[State]):
         waiting = self.simulator.waiting_players(state, row)
         facts = self.simulator.info(state, row)
         asked = () if waiting.focal == NOBODY else (waiting.focal, *waiting.filled[:1].tolist())
-        names = []
+        names, departed = [], facts["matched_players"] + facts["abandoned"]
         for k, name in zip(asked, ("focal", "nearest"), strict=False):
             ticks = "1 tick" if waiting.waited[k] == 1 else f"{waiting.waited[k]} ticks"
             names.append(f"{name}: player {waiting.player[k]}, {ticks}")
@@ -70,7 +71,7 @@ class QueueRenderer(Renderer[State]):
             ("playing", f"{waiting.playing:,}"),
             ("matched", f"{facts['matched_players']:,}"),
             ("gave up", f"{facts['abandoned']:,}"),
-            ("mean wait", f"{facts['mean_wait']:.2f}"),
+            ("mean wait", number_text(facts["mean_wait"], 2) if departed else "–"),
         ]
         lengths = self.lengths(row)
         top = max(4.0, 1.1 * float(lengths.max(initial=0.0)))

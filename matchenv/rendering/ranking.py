@@ -13,6 +13,7 @@ from matchenv.rendering.scene import (
     Renderer,
     Scene,
     belief_chart,
+    number_text,
     over_time,
 )
 from matchenv.runtime.arrays import Floats
@@ -42,11 +43,11 @@ class RankingRenderer(Renderer[State]):
         pair = settings.pairs[int(actions[-1])].tolist() if actions.size else []
         shown = {"expected": "ink", "true": "truth"} if self._shows_truth else {"expected": "ink"}
         losses = {name: self.recorded(row, f"{name}_loss") for name in shown}
-        tiles = [("expected loss", f"{facts['expected_loss']:,.2f}")]
+        tiles = [("expected loss", number_text(facts["expected_loss"], 2))]
         if self._shows_truth:
             tiles += [
                 ("true loss", f"{facts['true_loss']:,.0f}"),
-                ("Kendall's tau", f"{facts['kendall_tau']:.3f}"),
+                ("Kendall's tau", number_text(facts["kendall_tau"], 3)),
                 (f"wrong of top {settings.k}", f"{facts['top_errors']:.0f}"),
             ]
         top = max(1e-6, 1.05 * max(loss.max() for loss in losses.values()))
@@ -60,7 +61,9 @@ class RankingRenderer(Renderer[State]):
             titles=[("deviation of each item, largest first", "muted")],
             unit="item",
         )
-        names, others = [f"item {k}" for k in pair], f"others ({settings.num_items - len(pair):,})"
+        words = ("last pair:", "and")
+        names = [f"{word} item {k}" for word, k in zip(words, pair, strict=False)]
+        others = f"others ({settings.num_items - len(pair):,})"
         beliefs = belief_chart(players, pair, limits)
         return Scene(names, others, beliefs, tiles, (loss_chart, deviations))
 

@@ -201,7 +201,7 @@ class Renderer(ABC, Generic[State]):
             scene.progress,
             *scene.strong,
             scene.others,
-            ", ".join(f"{label} {text}" for label, text in scene.tiles),
+            ", ".join(f"{label}: {text}" for label, text in scene.tiles),
             *("  ".join(map(str.rjust, line, widths)) for line in zip(*columns, strict=True)),
         ]
         more = max(len(values) for values, _ in table.values()) - SHOWN_ROWS
@@ -298,9 +298,11 @@ def number_text(value: float, places: int | None) -> str:
 
     Args:
         value: the number.
-        places: digits after the decimal point; None for three significant digits.
+        places: digits after the decimal point, but significant digits where those would round to
+            0; None for three significant digits.
     """
-    return f"{value:{'z.3g' if places is None else f'z,.{places}f'}}".replace("-", "−")
+    fixed = places is not None and (value == 0.0 or abs(value) > 0.5 * 10.0**-places)
+    return f"{value:{f'z,.{places}f' if fixed else f'z.{places or 3}g'}}".replace("-", "−")
 
 
 def skill_limits(players: Players) -> Limits:

@@ -137,7 +137,9 @@ def test_curves_match_the_axes(theme: str, monkeypatch: pytest.MonkeyPatch) -> N
     slope = np.polyfit(found[:, 1], found[:, 0], 1)[0]
     assert slope == pytest.approx(-(found[:, 0].max() - found[:, 0].min()) / 585, rel=0.05)
     texts.clear()
-    drawn(Chart((0.0, 3.0), (0.0, 1.0), [], unit="game"))
+    drawn(Chart((0.0, 3.0), (0.0, 1.0), [], titles=[("title", "ink")], unit="game"))
+    rows = {text: (y, y + line_height(size)) for _, y, text, size, *_ in texts}
+    assert rows["title"][1] <= rows["1.0"][0]
     assert {"0", "1", "2"} <= {text for _, _, text, *_ in texts}
     assert not any("." in text for x, _, text, *_ in texts if x > BOX.x + 60)
     wide = np.array([-60.0, 60.0])
@@ -217,6 +219,18 @@ def test_texts_neither_overlap_nor_leave_the_picture(
             assert beside or one[4] <= other[2] or other[4] <= one[2], (one, other)
 
 
+def test_a_film_of_two_policies_names_every_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts: list[str] = []
+
+    def text(self: Canvas, _x: float, _y: float, text: str, size: int, *_: Any, **__: Any) -> int:
+        texts.append(text)
+        return self.width(text, size)
+
+    monkeypatch.setattr(Canvas, "text", text)
+    sheet([episode(horizon=500).scene], 419, 0.9)
+    assert {"true q, mean of 25", "believed", "even"} <= {*texts}
+
+
 @pytest.mark.parametrize("shown", [True, False])
 def test_numbers_and_curves_match_the_episode(shown: bool) -> None:
     found = episode(shown, games=3, draw_margin=5.0, horizon=40)
@@ -265,6 +279,7 @@ def test_texts_list_the_opponents_online() -> None:
 
 
 def test_a_queue_shows_its_players_games_and_totals() -> None:
+    assert queue(0).scene.tiles[-1] == ("mean wait", "–")
     shown = queue(60)
     waiting, facts = shown.env.waiting_players(), shown.facts
     focal, nearest = waiting.focal, waiting.filled[0]
@@ -329,10 +344,14 @@ def test_a_ranking_shows_its_losses_and_deviations() -> None:
     true, expected = found.scene.charts[0].curves
     np.testing.assert_allclose(true.y, losses[1:])
     numbers = [losses[-1], found.facts["kendall_tau"], found.facts["top_errors"]]
-    tiles = [float(text) for _, text in found.scene.tiles]
+    tiles = [float(text.replace("−", "-")) for _, text in found.scene.tiles]
     assert tiles == pytest.approx([expected.y[-1], *numbers], abs=0.006)
     deviations = found.scene.charts[1].curves[0].y
     np.testing.assert_allclose(deviations, np.sort(found.renderer.players(found.state, 0)[1])[::-1])
+    upset = Rendered(RankingEnv, 1, num_items=2, sigma=0.3)
+    pair = ["last pair: item 0", "and item 1", "others (0)"]
+    assert upset.renderer.text(upset.state, 0).splitlines()[1:4] == pair
+    assert ", Kendall's tau: −1.000, wrong of top 1: 1" in upset.renderer.text(upset.state, 0)
 
 
 ROWS, COLUMNS = 40, 60
@@ -368,7 +387,7 @@ def test_dots_and_single_points_are_discs_and_areas_are_transparent() -> None:
     place, away = (np.array([30.3]), np.array([17.8])), distances(30.3, 17.8)
     for found in (
         covered(lambda canvas: canvas.dots(*place, 2.5, "ink")),
-        covered(lambda canvas: canvas.line(*place, 5.0, "ink")),
+        covered(lambda canvas: canvas.line(*place, 2.5, "ink")),
     ):
         assert found.sum() == pytest.approx(math.pi * 2.5**2, rel=0.1)
         assert found[away < 1.5].min() == pytest.approx(1.0)
@@ -407,7 +426,8 @@ def test_formats_of_numbers_and_limits_of_axes() -> None:
     assert [text for _, text in ticks(-7.3, 5.1, 8)] == ["−6", "−4", "−2", "0", "2", "4"]
     assert [text for _, text in ticks(0.0, 0.1, 2)] == ["0.00", "0.05", "0.10"]
     assert [text for _, text in ticks(-2000.0, 0.0, 2)] == ["−2,000", "−1,000", "0"]
-    written = {(-0.001, 2): "0.00", (-1.236, 2): "−1.24", (-1e-7, None): "−1e−07"}
+    written = {(-0.0, 2): "0.00", (-1.236, 2): "−1.24", (-1e-7, None): "−1e−07"}
+    written |= {(-0.00123, 2): "−0.0012", (2.8e-5, 3): "2.8e−05", (0.0051, 2): "0.01"}
     assert {each: number_text(*each) for each in written} == written
     # Limits grow by whole steps.
     assert widened((0.0, 8.0), (1.0, 7.0)) == (0.0, 8.0)
