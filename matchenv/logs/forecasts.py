@@ -129,13 +129,15 @@ def pair_costs(gap: Floats, outcome: Outcomes) -> Floats:
 def mean_over_pairs(value: Floats, game: Integers) -> tuple[float, float]:
     """Return the mean of values (pairs,), without NaN, and its standard error; NaN for none.
 
-    Pairs of one game share players, so each game counts as one observation.
+    Pairs of one game share players, so each game counts as one observation; one has no error.
     """
     counted = ~np.isnan(value)
     if not counted.any():
         return math.nan, math.nan
     mean = float(value[counted].mean())
     by_game = np.bincount(game[counted], weights=value[counted] - mean)
+    if np.ptp(game[counted]) == 0:
+        return mean, math.nan
     return mean, float(np.sqrt(np.sum(by_game**2)) / np.count_nonzero(counted))
 
 

@@ -66,6 +66,7 @@ def test_prediction_error_by_hand() -> None:
     costs = forecasts.pair_costs(gap, outcome)
     assert forecasts.mean_over_pairs(costs, np.arange(6))[0] == pytest.approx(3 / 4)
     assert np.isnan(forecasts.mean_over_pairs(costs[4:], np.arange(2))).all()
+    assert np.isnan(forecasts.mean_over_pairs(costs, np.zeros(6, dtype=int))[1])
 
 
 def test_standard_error_equals_the_spread_over_logs() -> None:
