@@ -29,7 +29,7 @@ from matchenv.evaluation.tables import Column
 from matchenv.runtime.files import number, read_json
 
 DIFFERENCES = ("difference",)
-AHEAD = "Policies above the dotted line are ahead of {}. Names in grey are hidden."
+AHEAD = "Policies right of the dotted line are ahead of {}. Pale names are hidden."
 SELECTED = "The best was selected on these episodes, which favours it: compare it on others."
 # Titles of the study's measures, without TeX.
 TITLES = {name: label.replace(r"$\mu_0$", "mu_0") for name, label in LABELS.items()}
@@ -154,7 +154,8 @@ def bound_section(result: Record, folder: Path) -> Section:
     rows = [Record(cell, **each) for cell in result.cells for each in cell.pop("policies")]
     lead = (
         "An upper bound for all policies, and policies on the same instances. Room is the bound "
-        f"minus a policy's true q; shares are of the distance from {LOW_END} to bound and oracle."
+        f"minus a policy's true q; shares are of the distance from {LOW_END} to bound and oracle. "
+        "The row told is the Gittins index, given player 0's skill."
     )
     settings = {name: result[name] for name in ("episodes", "seed", "depth")} | result.environment
     return _limits(f"bound: {folder.name}", lead, settings, result.versions, rows, "room")
@@ -179,10 +180,11 @@ def _limits(
 ) -> Section:
     """Return the section of rows with ``title``, ``policy`` and the estimate ``shown`` first."""
     values = [(row.policy, row.title, row[shown]) for row in rows]
+    table = pd.DataFrame(rows).rename(columns={"saved": "oracle - bound"})
     blocks = [
         Block(shown.capitalize(), points(f"{shown}, in q per episode", values)),
         pivot(shown.capitalize(), values, 3),
-        Block("All measures", texts_of(pd.DataFrame(rows), 3)),
+        Block("All measures", texts_of(table, 3)),
     ]
     return Section(title, lead, settings, blocks, versions)
 

@@ -38,7 +38,7 @@ def judge_section(found: Record, name: str) -> Section:
         settings={**found.parameters, "seed": found.seed, **load, **found.environment},
         blocks=[
             Block("Match quality by group of players",
-                  points("match quality", groups, x="players", level=strangers),
+                  points("match quality", groups, level=strangers),
                   "Newcomers are in their first ten games; tenths are by skill, lowest first."),
             Block("Quality against waiting", front, f"Both minus {found.against}."),
             *tables,

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 from numpy.typing import ArrayLike
-from plotly.colors import hex_to_rgb, qualitative
+from plotly.colors import hex_to_rgb
 from plotly.offline import get_plotlyjs
 
 from matchenv.baselines import KnowledgeGradient, PointEstimate
@@ -21,11 +21,18 @@ from matchenv.evaluation.estimates import CONFIDENCE, Estimate
 from matchenv.evaluation.protocols import HIGH_END, LOW_END
 from matchenv.evaluation.tables import Column, table_cells
 
-COLOURS: Sequence[str] = qualitative.D3  # distinguishable on white and on black
+# Okabe and Ito (2008) without black and yellow, which are hard to see on dark and on white pages.
+COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star")
+DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot")
 GREY = "#888888"
+# Look of horizontal and vertical lines at one value.
+LEVEL: dict[str, Any] = {"line": {"color": GREY, "width": 1, "dash": "dot"},
+                         "annotation_position": "top right"}  # fmt: skip
+# Heights in pixels: of a figure at least, of a point, and of axis and legend.
+LEAST_HEIGHT, POINT, AROUND = 420, 16, 120
 # Names with the same colour on every page.
-KNOWN = (PointEstimate.name, LOW_END, KnowledgeGradient.name, "bound", "random", HIGH_END)
+KNOWN = (PointEstimate.name, LOW_END, KnowledgeGradient.name)
 # Hidden until a click in the legend: they are so far away that they would flatten the figure.
 HIDDEN_AT_FIRST = ("random", HIGH_END)
 
@@ -115,6 +122,7 @@ def new_figure(
         yaxis={"title": {"text": y}, **axis},
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0.0},
         margin={"l": 10, "r": 10, "t": 10, "b": 10},
+        showlegend=True,  # by default Plotly hides the legend of a single curve
         modebar={"bgcolor": "rgba(0,0,0,0)", "color": GREY, "activecolor": GREY},
         **layout,
     )
@@ -124,29 +132,33 @@ def new_figure(
 
 
 def points(
-    y: str, estimates: Iterable[Named], *, x: str = "", level: tuple[float, str] | None = None
+    x: str, estimates: Iterable[Named], *, level: tuple[float, str] | None = None
 ) -> go.Figure:
-    """Return a figure of estimates with their intervals, side by side in each category.
+    """Return a figure of estimates with their intervals, one below the other in each category.
 
-    ``x`` and ``y`` are titles of the axes; ``level`` is height and name of a horizontal line.
+    ``x`` is the title of the axis; ``level`` is value and name of a vertical line.
     """
-    figure = new_figure(x, y, scattermode="group", scattergap=0.4)
     found: dict[str, dict[str, Estimate]] = {}
     for name, category, estimate in estimates:
         # Plotly reads names as HTML: it would hide a player called "<unknown>".
         place = escape(category, quote=False).replace(", ", ",<br>")
         found.setdefault(name, {})[place] = estimate
+    height = AROUND + POINT * sum(map(len, found.values()))
+    figure = new_figure(x, "", scattermode="group", scattergap=0.4).update_yaxes(
+        autorange="reversed"
+    )
+    figure.layout.height = height if height > LEAST_HEIGHT else None
     for name, row in found.items():
         mean, low, high = np.array([(each.mean, each.low, each.high) for each in row.values()]).T
         figure.add_scatter(
-            name=escape(name, quote=False), x=list(row), y=mean, mode="markers",
+            name=escape(name, quote=False), x=mean, y=list(row), mode="markers", orientation="h",
             marker={"size": 9}, customdata=np.column_stack((low, high)),
-            error_y={"symmetric": False, "array": high - mean, "arrayminus": mean - low},
-            hovertemplate="%{x}<br>%{y:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}]",
+            error_x={"symmetric": False, "array": high - mean, "arrayminus": mean - low},
+            hovertemplate="%{y}<br>%{x:.3f} [%{customdata[0]:.3f}, %{customdata[1]:.3f}]",
             visible="legendonly" if name in HIDDEN_AT_FIRST else True,
         )  # fmt: skip
     if level is not None:
-        add_level(figure, *level)
+        figure.add_vline(level[0], annotation_text=level[1], **LEVEL)
     return figure
 
 
@@ -168,13 +180,9 @@ def add_line(
         )  # fmt: skip
     plain = {"name": escape(name, quote=False), "mode": "lines", "line_width": 2,
              "hovertemplate": "%{y:.4f}"}  # fmt: skip
+    if along.size == 1:
+        trace["mode"] = "markers"  # a line would be invisible
     figure.add_scatter(x=along, y=np.asarray(y, dtype=float), legendgroup=name, **plain | trace)
-
-
-def add_level(figure: go.Figure, value: float, label: str) -> None:
-    """Add a horizontal line with its name at the right end."""
-    figure.add_hline(value, line={"color": GREY, "width": 1, "dash": "dot"}, annotation_text=label,
-                     annotation_position="top right")  # fmt: skip
 
 
 def page_text(sections: Sequence[Section], title: str = "Results of matchenv") -> str:
@@ -218,7 +226,8 @@ def _paint(contents: Iterable[Any]) -> None:
     for trace in (trace for figure in figures for trace in figure.data):
         number = numbers.setdefault(trace.legendgroup or trace.name, len(numbers))
         colour, symbol = COLOURS[number % len(COLOURS)], SYMBOLS[number % len(SYMBOLS)]
-        trace.update(line={"color": colour}, marker={"color": colour})
+        dash = trace.line.dash or DASHES[number % len(DASHES)]
+        trace.update(line={"color": colour, "dash": dash}, marker={"color": colour})
         if "markers" in trace.mode:
             trace.marker.symbol = symbol
         if trace.fill:
@@ -235,9 +244,10 @@ def _section(section: Section, name: str) -> str:
             html += f'\n{heading}<div class="scroll">{table}</div>'
         else:
             chart = content.to_html(
-                full_html=False, include_plotlyjs=False, div_id=f"{name}c{i}", config=CONFIG
-            )
-            html += f'\n<figure>{heading}<div class="chart">{chart}</div></figure>'
+                full_html=False, include_plotlyjs=False, div_id=f"{name}c{i}", config=CONFIG,
+                default_height=LEAST_HEIGHT,
+            )  # fmt: skip
+            html += f"\n<figure>{heading}{chart}</figure>"
     for summary, values in (("Settings", section.settings), ("Versions", section.versions)):
         if values:
             rows = pd.DataFrame([(str(key), str(value)) for key, value in values.items()])

@@ -10,9 +10,9 @@ import pandas as pd
 
 from matchenv.benchmarks.replay.report import measure_rows
 from matchenv.benchmarks.report.page import (
+    LEVEL,
     Block,
     Section,
-    add_level,
     add_line,
     new_figure,
     page_text,
@@ -54,7 +54,9 @@ def replay_section(found: Mapping[str, Any], name: str) -> Section:
         if key.startswith("draw") and not settings["parameters"]["draw_probability"]:
             continue  # no draws
         lines = ((name, system[key][x], system[key][y]) for name, system in systems.items())
-        figure = new_figure(x_title, y_title, lines)
+        # Isolated points need markers.
+        mode = "lines" if key == "draws" else "lines+markers"
+        figure = new_figure(x_title, y_title, lines, mode)
         if diagonal:
             end = max(system[key].get("edges", [1.0])[-1] for system in systems.values())
             add_line(figure, diagonal, [0.0, end], [0.0, end], line_dash="dot")
@@ -66,7 +68,7 @@ def replay_section(found: Mapping[str, Any], name: str) -> Section:
         for curve in system["trajectories"]:
             ratings = [system["start"], *curve["rating"]]
             add_line(figure, curve["player"], range(len(ratings)), ratings)
-        add_level(figure, system["start"], "new player")
+        figure.add_hline(system["start"], annotation_text="new player", **LEVEL)
         blocks.append(Block(f"Ratings of the top players, {label}", figure))
     return Section(
         title=f"replay: {name}",
@@ -101,8 +103,7 @@ def skills_page(
     for name in players:
         entries = np.flatnonzero(log.player == log.players.index(name))
         mu, half = smoothed.mu[entries], BAND * smoothed.sigma[entries]
-        add_line(figure, name, x[entries], mu, mu - half, mu + half,
-                 mode="lines" if entries.size > 1 else "markers")  # fmt: skip
+        add_line(figure, name, x[entries], mu, mu - half, mu + half)
     section = Section(
         title=f"smooth: {reading.file_name}",
         lead=f"Skills of {log.num_players:,} players, estimated from all {log.num_games:,} games.",

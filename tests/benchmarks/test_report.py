@@ -90,6 +90,7 @@ def test_tables_have_the_numbers_of_the_files(results: Path, html: str) -> None:
     assert f"{standing['true_draw_density']['mean']:.2f}" in cells
     assert f"{less['mean']:+.2f} [{less['low']:+.2f}, {less['high']:+.2f}]" in cells
     assert "+100.50" in cells
+    assert "<th>oracle - bound</th>" in html
     for claim in json.loads((results / "b" / "verdict.json").read_text())["claims"]:
         assert {claim["text"], claim["verdict"]} <= cells
 
@@ -132,7 +133,9 @@ def test_a_name_has_one_colour_per_page() -> None:
     blocks = [pages.Block("title", each) for each in figures]
     pages.page_text([pages.Section("title", "", {}, [each]) for each in blocks])
     band, line = zip(*(each.data for each in figures), strict=True)
-    colours = [each.line.color for each in line]
+    colours, dashes = zip(*((each.line.color, each.line.dash) for each in line), strict=True)
+    assert dashes[0] == dashes[2] != dashes[1]
+    assert figures[0].layout.showlegend  # by default Plotly shows none for one name
     assert line[1].name == "kg &lt;b&gt;"
     assert colours[0] == colours[2]
     assert len(set(colours)) == 2
@@ -143,9 +146,20 @@ def test_a_name_has_one_colour_per_page() -> None:
 def test_points_have_intervals() -> None:
     found = Estimate(2.0, 0.5, 1.0, 4.0)
     kg, oracle = pages.points("q", [(name, "top, equal", found) for name in ("kg", "oracle")]).data
-    assert (kg.y[0], kg.error_y.array[0], kg.error_y.arrayminus[0]) == (2.0, 2.0, 1.0)
+    assert (kg.x[0], kg.error_x.array[0], kg.error_x.arrayminus[0]) == (2.0, 2.0, 1.0)
     assert tuple(kg.customdata[0]) == (1.0, 4.0)  # for the hover text
     assert oracle.visible == "legendonly"
+    heights = [
+        pages.points("q", [("kg", f"{number}", found) for number in range(count)]).layout.height
+        for count in (2, 50, 80)
+    ]
+    assert heights[0] is None  # the height of the other figures
+    assert heights[2] - heights[1] == 30 * pages.POINT
+
+
+def test_a_curve_of_one_value_is_a_point() -> None:
+    figure = pages.new_figure("x", "y", [("one", [1], [2]), ("two", [1, 2], [2, 3])])
+    assert [each.mode for each in figure.data] == ["markers", "lines"]
 
 
 def test_equal_results_give_equal_pages(results: Path, page: Path, tmp_path: Path) -> None:
