@@ -1,17 +1,22 @@
 """``matchenv watch``: films, windows and signals."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pygame
 import pytest
 from PIL import Image, ImageSequence
 
 SMALL = "--num-opponents 4 --horizon 6 --width 700"
+DOCS = Path(__file__).parents[2] / "docs"
+DRAWN = re.findall(r"matchenv (watch .*?) --out docs/(\S+)",
+                   (DOCS / "watching.md").read_text().replace("\\\n", ""))  # fmt: skip
 
 
 def test_a_film(typed: Any) -> None:
@@ -38,6 +43,18 @@ def test_a_window(typed: Any) -> None:
     pygame.event.post(pygame.event.Event(pygame.QUIT))
     assert typed(f"watch {SMALL} --policy kg:multiplier={{3,5}}").status == 0
     assert not pygame.display.get_init()
+
+
+@pytest.mark.parametrize(("words", "file"), DRAWN)
+def test_the_documented_commands_draw_the_documents_pictures(
+    words: str, file: str, typed: Any
+) -> None:
+    assert typed([*words.split(), "--out", "last.png"]).status == 0
+    with Image.open("last.png") as last, Image.open(DOCS / file) as kept:
+        kept.seek(getattr(kept, "n_frames", 1) - 1)
+        drawn, found = (np.asarray(each.convert("RGB"), dtype=int) for each in (last, kept))
+    # A film's palette is limited; a changed digit is some 100 pixels.
+    assert (np.abs(drawn - found).max(axis=2) > 100).sum() < 20
 
 
 STOPPED = """
