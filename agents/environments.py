@@ -18,7 +18,7 @@ import numpy as np
 
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.envs import part_of
-from matchenv.envs.one_player.settings import RANKS, Settings
+from matchenv.envs.one_player.settings import ANY, RANKS, Settings
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.estimates import estimate, paired_difference
 from matchenv.evaluation.protocols import LOADS
@@ -41,7 +41,7 @@ def _places(options: Kwargs, settings: list[Any]) -> Kwargs:
     has_places = all(each.rank_by == "true_skill" or each.prior_type.means_differ
                      for each in settings)  # fmt: skip
     return {
-        "rank": list(RANKS) if ranks == [None] and has_places else ranks,
+        "rank": list(RANKS) if {*ranks} <= {None, ANY} and has_places else ranks,
         "prior": [Settings.prior if prior is None else prior for prior in priors],
     }
 

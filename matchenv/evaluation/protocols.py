@@ -16,7 +16,7 @@ from matchenv.envs import simulator_of
 from matchenv.envs.core.settings import Options
 from matchenv.envs.core.simulator import Simulator
 from matchenv.envs.one_player.priors import Prior
-from matchenv.envs.one_player.settings import Settings, place_of_rank
+from matchenv.envs.one_player.settings import ANY, Settings, place_of_rank
 from matchenv.envs.one_player.simulator import OnePlayer
 from matchenv.evaluation.episode_table import Cell
 from matchenv.evaluation.ranking import ranking_sums
@@ -33,8 +33,6 @@ LOW_END, HIGH_END = "drawchance", "oracle"
 
 # Arrival rates of the queue by load, in players a tick.
 LOADS = {"thin": 0.2, "middle": 1.0, "thick": 4.0}
-
-ANY = "any"
 
 # Builds cells from the swept values, by option, and the settings that the cells share.
 CellMaker = Callable[[Mapping[str, Sequence[Any]], Any], tuple[Cell, ...]]

@@ -103,6 +103,7 @@ OWN_PRIOR = "matchenv.envs.one_player.priors:NormalPrior:mean=25.0,deviation=8.3
     ("env_kwargs", "kept", "cells"),
     [
         ({}, {}, {"rank": ["top", "middle", "bottom"], "prior": ["informative"]}),
+        ({"rank": "any"}, {}, {"rank": ["top", "middle", "bottom"], "prior": ["informative"]}),
         ({"rank": 0, "prior": "equal", "belief": "full"}, {}, {"rank": [0], "prior": ["equal"]}),
         (
             {"prior": NormalPrior(25.0, 8.3), "rank_by": "true_skill"},
@@ -133,7 +134,7 @@ def test_the_comparison_has_the_options_of_the_training(env_kwargs, kept, cells)
 
 
 def test_lists_of_options_are_combined():
-    found = settings_of(ONE_PLAYER, {"prior": ["informative", "equal"], "rank": ["top", None]})
+    found = settings_of(ONE_PLAYER, {"prior": ["informative", "equal"], "rank": ["top", "any"]})
     assert [(str(each.prior), each.rank) for each in found] == [
         ("informative", "top"), ("informative", None), ("equal", "top"), ("equal", None),
     ]  # fmt: skip

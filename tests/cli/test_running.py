@@ -59,7 +59,7 @@ QUEUE = "--env MatchmakingQueue-v0"
         ("limits optimum --horizon 40", "horizon must be so small"),
         ("limits optimum --truths 0", "truths must be"),
         ("limits optimum --horizon 9 --num-opponents 4 --draw-margin 0.5", "must be so small"),
-        ("watch --rank best", "got 'best' (commands accept 'any' for None)"),
+        ("watch --rank best", "or an integer in [0, 49], got 'best'"),
         ("watch --every 2 --games 2", "these options need --out FILE.gif, got --every, --games"),
         (f"watch {QUEUE} --load thin thick", "load must be one"),
     ],

@@ -423,7 +423,7 @@ OPTIONS: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"beta": 0.0}, "beta must be positive"),
         ({"prior": "flat"}, "prior must be one of 'informative', 'equal' or a matchenv.Prior, .*"),
         ({"reward": "fun"}, "reward must be one of 'draw_density'.*got 'fun'"),
-        ({"rank": "best"}, "rank must be None, 'top', 'middle', 'bottom' or an integer in"),
+        ({"rank": "best"}, "rank must be None or 'any', 'top', 'middle', 'bottom' or an int"),
         ({"rank": 50}, r"rank must be .* \[0, 49\], got 50"),
         ({"rank_by": "fame"}, "rank_by must be one of"),
         ({"equal_variance": "none"}, "equal_variance must be one of"),

@@ -23,6 +23,7 @@ from matchenv.runtime.checks import as_choice, as_integer, as_number, as_positiv
 from matchenv.runtime.object_spec import object_named, spec_of
 
 RANKS = ("top", "middle", "bottom")
+ANY = "any"
 RANKINGS = ("prior_mean", "true_skill")
 
 
@@ -110,8 +111,8 @@ class Settings(GameOptions):
     )  # fmt: skip
     rank: int | str | None = option(
         None,
-        lambda _, rank: rank,
-        "place of player 0: None for any, 0 (the best) to `num_opponents`, "
+        lambda _, rank: None if str(rank) == ANY else rank,
+        'place of player 0: `"any"` or None, 0 (the best) to `num_opponents`, '
         '`"top"`, `"middle"` or `"bottom"`',
     )
     reward: str | Reward = option(
@@ -244,8 +245,8 @@ def place_of_rank(rank: Any, num_opponents: int) -> int:
         return as_integer("rank", rank, 0, num_opponents)
     except ValueError:
         raise ValueError(
-            "rank must be None, 'top', 'middle', 'bottom' or an integer in "
-            f"[0, {num_opponents}], got {rank!r} (commands accept 'any' for None)"
+            "rank must be None or 'any', 'top', 'middle', 'bottom' or an integer in "
+            f"[0, {num_opponents}], got {rank!r}"
         ) from None
 
 
