@@ -379,19 +379,31 @@ class RunFolder:
         self.tensorboard = path / "tensorboard"  #: folder of TensorBoard's logs
         self.comparison = path / "comparison"  #: folder of the final comparison
 
+    def differences(self, config: RunConfig) -> list[str]:
+        """Return the names of the options in which a run in the folder differs, except versions.
+
+        Raises:
+            ValueError: if its configuration is damaged.
+        """
+        if not self.config_file.exists():
+            return []
+        old, new = ({**vars(each), **each.hyperparameters, **each.env_kwargs, "versions": {},
+                     "hyperparameters": {}, "env_kwargs": {}}
+                    for each in (self.read_config(), config))  # fmt: skip
+        return sorted(name for name in {*old, *new} if old.get(name, ...) != new.get(name, ...))
+
     def check_new(self, config: RunConfig) -> None:
         """Check that the folder holds no run, or the run of this configuration.
 
         Raises:
             ValueError: if it holds another run, or runs of several seeds.
         """
-        if not self.config_file.exists():
-            if any(self.path.glob(f"seed*/{CONFIG}")):
-                raise ValueError(f"out must be another folder: {self.path} holds several seeds")
-        elif self.read_config().replaced(versions=config.versions) != config:
+        if not self.config_file.exists() and any(self.path.glob(f"seed*/{CONFIG}")):
+            raise ValueError(f"out must be another folder: {self.path} holds several seeds")
+        if differing := self.differences(config):
             raise ValueError(
                 f"out must be a new folder or one of the same training, and the run in {self.path} "
-                f"was configured otherwise: continue it with --resume {self.path}"
+                f"differs in {', '.join(differing)}: continue it with --resume {self.path}"
             )
 
     @classmethod

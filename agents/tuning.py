@@ -1,9 +1,9 @@
 """Hyperparameter search with Optuna: many short trainings, of which poor ones are stopped early.
 
 Trials are judged by the ``goal`` of the environment's ``Problem`` in their held-out evaluations,
-with seeds that no comparison uses. Each trial is a run in the search's folder. An interrupted
-search continues with the same call: finished trials are judged again from their evaluations, and
-an unfinished one is repeated.
+with seeds that no comparison uses. All have the seed of the search, and so the same held-out
+episodes. Each trial is a run in the search's folder. An interrupted search continues with the same
+call: finished trials are judged again from their evaluations, and an unfinished one is repeated.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from tqdm import tqdm
 
 from matchenv.agents.config_file import yaml_text
 from matchenv.agents.environments import PROBLEMS
+from matchenv.agents.learned_names import CONFIG
 from matchenv.agents.policy_file import as_device
 from matchenv.agents.run_config import (
     ABOUT_THE_RUN,
     ENV_KWARGS,
+    LARGEST_SEED,
     RunConfig,
     RunFolder,
     hyperparameter_names,
@@ -89,10 +91,9 @@ def tune_agent(
 
     Args:
         out: folder of the search.
-        config: configuration of all trials except for what varies; trial i has the seed
-            ``config.seed + i``.
+        config: configuration of all trials except for what varies.
         content: search space, as for ``checked_space``.
-        trials: total number of trials, including earlier ones.
+        trials: total number of trials, including those that the folder holds.
         device: device of torch.
         quiet: show no progress bar.
 
@@ -101,7 +102,7 @@ def tune_agent(
         ``matchenv train --config``.
 
     Raises:
-        ValueError: for bad settings, or a folder that holds another search.
+        ValueError: for bad settings, or a folder that holds another search or more trials.
         OSError: if the folder cannot be written.
     """
     as_integer("trials", trials, 1)
@@ -113,19 +114,27 @@ def tune_agent(
     for name, entry in content.items():
         for value in entry if isinstance(entry, list) else (entry["low"], entry["high"]):
             config.replaced(hyperparameters={**config.hyperparameters, name: value})
-    config.replaced(seed=config.seed + trials - 1)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     pruner = optuna.pruners.MedianPruner(n_startup_trials=STARTUP, n_warmup_steps=1)
     study = optuna.create_study(direction="maximize", pruner=pruner)
     with folder_lock(out):
+        held = len([*out.glob(f"trials/*/{CONFIG}")])
+        if trials < held:
+            raise ValueError(f"trials must be at least {held}, the number in {out}, got {trials}")
         for number in tqdm(range(trials), unit="trial", disable=quiet):
-            seed = config.seed + number
             # With a sampler for each trial, a continued search draws the same values.
+            seed = (config.seed + number) % (LARGEST_SEED + 1)
             study.sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=STARTUP)
             trial = study.ask(space)
-            values = {**config.hyperparameters, **trial.params}
-            run = config.replaced(seed=seed, hyperparameters=values)
-            _play(study, trial, RunFolder(out / "trials" / f"{number:04d}"), run, device)
+            run = config.replaced(hyperparameters={**config.hyperparameters, **trial.params})
+            folder = RunFolder(out / "trials" / f"{number:04d}")
+            if differing := folder.differences(run):
+                raise ValueError(
+                    "out must be a new folder or one of the same search, and the search in "
+                    f"{out} differs in {', '.join(differing)}: rerun with its options, or choose "
+                    "another folder"
+                )
+            _play(study, trial, folder, run, device)
         _write_results(study, out, config)
     return study
 
@@ -144,7 +153,6 @@ def _play(
             if trial.should_prune():
                 raise optuna.TrialPruned
 
-    folder.check_new(config)
     with folder_lock(folder.path):  # removes temporary files of a killed process
         before = folder.read_evaluations()
     try:

@@ -299,8 +299,11 @@ def test_an_interrupted_search_continues_with_equal_results(tmp_path, scored, mo
     played = len(scored)
     search(tmp_path / "stopped", 8)
     assert len(scored) == played
-    with pytest.raises(ValueError, match="configured otherwise"):
+    with pytest.raises(ValueError, match=r"the search in .* differs in .*seed: rerun with its"):
         search(tmp_path / "stopped", 9, seed=7)
+    with pytest.raises(ValueError, match=r"trials must be at least 8, .* got 7"):
+        search(tmp_path / "stopped", 7)
+    assert rows(tmp_path / "stopped") == rows(tmp_path / "whole")
     file = RunFolder(tmp_path / "stopped" / "trials" / "0003").evaluations_file
     file.write_text(file.read_text().replace("0.5", "0.6").replace("0.9", "0.8"))
     with pytest.raises(ValueError, match=r"0003/evaluations\.json is damaged"):
@@ -318,6 +321,11 @@ def test_the_command_searches(typed):
     assert min(map(len, trials)) > 1
     section = yaml.safe_load(Path("out", BEST).read_text())["Matchmaking-v0"]
     assert section["env_kwargs"]["horizon"] == 10
+
+
+def test_equal_trials_have_equal_values(tmp_path):
+    search(tmp_path, 3, {"gamma": [0.9]}, seed=2**32 - 1)
+    assert len({row[GOAL] for row in rows(tmp_path)}) == 1
 
 
 def test_an_interval_is_of_integers_if_both_ends_are_written_so():
