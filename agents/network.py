@@ -178,7 +178,9 @@ class OpponentReader(Reader):
         # The means of all players are the only numbers without a lower bound.
         num_opponents = int(np.isneginf(observation_space.low).sum()) - 1
         try:
-            settings: Any = guessed_settings(num_opponents, lambda box: box == observation_space)
+            settings: Any = guessed_settings(
+                num_opponents, observation_space.shape, lambda box: box == observation_space
+            )
         except ValueError:
             raise ValueError(
                 "observation_space must be that of Matchmaking-v0, got that of another environment "
@@ -433,11 +435,14 @@ def reader_of(settings: Options) -> dict[str, Any]:
     }
 
 
-def guessed_settings(num_actions: int, fits: Callable[[spaces.Box], bool]) -> Options:
+def guessed_settings(
+    num_actions: int, shape: tuple[int, ...], fits: Callable[[spaces.Box], bool]
+) -> Options:
     """Return settings with a given observation space.
 
     Args:
         num_actions: number of actions of the environment.
+        shape: shape of an observation.
         fits: tells whether an observation space is the given one.
 
     Raises:
@@ -451,12 +456,18 @@ def guessed_settings(num_actions: int, fits: Callable[[spaces.Box], bool]) -> Op
         *((RankingSettings, {"num_items": items, "max_games_per_pair": most})
           for most in (None, LONGEST_HORIZON)),
     ]  # fmt: skip
+    shapes = set()
     for kind, options in kinds:
         settings = kind(**options)
         observations, actions = spaces_of(settings)
-        if actions.n == num_actions and fits(observations):
-            return settings
-    raise ValueError(f"observations with {num_actions} actions are those of another environment")
+        if actions.n == num_actions:
+            if fits(observations):
+                return settings
+            shapes.add(observations.shape)
+    raise ValueError(
+        f"observations with {num_actions} actions must be those of an environment of this package, "
+        f"of shape {' or '.join(map(str, sorted(shapes)))}, got shape {shape}"
+    )
 
 
 def spaces_of(settings: Options) -> tuple[spaces.Box, spaces.Discrete]:

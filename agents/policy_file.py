@@ -369,6 +369,7 @@ def read_zip(path: Path) -> tuple[BasePolicy, PolicyDescription]:
         described = (box["_shape"], box["low"], box["high"])
         settings: Any = guessed_settings(
             int(data["action_space"]["n"]),
+            tuple(box["_shape"]),
             lambda space: (list(space.shape), str(space.low), str(space.high)) == described,
         )
     # A damaged archive can raise almost anything. torch's own message for other objects advises to

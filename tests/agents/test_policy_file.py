@@ -240,7 +240,7 @@ def test_bad_zip_files_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"bad\.zip is no model that can be read"):
         agents.load(tmp_path / "bad.zip")
     PPO("MlpPolicy", "CartPole-v1", device="cpu").save(tmp_path / "cart.zip")
-    with pytest.raises(ValueError, match="are those of another environment"):
+    with pytest.raises(ValueError, match=r"of shape \(7,\) or .*, got shape \(4,\)"):
         agents.load(tmp_path / "cart.zip")
     QRDQN("MlpPolicy", "Matchmaking-v0", buffer_size=9, device="cpu").save(tmp_path / "odd.zip")
     with pytest.raises(ValueError, match=r"cannot build: .*with its library"):
