@@ -274,6 +274,12 @@ class RunConfig:
         """Number of environments in the batch."""
         return int(self.hyperparameters["n_envs"])
 
+    def options(self) -> dict[str, Any]:
+        """Return all settings by name except versions, also those within ``env_kwargs``."""
+        left = ("hyperparameters", "env_kwargs", "versions")
+        plain = {name: value for name, value in vars(self).items() if name not in left}
+        return {**plain, **self.hyperparameters, **self.env_kwargs}
+
     def comparison(self) -> dict[str, Any]:
         """Return the arguments of the final comparison.
 
@@ -387,9 +393,7 @@ class RunFolder:
         """
         if not self.config_file.exists():
             return []
-        old, new = ({**vars(each), **each.hyperparameters, **each.env_kwargs, "versions": {},
-                     "hyperparameters": {}, "env_kwargs": {}}
-                    for each in (self.read_config(), config))  # fmt: skip
+        old, new = self.read_config().options(), config.options()
         return sorted(name for name in {*old, *new} if old.get(name, ...) != new.get(name, ...))
 
     def check_new(self, config: RunConfig) -> None:

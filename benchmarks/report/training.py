@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,8 +20,9 @@ from matchenv.benchmarks.report.page import Block, Section, add_line, new_figure
 from matchenv.runtime.arrays import Floats
 
 RETURN = "mean_return"
-# Learning curves are cut this far below the baselines: those of random weights would flatten them.
-BELOW_BASELINES = 10.0
+# Share of the rise to the lowest baseline or last value that charts show: all of that from random
+# weights would flatten the rest.
+SHOWN_RISE = 0.2
 LEAST_FOR_QUARTILES = 4  # with fewer seeds, bands show all of them
 
 
@@ -66,18 +68,36 @@ def alike(runs: Iterable[Run], of: Callable[[Run], Any]) -> list[list[Run]]:
     return list(groups.values())
 
 
+def trainings_of(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """Return the runs of each training by its name; they differ in their seed."""
+    shared = attrgetter("algorithm", "hyperparameters", "env_kwargs", "start_from")
+    trainings = alike(runs, lambda run: shared(run.config))
+    names = [seeds[0].config.algorithm for seeds in trainings]
+    return {
+        name if names.count(name) == 1 else f"{name} ({seeds[0].path})": seeds
+        for name, seeds in zip(names, trainings, strict=True)
+    }
+
+
+def values_of(settings: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
+    """Return the value of each setting of some trainings, or each value with its trainings."""
+    found = {}
+    for name in dict.fromkeys(chain.from_iterable(each for _, each in settings)):
+        owned = [(str(each.get(name, "not given")), owner) for owner, each in settings]
+        first, *others = dict(owned)
+        texts = (f"{value} in {owner}" for value, owner in dict.fromkeys(owned))
+        found[name] = "; ".join(texts) if others else first
+    return found
+
+
 def curves_of(runs: Sequence[Run], measure: str) -> dict[str, pd.DataFrame]:
-    """Return the learning curves of each training by name; runs of different seeds share it.
+    """Return the learning curves of each training by name.
 
     Values are indexed by games learned from, with a column per seed. Runs evaluated at different
     times are interpolated, up to the end of the shortest run.
     """
-    shared = attrgetter("algorithm", "hyperparameters", "env_kwargs", "start_from")
-    trainings = alike(runs, lambda run: shared(run.config))
-    names = [seeds[0].config.algorithm for seeds in trainings]
     curves = {}
-    for name, seeds in zip(names, trainings, strict=True):
-        label = name if names.count(name) == 1 else f"{name} ({seeds[0].path})"
+    for label, seeds in trainings_of(runs).items():
         values = dict(enumerate(run.evaluations[measure] for run in seeds))
         table = pd.concat(values, axis=1).sort_index()
         curves[label] = table.interpolate("index", limit_area="inside").dropna()
@@ -98,10 +118,7 @@ def middle_of(curves: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
 
 
 def levels_of(runs: Sequence[Run], measure: str) -> dict[str, float]:
-    """Return the values of the baselines in the first evaluations, if ``measure`` is the goal.
-
-    All runs are evaluated on the same games.
-    """
+    """Return the baselines' mean values in the first evaluations, if ``measure`` is the goal."""
     problem = PROBLEMS[runs[0].config.environment]
     first = pd.DataFrame([run.evaluations.iloc[0] for run in runs])
     return {
@@ -112,13 +129,13 @@ def levels_of(runs: Sequence[Run], measure: str) -> dict[str, float]:
 
 
 def training_sections(folders: Sequence[Path]) -> list[Section]:
-    """Return a section for each group of runs on the same games."""
+    """Return a section for each group of runs with the same final comparison."""
     return [*map(_section, alike(read_runs(folders), lambda run: run.config.comparison()))]
 
 
 def _section(runs: Sequence[Run]) -> Section:
-    first = runs[0].config
-    problem = PROBLEMS[first.environment]
+    environment = runs[0].config.environment
+    problem = PROBLEMS[environment]
     last = pd.DataFrame([run.evaluations.iloc[-1] for run in runs])
     numbers = {
         title_of(name): [format(value, "+.2f" if "less" in name else ".2f") for value in last[name]]
@@ -134,39 +151,42 @@ def _section(runs: Sequence[Run]) -> Section:
         "games learned from": [f"{count:,}" for count in last.index],
         **numbers,
     })  # fmt: skip
+    configs = [(name, run.config) for name, seeds in trainings_of(runs).items() for run in seeds]
     charts = dict.fromkeys((problem.goal, RETURN))
     blocks = [_chart(runs, name) for name in charts if name in last]
-    ends = [
-        (name, row.title, row.difference)
+    found = {
+        name: json_of(file)
         for name, run in zip(names, runs, strict=True)
         for file in RunFolder(run.path).comparison.glob("comparison.json")
-        for standings in [standings_of(json_of(file))]
-        for row in standings if row.policy == standings[0].policy
-    ]  # fmt: skip
-    if ends:
-        blocks.append(pivot("Final comparison: differences to the reference policy", ends, 2))
+    }
+    if found:
+        against = " and ".join(dict.fromkeys(result.against for result in found.values()))
+        ends = [
+            (name, row.title, row.difference)
+            for name, standings in zip(found, map(standings_of, found.values()), strict=True)
+            for row in standings if row.policy == standings[0].policy
+        ]  # fmt: skip
+        blocks.append(pivot(f"Final comparison: differences to {against}", ends, 2))
     return Section(
         title=f"train: {', '.join(names)}",
         lead=(
-            f"{'1 run' if len(runs) == 1 else f'{len(runs)} runs'} in {first.environment}, "
-            f"evaluated on the same held-out episodes as {' and '.join(problem.rivals)}. "
-            "Measures are sums over an episode."
+            f"{'1 run' if len(runs) == 1 else f'{len(runs)} runs'} in {environment}. A run is "
+            "evaluated on the held-out episodes of its seed, which "
+            f"{' and '.join(problem.rivals)} play too. Measures are sums over an episode."
         ),
         settings={
-            "seeds": ", ".join(str(run.config.seed) for run in runs),
-            "algorithm": first.algorithm,
-            **first.hyperparameters,
-            **first.env_kwargs,
+            **values_of([(name, config.options()) for name, config in configs]),
+            "seed": ", ".join(str(run.config.seed) for run in runs),
         },
-        versions=first.versions,
+        versions=values_of([(name, config.versions) for name, config in configs]),
         blocks=[*blocks, Block("Last evaluations", cells)],
     )
 
 
 def _chart(runs: Sequence[Run], measure: str) -> Block:
     figure = new_figure("games learned from", title_of(measure), hovermode="x unified")
-    bands = []
-    for label, curves in curves_of(runs, measure).items():
+    bands, found = [], curves_of(runs, measure)
+    for label, curves in found.items():
         seeds = curves.shape[1]
         if seeds > 1:
             held = "middle half" if seeds >= LEAST_FOR_QUARTILES else "all"
@@ -176,8 +196,11 @@ def _chart(runs: Sequence[Run], measure: str) -> Block:
     for rival, level in levels.items():
         add_line(figure, rival, ends, [level, level], line_dash="dot")
     if levels:
-        low = min(levels.values()) - BELOW_BASELINES
-        best = max(float(np.max(trace.y)) for trace in figure.data)
-        figure.update_yaxes(range=[low, best + 0.05 * (best - low)])
+        last = [float(curves.iloc[-1].min()) for curves in found.values()]
+        low = min(*levels.values(), *last)
+        shown = np.concatenate([trace.y for trace in figure.data])
+        low, best = low - SHOWN_RISE * (low - shown.min()), shown.max()
+        margin = 0.05 * (best - low)
+        figure.update_yaxes(range=[low - margin, best + margin])
     note = f"Interquartile means; bands: {'; '.join(sorted(bands))}" if bands else ""
     return Block(f"Learning curves: {title_of(measure)}", figure, note)

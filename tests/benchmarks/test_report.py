@@ -172,7 +172,7 @@ def test_equal_results_give_equal_pages(results: Path, page: Path, tmp_path: Pat
 def test_each_folder_is_shown_once(results: Path) -> None:
     (once,) = sections_of([results / "runs"])
     assert once.title == "train: seed0, seed1"
-    assert once.blocks[-2].title.startswith("Final comparison")
+    assert once.blocks[-2].title == "Final comparison: differences to kg"
     end = results / "runs" / "seed0" / "comparison"
     assert kinds_of(results / "runs", end) == ["train", "compare"]
     # Other results below a run are shown.
@@ -421,7 +421,7 @@ def test_a_run_that_plays_a_baseline_is_at_its_level(tmp_path, rival, policy):
 
 def test_the_page_shows_the_difference_and_the_return(tmp_path):
     for seed in range(2):
-        write_run(tmp_path / f"seed{seed}", seed, [0.0, 5.0 + seed])
+        write_run(tmp_path / f"seed{seed}", seed, [-100.0, 5.0 + seed])
     (section,) = sections_of([tmp_path])
     less, returned, last = section.blocks
     assert last.content["true q minus kg's"].tolist() == ["+3.00", "+4.00"]
@@ -430,11 +430,26 @@ def test_the_page_shows_the_difference_and_the_return(tmp_path):
         assert "all of 2 seeds" in chart.note
         band, mean, *levels = chart.content.data
         assert mean.name == band.legendgroup == "ppo"
-        assert mean.y.tolist() == [0.0 - shift, 5.5 - shift]
-        assert band.y.tolist() == [0.0 - shift, 6.0 - shift, 5.0 - shift, 0.0 - shift]
+        assert mean.y.tolist() == [-100.0 - shift, 5.5 - shift]
+        assert band.y.tolist() == [-100.0 - shift, 6.0 - shift, 5.0 - shift, -100.0 - shift]
         named = {each.name: each.y.tolist() for each in levels}
         assert named == ({"kg": [0.0, 0.0], "drawchance": [-3.0, -3.0]} if shift else {})
-    assert less.content.layout.yaxis.range[0] == -13.0  # far lower values are cut off
+    # A fifth of the rise from -102 to drawchance is shown, and a margin.
+    margin = 0.05 * (4.0 + 22.8)
+    assert less.content.layout.yaxis.range == pytest.approx((-22.8 - margin, 4.0 + margin))
+
+
+def test_settings_that_differ_are_those_of_each_training(tmp_path):
+    for seed, more in enumerate(({}, {}, {"gamma": 0.5})):
+        write_run(tmp_path / f"seed{seed}", seed, [0.0, 1.0], hyperparameters=more)
+    (section,) = sections_of([tmp_path])
+    others, last = (f"ppo ({tmp_path / name})" for name in ("seed0", "seed2"))
+    gamma = configured("ppo").hyperparameters.get("gamma", "not given")
+    assert section.settings["gamma"] == f"{gamma} in {others}; 0.5 in {last}"
+    assert (section.settings["algorithm"], section.settings["horizon"]) == ("ppo", "12")
+    assert section.lead.endswith(
+        "of its seed, which kg and drawchance play too. Measures are sums over an episode."
+    )
 
 
 def test_other_environments_show_their_own_measure(tmp_path):
