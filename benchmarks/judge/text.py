@@ -28,8 +28,13 @@ def _measured(heading: str, name: str, digits: int, factor: float = 1.0) -> tupl
 
 
 def _known(form: str, value: float) -> str:
-    """Return a formatted number, or nothing for NaN: nobody played."""
-    return "" if math.isnan(value) else form.format(value)
+    """Return a formatted number, or a dash for NaN: nobody played."""
+    return "–" if math.isnan(value) else form.format(value)
+
+
+def _played(found: Record) -> bool:
+    """Return whether the quality of some matcher's games is known."""
+    return any(row.match_quality.known for row in found.standings)
 
 
 PLAYERS, POLICY = Column("players", lambda row: TITLES[row.group]), Column("policy", "{policy}")
@@ -84,7 +89,8 @@ def tables_of(found: Record) -> Tables:
         "How much would learning have gained? The oracle knows all skills; kg also counts what "
         "games teach": (GAINS, found.learning, ""),
     }  # fmt: skip
-    return {title: table for title, table in tables.items() if table[1]}
+    shown = len(tables) if _played(found) else 2  # no differences between runs without games
+    return {title: table for title, table in list(tables.items())[:shown] if table[1]}
 
 
 def judgement_text(found: Record) -> str:
@@ -95,7 +101,8 @@ def judgement_text(found: Record) -> str:
         "",
         f"{found.name}: {found.games:,} games of {found.players:,} players; {model}",
         *(f"note: {note}" for note in found.notes),
-        f"[..]: {100.0 * found.confidence:.0f} % interval",
+        f"[..]: {100.0 * found.confidence:.0f} % interval at these parameters; "
+        "verdict: after Holm's correction over the table",
     ]
     for title, (columns, rows, below) in tables_of(found).items():
         lines += ["", title, *text_table(columns, rows), *([below] if below else [])]
@@ -114,7 +121,10 @@ def conclusion(found: Record) -> str:
             "not matched on skill, and pass that fit."
         )
     groups, ours = found.evenness.groups, found.ours
-    sentences = [
+    sentences = [] if _played(found) else [
+        "The runs had too few games to compare matchers: raise --horizon or --arrival-rate."
+    ]  # fmt: skip
+    sentences += [
         f"The games had a match quality of {groups[0].hindsight.mean:.3f}, sides that meet "
         f"at random one of {number(found.evenness.strangers):.3f}."
     ]
