@@ -38,7 +38,7 @@ from matchenv.evaluation.seeds import (
 )
 from matchenv.evaluation.tables import Column, markdown_table, text_table
 from matchenv.runtime.arrays import Floats
-from matchenv.runtime.checks import as_choice
+from matchenv.runtime.checks import as_choice, counted
 from matchenv.runtime.files import checksum, json_bytes, parsed_json
 from matchenv.runtime.jobs import Job, RunOptions, Store
 from matchenv.runtime.provenance import provenance
@@ -97,7 +97,7 @@ class Family:
         """The mark minus DrawChance, and whether it does not count."""
         if self.mark is None:
             return "-"
-        text = "{difference:.2f} +- {standard_error:.2f}".format_map(self.mark)
+        text = "{difference:.2f} ± {standard_error:.2f}".format_map(self.mark)
         return text if self.counts else f"{text}, does not count"
 
 
@@ -255,7 +255,7 @@ class Result:
         """Return the lines above the table."""
         texts = {name: f"{score:.3f}" if score else "-" for name, score in self.scores.items()}
         count = f"{len(self.families)} families" if self.whole else "some families, no entry"
-        runs = "1 run" if len(self.policies) == 1 else f"{len(self.policies)} runs"
+        runs = counted(len(self.policies), "run")
         return [
             f"{self.method}, {NAME}, {count}, {EPISODES} episodes each, {runs}",
             "score {score}; of the variants {variants}".format_map(texts),

@@ -9,6 +9,7 @@ from typing import Any
 
 from matchenv.cli.parser import FOLDER_TEXT, PRIORS_TEXT, RANK_TEXT, RESULTS, Command, Parser
 from matchenv.evaluation.registry import POLICIES, expanded
+from matchenv.runtime.checks import counted
 
 # Options of the games of a comparison, and of the environment of a study.
 GAMES = ("rank", "prior", "episodes", "seed")
@@ -246,7 +247,7 @@ def declare_watch(add: Parser) -> Command:
         watch_live(stage)
         return
     pictures = write_film(stage, given.out, until=given.games, every=given.every, quiet=given.quiet)
-    count = "1 picture" if pictures == 1 else f"{pictures} pictures"
+    count = counted(pictures, "picture")
     given.print_result(f"{given.out}: {count}, {given.out.stat().st_size / 1e6:.2f} MB")
 
 
@@ -275,7 +276,7 @@ def declare_report(add: Parser) -> Command:
     options = given.values("latex", "allow_code")
     files, count = write_report(given.folders, given.out, **options)
     for file in files:
-        results = "1 result" if count == 1 else f"{count} results"
+        results = counted(count, "result")
         given.print_result(f"{file}: {results}, {file.stat().st_size / 1e6:.1f} MB")
 
 

@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 
 from matchenv.logs.columns import UNREADABLE, BadLogError, BadRow, find_columns
 from matchenv.logs.match_log import MatchLog
-from matchenv.runtime.checks import LARGEST_SKILL, SMALLEST, as_integer
+from matchenv.runtime.checks import LARGEST_SKILL, SMALLEST, as_integer, counted
 from matchenv.runtime.files import without_apostrophe
 
 GZIP = b"\x1f\x8b"
@@ -130,6 +130,8 @@ def read_table(
         BadLogError: for an unreadable file, a missing header, or a repeated column name.
     """
     data = _read_bytes(path, max_megabytes)
+    if data.startswith(b"PK\x03\x04"):
+        raise BadLogError("the log is a zip archive: unpack it")
     try:
         text = data.decode(encoding, "surrogateescape")
     except (LookupError, ValueError) as error:
@@ -243,7 +245,7 @@ def read_log(path: str | os.PathLike[str], settings: ReadingSettings | None = No
     elif games - rated > TOO_MANY_LEFT_OUT * games:
         problem = f"only {rated} of {games} games can be rated"
     elif settings.strict and bad:
-        problem = "1 bad row" if bad == 1 else f"{bad} bad rows"
+        problem = counted(bad, "bad row")
     if problem:
         parts = [problem, *map(str.strip, _listing(found, 5))]
         raise (GamesLeftOutError if rated else BadLogError)(f"{file.name}: {'; '.join(parts)}")
@@ -257,8 +259,8 @@ def reading_text(reading: Reading, *, listed: int = 5) -> str:
     """
     log, left_out = reading.log, reading.games - reading.log.num_games
     lines = [
-        f"{reading.file_name}: {reading.rows} rows, {reading.games} games; rated "
-        f"{log.num_games} games of {log.num_players} players",
+        f"{reading.file_name}: {counted(reading.rows, 'row')}, {counted(reading.games, 'game')}; "
+        f"rated {counted(log.num_games, 'game')} of {counted(log.num_players, 'player')}",
         f"bad rows: {len(reading.bad_rows)}; good rows left out with their game: "
         f"{reading.rows_left_out}",
         *reading.notes,

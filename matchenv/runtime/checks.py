@@ -202,6 +202,11 @@ UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")
 DIRECTION_MARKS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun, for example ``1 game`` or ``2 games``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def printable(text: str, kept: str = "") -> str:
     """Return untrusted text with control characters and direction marks escaped.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import re
 import tracemalloc
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -112,7 +113,9 @@ def test_forms(tmp_path: Path, form: str) -> None:
     text, expected = FORMS[form]
     reading = read(tmp_path, text)
     assert games(reading.log) == expected
-    assert ("--columns score=RoundsWon" in reading_text(reading)) == ("a service" in form)
+    said = reading_text(reading)
+    assert ("--columns score=RoundsWon" in said) == ("a service" in form)
+    assert not re.search(r"\b1 (row|game|player)s", said)
 
 
 def test_example_files(tmp_path: Path) -> None:
@@ -276,6 +279,7 @@ HEAD = "game,player,score\n"
         *((HEAD, {"encoding": encoding}, "the log cannot be read with encoding")
           for encoding in ("morse", "rot13", "hex", "zlib", "undefined", "\x00")),
         (gzip.compress(b"x" * 9000, mtime=0)[:20], {}, "gzip"),
+        (b"PK\x03\x04\x14", {}, "zip archive: unpack it"),
         (gzip.compress(bytes(2_000_001), mtime=0), {"max_megabytes": 2}, "more than 2 MB"),
     ],
 )  # fmt: skip
