@@ -12,13 +12,14 @@ from pathlib import Path
 
 import numpy as np
 
+from matchenv.evaluation.estimates import Estimate
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.logs.fitting import TRAIN_SHARE, Fit, fit
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.reading import Reading
 from matchenv.logs.replay import Model
 from matchenv.logs.smoothing import MAX_SWEEPS, SETTLED, SmoothedLog, curves_table, smooth
-from matchenv.runtime.checks import as_integer, as_number, as_positive_number
+from matchenv.runtime.checks import as_integer, as_number, as_positive_number, counted
 from matchenv.runtime.files import (
     columns_csv,
     folder_lock,
@@ -83,6 +84,8 @@ def fit_text(found: Fit) -> str:
     errors = {"wins": found.calibration_wins, "draws": found.calibration_draws}
     known = [f"{k} {100 * error:.1f} points" for k, error in errors.items() if error is not None]
     gain, low, high = found.gain
+    constant = Estimate(gain, 0.0, low, high).times(1.0 if gain > 0.0 else -1.0)
+    default = found.log_loss_default - found.log_loss
     failed = "the fit failed: it is not shown to forecast games better than a constant forecast"
     cut = "" if found.converged else "; the search did not converge"
     lines = [
@@ -98,8 +101,8 @@ def fit_text(found: Fit) -> str:
              for name, loss, ends, error in losses],
         ),
         "",
-        f"{'better' if gain > 0.0 else 'worse'} than the constant forecast by {abs(gain):.4f} "
-        f"(gain {gain:.4f} [{low:.4f}, {high:.4f}])",
+        f"{'better' if gain > 0.0 else 'worse'} than the constant forecast by {constant:.4f}",
+        f"{'better' if default > 0.0 else 'worse'} than the default by {abs(default):.4f}",
         f"calibration error: {', '.join(known)}",
         *(f"note: {note}" for note in found.notes),
     ]  # fmt: skip
@@ -251,11 +254,12 @@ def smooth_text(log: MatchLog, smoothed: SmoothedLog, players: Sequence[str]) ->
         beliefs = [f"{smoothed.mu[k]:.2f} ± {smoothed.sigma[k]:.2f}"
                    for k in (entries[0], best, entries[-1])]  # fmt: skip
         rows.append((name, str(entries.size), *beliefs))
-    sweeps = "1 iteration" if smoothed.iterations == 1 else f"{smoothed.iterations} iterations"
+    iterations = counted(smoothed.iterations, "iteration")
     lines = [
         *table(("player", "games", "first", "best", "last"), rows),
         "",
-        f"{sweeps}, {'settled' if smoothed.settled else 'not settled'}",
+        "±: one standard deviation of the belief",
+        f"{iterations}, {'settled' if smoothed.settled else 'not settled'}",
         f"log evidence {smoothed.log_evidence:.2f}, for each game "
         f"{smoothed.log_evidence / log.num_games:.4f}",
     ]

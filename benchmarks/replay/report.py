@@ -36,7 +36,7 @@ from matchenv.logs.replay import (
 from matchenv.ratings.elo import LOGISTIC_RATE, Elo, elo_log_probabilities
 from matchenv.ratings.openskill import OpenSkill
 from matchenv.runtime.arrays import Floats, Masks
-from matchenv.runtime.checks import as_choice, as_positive_share
+from matchenv.runtime.checks import as_choice, as_positive_share, counted
 from matchenv.runtime.files import columns_csv, csv_bytes, json_bytes, number, write_together
 from matchenv.runtime.object_spec import build_object, class_from_spec, is_object_spec
 
@@ -348,7 +348,7 @@ def measure_rows(content: Content) -> dict[str, list[str]]:
         rows[label] = [_percent(s["challenged"][name]["error"]) for s in found]
     rows["area of draws over quality"] = [_text("{:.4f}", s["draws"]["area"]) for s in found]
     for least in (1, 10, 100):
-        label = f"|win ratio - 50 %|, >= {least} {'game' if least == 1 else 'games'}"
+        label = f"|win ratio - 50 %|, >= {counted(least, 'game')}"
         rows[label] = [_deviation(s["fairness"], least) for s in found]
     rows |= {
         "log loss": [_text("{:.4f}", s["log_loss"]) for s in found],
@@ -365,7 +365,10 @@ def report_text(content: Content) -> str:
     """Return a table of the measures of all systems, from the result of ``run_replay``."""
     draws = content["settings"]["parameters"]["draw_probability"]
     rows = [(label, *cells) for label, cells in measure_rows(content).items()]
-    note = f"pairs that drew are left out of the prediction error; draw probability: {draws:.4f}"
+    note = (
+        "±: standard error; pairs that drew are left out of the prediction error; "
+        f"draw probability: {draws:.4f}"
+    )
     return "\n".join([*table(("", *content["systems"]), rows, 12), note])
 
 

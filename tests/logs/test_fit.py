@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from matchenv.benchmarks.replay.fits import fit_text
 from matchenv.cli import run_command
 from matchenv.logs import MatchLog, fit, replay_trueskill
 from matchenv.logs.fitting import derivatives, parameters_of
@@ -68,6 +69,10 @@ def test_parameters_of_simulated_games_are_recovered() -> None:
     assert found.log_loss < min(found.log_loss_default, found.log_loss_constant)
     assert found.gain[1] > 0.0
     assert found.verdict == "better"
+    said = fit_text(found)
+    gain, by = found.gain, found.log_loss_default - found.log_loss
+    assert f"\nbetter than the constant forecast by {gain[0]:.4f} [{gain[1]:.4f}, " in said
+    assert f"\nbetter than the default by {by:.4f}\n" in said
     assert found.calibration_wins < 0.05
     assert found.train_games == 2100
     late = log.rank.reshape(-1, 2)[found.train_games :]
