@@ -64,7 +64,7 @@ def table_text(result: Record) -> str:
         f"{result.episodes} episodes of {result.environment['horizon']} games against one of "
         f"{result.environment['num_opponents']}, seed {result.seed}"
         f"{Settings.changed_text(result.environment, **BY_OPPONENT)}; depth {result.depth}",
-        f"sums of true q; +-: standard error; [..]: {100.0 * CONFIDENCE:.0f} % interval of "
+        f"sums of true q; ±: standard error; [..]: {100.0 * CONFIDENCE:.0f} % interval of "
         "the paired difference",
         f"shares of the distance from {LOW_END}; {TOLD}: the index, given player 0's skill",
     ]
@@ -72,7 +72,7 @@ def table_text(result: Record) -> str:
         lines += [
             "",
             cell.title,
-            "oracle {oracle.mean:.2f}, bound {bound.mean:.2f} +- {bound.standard_error:.2f}, "
+            "oracle {oracle.mean:.2f}, bound {bound.mean:.2f} ± {bound.standard_error:.2f}, "
             "oracle - bound {saved:+.2f}".format_map(cell),
             *text_table(COLUMNS, cell.policies),
         ]

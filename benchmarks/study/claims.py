@@ -109,7 +109,7 @@ def claims_on(results: Sequence[CellResult]) -> list[Record]:
             claims.append(_no_winner(f"{prior} prior, {places}", cells))
     centre = by_place.get(("equal", place_at_share(EVEN_RANK, num_players)))
     if centre is not None and ON_CENTRE.window in windows:
-        claims.append(ON_CENTRE.claim(f"equal prior, {centre.cell.title}", [centre]))
+        claims.append(ON_CENTRE.claim(centre.cell.title, [centre]))
     noise = list(_noise_findings(by_place, middle))
     if noise:
         text = "results are less noisy with equal priors than with the first"
@@ -174,7 +174,8 @@ def _by_signs(text: str, findings: list[Record], count: int) -> Record:
 
 def verdict_text(claims: Sequence[Record], settings: str) -> str:
     """Return the claims with their findings, below a line on the settings, as Markdown."""
-    lines = ["# The paper's claims", "", settings, ""]
+    holm = "Verdicts, not intervals, are after Holm's correction over the findings of a claim."
+    lines = ["# The paper's claims", "", settings, "", holm, ""]
     if not claims:
         lines += ["The study lacks PE, DrawChance or KG, or all cells that the claims are about."]
     for claim in claims:

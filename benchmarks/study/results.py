@@ -31,7 +31,7 @@ from matchenv.evaluation.estimates import (
 from matchenv.evaluation.rollout import ALL
 from matchenv.evaluation.tables import Column, TableWriter, markdown_table
 from matchenv.runtime.arrays import Floats
-from matchenv.runtime.checks import as_choice
+from matchenv.runtime.checks import as_choice, counted
 from matchenv.runtime.files import csv_bytes, json_bytes
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.provenance import versions
@@ -104,10 +104,11 @@ class Study:
     @property
     def heading(self) -> str:
         """A line on the settings; the titles of the cells say what ranks are by."""
-        asked, draws = self.settings, self.settings.prior_draws
+        asked = self.settings
         return (
-            f"{asked.episodes} episodes, {'1 prior' if draws == 1 else f'{draws} priors'}, "
-            f"{asked.horizon} games, {asked.num_opponents} opponents, seed {asked.seed}, "
+            f"{counted(asked.episodes, 'episode')}, {counted(asked.prior_draws, 'prior')}, "
+            f"{counted(asked.horizon, 'game')}, {counted(asked.num_opponents, 'opponent')}, "
+            f"seed {asked.seed}, "
             f"{asked.belief} belief"
             f"{Settings.changed_text({'equal_variance': asked.equal_variance})}. "
             "Intervals are 95 %."
@@ -118,7 +119,7 @@ class Study:
 
         It has the paired differences to the first policy.
         """
-        first, spans = self.rows.policies[0], windows_of(self.settings.horizon)
+        (first, *others), spans = self.rows.policies, windows_of(self.settings.horizon)
         games = {name: spans[name].stop - spans[name].start for name in (ALL, "first", "last")}
         headings = ["cell", "policy"]
         for window, count in games.items():
@@ -129,14 +130,15 @@ class Study:
             for window, count in games.items():
                 row.append(f"{count * float(result.values(policy, DRAW, window).mean()):.3f}")
                 less = result.paired(policy, first, DRAW, window).times(count)
-                text = f"{less.mean:+.3f} +- {less.half_width:.3f}"
+                text = f"{less.mean:+.3f} ± {less.half_width:.3f}"
                 row.append("" if policy == first else text)
             rows.append(row)
-        columns = [Column(heading, itemgetter(k)) for k, heading in enumerate(headings)]
+        columns = [Column(heading, itemgetter(k)) for k, heading in enumerate(headings)
+                   if others or not heading.startswith("minus")]  # fmt: skip
         lines = [
             "# True draw density, summed over games",
             "",
-            self.heading,
+            f"{self.heading}{' ±: half of an interval.' if others else ''}",
             "",
             *table(columns, rows),
         ]

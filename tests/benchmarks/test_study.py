@@ -89,7 +89,7 @@ def test_cells_for_any_number_of_players(num_players: int) -> None:
 def test_the_claim_about_the_centre_is_about_the_cell_of_figure_4() -> None:
     study = run_study(episodes=2, horizon=101, num_opponents=6, priors=["equal"], run=ONE_WORKER)
     (found,) = (text for text in verdicts(study) if "clearest here" in text)
-    assert found.startswith("equal prior, 4th of 7 by true skill")
+    assert found.startswith("4th of 7 by true skill, equal prior: KG")
     assert figures_for(7)["figure_4"][1][0][:2] == ("equal", 3)
 
 
@@ -309,9 +309,10 @@ def test_the_summary_has_totals_and_paired_differences() -> None:
     text = invented("paper", cells=1).summary()
     line = next(line for line in text.splitlines() if "| kg |" in line)
     assert "40 episodes, 1 prior, 300 games" in text
+    assert "minus" not in study_of(np.ones((1, 1, 1, 2, 4, 5)), ("kg",)).summary()
     total = 300 * 0.15 - 100 * 0.02 + 200 * 0.03
     assert float(line.split("|")[3]) == pytest.approx(total, abs=0.01)
-    assert float(line.split("|")[4].split("+-")[0]) == pytest.approx(total - 45.0, abs=0.01)
+    assert float(line.split("|")[4].split("±")[0]) == pytest.approx(total - 45.0, abs=0.01)
 
 
 def test_figures_have_the_papers_cells() -> None:
