@@ -50,8 +50,8 @@ def ranker_of(log: MatchLog, *, draw_margin: float | None = None, **options: Any
         raise ValueError(f"{rule}, got a game of {shown(names)}")
     # Ranks of a game are (0, 1), (1, 0), or (0, 0) for a draw.
     outcomes = log.rank[1::2].astype(np.int64) - log.rank[0::2]
-    if log.weight is not None:
-        warnings.warn("a ranking does not use the weights of the log", stacklevel=2)
+    if log.weight is not None or log.neutral is not None:
+        warnings.warn("a ranking does not use weights and neutral ground", stacklevel=2)
     pairs = log.player.reshape(-1, 2)
     games = np.random.default_rng(0).permutation(np.column_stack((pairs, outcomes))).tolist()
 
@@ -93,7 +93,7 @@ def ranking_text(ranker: Ranker, rows: Sequence[Ranked]) -> str:
         Column("item", lambda row: row.item),
         Column("place", lambda row: str(row.place)),
         Column("95 % places", lambda row: f"{row.best_place}-{row.worst_place}"),
-        Column("skill", lambda row: f"{row.mean:+z.2f} ± {row.deviation:.2f}"),
+        Column("skill ± deviation", lambda row: f"{row.mean:+z.2f} ± {row.deviation:.2f}"),
         Column("best" if k == 1 else f"top {k}", lambda row: f"{100.0 * row.top:.0f} %"),
         Column("games", lambda row: f"{row.games:,}"),
     ]

@@ -119,10 +119,11 @@ def test_team_games_are_rejected(typed: Any) -> None:
     assert f"{rule}, got a game of ['a', 'b', 'c']" in ended.error
 
 
-def test_weights_are_ignored_with_a_warning(typed: Any) -> None:
-    Path("weights.csv").write_text("game,player,rank,w\n1,a,1,1\n1,b,2,0.5\n2,a,1,1\n2,b,2,1\n")
-    with pytest.warns(UserWarning, match="a ranking does not use the weights"):
-        assert typed("rank weights.csv --columns weight=w").status == 0
+@pytest.mark.parametrize("role", ["weight", "neutral"])
+def test_ignored_columns_have_a_warning(typed: Any, role: str) -> None:
+    Path("log.csv").write_text("game,player,rank,w\n1,a,1,1\n1,b,2,1\n2,a,1,1\n2,b,2,1\n")
+    with pytest.warns(UserWarning, match="a ranking does not use weights and neutral ground"):
+        assert typed(f"rank log.csv --columns {role}=w").status == 0
 
 
 def test_labels_of_the_figure_differ_and_end_with_the_place(
