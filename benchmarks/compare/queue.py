@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from matchenv.benchmarks.compare.comparison import Comparison
 
 # Further columns of the tables, and their explanation.
-COLUMNS = [Column("95 % wait", "{long_wait:.0f}")]
-NOTE = "95 % wait: in ticks, of all visits"
+COLUMNS = [Column("95 % wait", lambda row: f"{row.long_wait:.0f}".replace("nan", "–"))]
+NOTE = (
+    "wait: ticks of a visit, mean and 95 % quantile; left: share of visits without a game\n"
+    "error 5: squared error of newcomers' means after 5 games"
+)
 
 QUALITY = "true_match_quality"
 # Means of a group in the files, in this order.

@@ -9,6 +9,7 @@ from typing import Any
 
 from matchenv.benchmarks.compare.comparison import heading_of, plan_of, problem_of
 from matchenv.benchmarks.compare.queue import front_of
+from matchenv.envs import simulator_of
 from matchenv.evaluation.episode_table import EpisodeTable, play
 from matchenv.evaluation.estimates import Record, columns_of, estimate, paired_difference
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, expanded, family_of
@@ -51,11 +52,13 @@ class Tuning:
         rows: the episodes.
         measure: measure to maximise.
         heading: a line on the settings.
+        title: title of the measure.
     """
 
     rows: EpisodeTable
     measure: str
     heading: str = ""
+    title: str = ""
 
     @cached_property
     def tried(self) -> list[Record]:
@@ -88,21 +91,24 @@ class Tuning:
     def text(self) -> str:
         """Return a table of each family's best policy in each cell."""
 
-        def next_text(best: Record) -> str:
+        def next_text(best: Record, text: str) -> str:
             others = [each for each in self.tried if not each.best
                       and (each.cell, each.family) == (best.cell, best.family)]  # fmt: skip
             nearest = sorted(others, key=lambda row: row.behind.mean)[:1]
-            return "".join(map("{policy}, {behind:+.2f}".format_map, nearest))
+            return "".join(map(text.format_map, nearest))
 
         columns = [
-            Column("cell", "{cell}"),
             Column("policy", "{policy}"),
-            Column(self.measure, "{total.mean:.2f}"),
+            Column(self.title, "{total.mean:.2f}"),
             Column("95 % half width", "{total.half_width:.2f}"),
-            Column("next, behind by", next_text),
+            Column("next", lambda row: next_text(row, "{policy}")),
+            Column("behind by", lambda row: next_text(row, "{behind:.2f}")),
         ]
-        lines = text_table(columns, [each for each in self.tried if each.best])
-        return "\n".join([self.heading, "", *lines]) + "\n"
+        lines = [self.heading]
+        for cell in self.rows.cells:
+            best = [each for each in self.tried if each.best and each.cell == cell.name]
+            lines += ["", cell.title, *text_table(columns, best)]
+        return "\n".join(lines) + "\n"
 
 
 def run_tuning(
@@ -140,7 +146,8 @@ def run_tuning(
     with run.store({"command": "tune", "measure": kind.measure, **asked}) as store:
         rows = play(plan, store)
         front = front_of(rows) if env == QUEUE else []
-        tuning = Tuning(rows, kind.measure, heading_of(settings, places, asked))
+        shown, heading = kind.shown_of(simulator_of(settings)), heading_of(settings, places, asked)
+        tuning = Tuning(rows, kind.measure, heading, shown[kind.measure].heading)
         files = {
             **rows.files(),
             "tuning.csv": records_csv([columns_of(each) for each in tuning.tried]),

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -39,8 +40,13 @@ CellMaker = Callable[[Mapping[str, Sequence[Any]], Any], tuple[Cell, ...]]
 
 
 def mean_column(measure: str, heading: str, form: str = ".3f") -> tuple[str, Column]:
-    """Return a measure, and the column of its mean in tables of standings."""
-    return measure, Column(heading, f"{{{measure}.mean:{form}}}")
+    """Return a measure, and the column of its mean in tables of standings, a dash for NaN."""
+
+    def cell(row: Any) -> str:
+        mean = row[measure].mean
+        return "–" if math.isnan(mean) else f"{mean:{form}}".replace("%", " %")
+
+    return measure, Column(heading, cell)
 
 
 @dataclass(frozen=True)
@@ -220,10 +226,10 @@ QUEUE = Protocol(
     shown=dict([
         mean_column(REWARD, "reward", ".1f"),
         mean_column("true_reward", "true reward", ".1f"),
-        mean_column("match_quality", "q"),
-        mean_column("true_match_quality", "true q"),
+        mean_column("match_quality", "quality"),
+        mean_column("true_match_quality", "true quality"),
         mean_column("wait", "wait", ".2f"),
-        ("left", Column("left", lambda row: f"{row.left.mean:.2%}".replace("%", " %"))),
+        mean_column("left", "left", ".2%"),
         *(mean_column(f"error_{games}", f"error {games}", ".2f") for games in ERROR_GAMES),
     ]),
     swept={"load": tuple(LOADS)},

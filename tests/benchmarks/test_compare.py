@@ -332,7 +332,9 @@ def test_third_party_policies_and_populations_play(comparison: Any, tmp_path: Pa
 def test_loads_at_which_nobody_plays(tmp_path: Path) -> None:
     nobody: dict[str, Any] = {**IN_QUEUE, "cells": {"load": ["1e-9"]}}
     nobody["run"] = RunOptions(tmp_path / "compare", workers=1, quiet=True)
-    assert np.isnan(run_comparison(["fcfs"], against="fcfs", **nobody).standings[0].wait.mean)
+    found = run_comparison(["fcfs"], against="fcfs", **nobody)
+    assert np.isnan(found.standings[0].wait.mean)
+    assert "nan" not in found.table(timing=False)
     assert (tmp_path / "compare" / "groups.csv").exists()
     nobody["run"] = RunOptions(tmp_path / "tune", workers=1, quiet=True)
     assert run_tuning(["fcfs"], **nobody).tried[0].best
@@ -351,7 +353,8 @@ def test_commands_print_tables_and_write_files(typed: Any) -> None:
     assert found["against"] == "fcfs"
     assert len(found["groups"]) == 13
     printed = typed(f"tune {queue}/tune --policy window:width={{1,2}}").out
-    assert re.search(r"^2 +window:width=", printed, re.MULTILINE)
+    assert "2 load: players log on at a rate of 2 a tick\npolicy " in printed
+    assert re.search(r"true reward +95 % half width +next +behind by\nwindow:width=", printed)
     assert Path("out/tune/front.csv").exists()
     assert set(json.loads(Path("out/tune/best.json").read_text())) == {"2"}
 
