@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from matchenv.envs.ranking import RankingSettings
-from matchenv.evaluation.tables import Column, text_table
+from matchenv.evaluation.tables import Column, shortened, text_table
 from matchenv.logs.match_log import MatchLog
 from matchenv.ranking import MOST_GAMES, Pair, Ranked, Ranker
 from matchenv.runtime.arrays import Floats
@@ -90,7 +90,7 @@ def ranking_text(ranker: Ranker, rows: Sequence[Ranked]) -> str:
     """Return the table of a ranker's ``ranking()``."""
     k = ranker.settings.k
     columns = [
-        Column("item", lambda row: row.item),
+        Column("item", lambda row: shortened(row.item)),
         Column("place", lambda row: str(row.place)),
         Column("95 % places", lambda row: f"{row.best_place}-{row.worst_place}"),
         Column("skill ± deviation", lambda row: f"{row.mean:+z.2f} ± {row.deviation:.2f}"),

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from matchenv.evaluation.estimates import Estimate
-from matchenv.evaluation.tables import Column, text_table
+from matchenv.evaluation.tables import Column, shortened, text_table
 from matchenv.logs.fitting import TRAIN_SHARE, Fit, fit
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.reading import Reading
@@ -253,7 +253,7 @@ def smooth_text(log: MatchLog, smoothed: SmoothedLog, players: Sequence[str]) ->
         best = entries[np.argmax(smoothed.mu[entries])]
         beliefs = [f"{smoothed.mu[k]:.2f} ± {smoothed.sigma[k]:.2f}"
                    for k in (entries[0], best, entries[-1])]  # fmt: skip
-        rows.append((name, str(entries.size), *beliefs))
+        rows.append((shortened(name), str(entries.size), *beliefs))
     iterations = counted(smoothed.iterations, "iteration")
     lines = [
         *table(("player", "games", "first", "best", "last"), rows),

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
+from unicodedata import east_asian_width
 
 # Maximum width of a table in characters. Files always have this width, so that their bytes do not
 # depend on the terminal.
@@ -59,9 +60,10 @@ def text_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:
     leading = 2 if len(firsts) < len(pairs) == len(lines) else 1
     padded: list[list[str]] = []
     for place, (column, cells) in enumerate(zip(columns, zip(*lines, strict=True), strict=True)):
-        width = max(column.width, *map(len, cells))
-        align = str.ljust if place < leading else str.rjust
-        padded.append([align(cell, width) for cell in cells])
+        width = max(column.width, *map(_places, cells))
+        spaces = [" " * (width - _places(cell)) for cell in cells]
+        order = (cells, spaces) if place < leading else (spaces, cells)
+        padded.append(list(map("".join, zip(*order, strict=True))))
     parts = [padded[:leading]]
     for column_texts in padded[leading:]:
         wide = sum(len(each[0]) + 2 for each in (*parts[-1], column_texts)) - 2
@@ -70,6 +72,16 @@ def text_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:
         parts[-1].append(column_texts)
     texts = ["\n".join(map("  ".join, zip(*part, strict=True))) for part in parts]
     return "\n\n".join(texts).split("\n")
+
+
+def _places(text: str) -> int:
+    """Return the width of a text on a terminal, where East Asian characters take two places."""
+    return len(text) + sum(east_asian_width(char) in "WF" for char in text)
+
+
+def shortened(name: str) -> str:
+    """Return a name for a table, without the middle of a long one."""
+    return name if len(name) <= 30 else f"{name[:15]}…{name[-14:]}"
 
 
 def markdown_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:

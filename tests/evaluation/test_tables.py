@@ -2,7 +2,13 @@
 
 import pytest
 
-from matchenv.evaluation.tables import Column, as_wide_as_the_terminal, markdown_table, text_table
+from matchenv.evaluation.tables import (
+    Column,
+    as_wide_as_the_terminal,
+    markdown_table,
+    shortened,
+    text_table,
+)
 
 COLUMNS = (
     Column("policy", "{policy}"),
@@ -19,6 +25,9 @@ def test_columns_of_texts_are_aligned_and_lines_of_markdown_have_equal_cells() -
     assert len({len(line) for line in lines}) == 1
     assert [line.split() for line in lines[1:]] == CELLS
     assert text_table(COLUMNS, []) == ["policy      total  of a game"]
+    wide = text_table(COLUMNS, [{"policy": "将棋", "total": 71.25}, *ROWS])
+    assert wide[1].startswith("将棋" + " " * 12 + "  ")
+    assert shortened("a" * 40 + "b" * 40) == "a" * 15 + "…" + "b" * 14
     heading, rule, *lines = markdown_table(COLUMNS, ROWS)
     assert (heading, rule) == ("| policy | total | of a game |", "|---|---|---|")
     assert [line.strip("| ").split(" | ") for line in lines] == CELLS
