@@ -11,6 +11,7 @@ import inspect
 import re
 import shlex
 import sys
+import textwrap
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from functools import partial
@@ -75,7 +76,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     "engine": (
         "where workers run: local, on this machine, or ray[:ADDRESS], on a Ray cluster", LOCAL,
     ),
-    "quiet": ("no progress bar and no table", False),
+    "quiet": ("no progress bar and no printed result", False),
 }  # fmt: skip
 RESULTS = ("out", "workers", "engine", "quiet")
 # Tables that commands write which read a log.
@@ -217,6 +218,13 @@ class Given(argparse.Namespace):
             show(text or f"results are in {folder}; to show them: {command}", file=sys.stderr)
 
 
+class _Help(argparse.RawDescriptionHelpFormatter):
+    """Help whose lines do not end within a name like ``weng-lin-bt``."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        return textwrap.wrap(text, width, break_on_hyphens=False)
+
+
 class Parser(argparse.ArgumentParser):
     """The options of one command.
 
@@ -229,9 +237,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(
             prog=f"matchenv {name}", usage="%(prog)s [OPTIONS]", add_help=False, allow_abbrev=False,
             description=inspect.cleandoc(text or ""), argument_default=argparse.SUPPRESS,
-            formatter_class=partial(
-                argparse.RawDescriptionHelpFormatter, max_help_position=DESCRIPTION, width=WIDTH
-            ),
+            formatter_class=partial(_Help, max_help_position=DESCRIPTION, width=WIDTH),
         )  # fmt: skip
         self.command, self.defaults = name, dict[str, Any]()
         self.steps: Command

@@ -34,7 +34,7 @@ def declare_compare(add: Parser) -> Command:
     add.group("policies", "policy")
     add.option("--against", "policy to compare with (default: kg)")
     add.group("games", *GAMES, episodes=comparison.DEFAULT_EPISODES)
-    add.option("--noise", "games of equal luck: the k-th with an opponent, or the n-th of all",
+    add.option("--noise", "games of equal luck: the k-th with an opponent, or of the episode",
                ONE_PLAYER.defaults["noise"], ("opponent", "game"))  # fmt: skip
     add.environments()
     add.group("results and work", *RESULTS)

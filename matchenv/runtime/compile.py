@@ -25,7 +25,7 @@ from numba.core.compiler_lock import global_compiler_lock
 
 from matchenv.runtime import source_folders
 
-NOTICE = "matchenv: compiling, once after an installation or a change; this takes some seconds"
+NOTICE = "matchenv: compiling, which takes some seconds; later runs like this one do not"
 NO_CACHE = (
     "matchenv finds no folder to keep compiled code in, so every process compiles again, which "
     "takes some seconds; set NUMBA_CACHE_DIR to a folder that can be written"
