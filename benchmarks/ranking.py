@@ -157,10 +157,8 @@ def write_ranking(ranker: Ranker, rows: Sequence[Ranked], chosen: Any, out: Path
 
     # Dollar signs would start a formula. The marks \u200e keep the place to the right of a name in
     # Hebrew or Arabic.
-    names = []
-    for row in rows:
-        name = row.item if len(row.item) <= 60 else f"{row.item[:30]}…{row.item[-29:]}"
-        names.append(f"\u200e{name}\u200e  {row.place}".replace("$", r"\$"))
+    names = [f"\u200e{shortened(row.item, 60)}\u200e  {row.place}".replace("$", r"\$")
+             for row in rows]  # fmt: skip
     with style("ranking", 9.0):
         width, step = 4.0 + 0.1 * max(map(len, names)), math.ceil(len(rows) / LABELS)
         figure, axes = new_figure(1, 1, (width, 1.0 + 0.2 * len(rows) / step))

@@ -185,7 +185,7 @@ def run_replay(
     settings = replace(settings, parameters=parameters, fitted=None)  # the fit is read once
     with locked(out):
         # A small log takes less than a second, and its bar would flicker.
-        names = tqdm(settings.systems, unit="system", disable=quiet or None, delay=1.0)
+        names = tqdm(settings.systems, unit="system", disable=quiet, delay=1.0)
         judged = {name: judge(name, log, pairs, parameters) for name in names}
         content = {
             "log": {

@@ -79,9 +79,10 @@ def _places(text: str) -> int:
     return len(text) + sum(east_asian_width(char) in "WF" for char in text)
 
 
-def shortened(name: str) -> str:
-    """Return a name for a table, without the middle of a long one."""
-    return name if len(name) <= 30 else f"{name[:15]}…{name[-14:]}"
+def shortened(name: str, length: int = 30) -> str:
+    """Return a name without the middle if it is longer than an even length."""
+    half = length // 2
+    return name if len(name) <= length else f"{name[:half]}…{name[1 - half :]}"
 
 
 def markdown_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:

@@ -136,7 +136,7 @@ def fit(log: MatchLog, *, train_share: float = TRAIN_SHARE, quiet: bool = True) 
     from scipy.optimize import minimize  # slow to load, and not needed for a replay
 
     bounds = np.array([list(map(p.to_scale, (p.start, p.low, p.high))) for p in parameters])
-    with tqdm(desc="fit", unit="replay", disable=quiet or None, total=None) as bar:
+    with tqdm(desc="fit", unit="replay", disable=quiet, total=None) as bar:
 
         def loss_at(place: Floats) -> float:
             bar.update()

@@ -120,7 +120,7 @@ def smooth(
         return _sweep(games, constants, chains, room, forwards)
 
     # A small log takes less than a second, and its bar would flicker.
-    with tqdm(desc="smooth", unit="iteration", disable=quiet or None, delay=1.0) as bar:
+    with tqdm(desc="smooth", unit="iteration", disable=quiet, delay=1.0) as bar:
         while iterations < most and not change <= bound:
             before = chains.messages[:, 1].copy()
             change = max(sweep(forwards)[0] for forwards in (True, False))

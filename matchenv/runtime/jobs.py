@@ -72,7 +72,7 @@ class RunOptions:
         replace_out: whether to delete results of other settings in the folder, not refuse them.
         workers: number of jobs at the same time; None for one on each core.
         engine: where jobs run; see ``matchenv.runtime.parallel.results_of``.
-        quiet: whether to hide the progress bar, which only a terminal shows.
+        quiet: whether to hide the progress bar.
         report: called with the results, even if the files cannot be written.
 
     Raises:
@@ -170,10 +170,9 @@ class Store(NamedTuple):
         missing = [job for job in jobs if job.name not in done]
         total, left = (sum(job.count for job in group) for group in (jobs, missing))
         running = results_of(methodcaller("call"), missing, self.run.workers, self.run.engine)
-        hidden = self.run.quiet or None  # None: without a terminal
         with (
             closing(running),
-            tqdm(total=total, initial=total - left, unit="episode", disable=hidden) as bar,
+            tqdm(total=total, initial=total - left, unit="episode", disable=self.run.quiet) as bar,
         ):
             for index, arrays in running:
                 job = missing[index]
