@@ -7,7 +7,7 @@ of its observations in ``matchenv.agents.network``.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import product
@@ -158,14 +158,16 @@ def settings_of(environment: str, env_kwargs: Mapping[str, Any]) -> list[Any]:
     return settings
 
 
-def settings_without_code(environment: str, env_kwargs: Mapping[str, Any]) -> Any:
+def settings_without_code(
+    environment: str, env_kwargs: Mapping[str, Any], kept: Container[str] = ()
+) -> Any:
     """Return the checked settings of a file without the classes that it names.
 
-    A policy plays without them, and reading a file imports nothing. Lists stand for their first
-    value.
+    A policy plays without them, except for ``kept`` options, and reading a file imports nothing.
+    Lists stand for their first value.
     """
     plain = {name: value for name, value in env_kwargs.items()
-             if not any(map(is_object_spec, _list_of(value)))}  # fmt: skip
+             if name in kept or not any(map(is_object_spec, _list_of(value)))}  # fmt: skip
     return settings_of(environment, plain)[0]
 
 

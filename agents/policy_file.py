@@ -1,4 +1,4 @@
-"""Learned policies and their files; reading a file runs no code that it names.
+"""Learned policies and their files; of the code that a file names only an installed belief is run.
 
 Our own files are safetensors, weights with a description and a checksum. Zip files of
 stable-baselines3 are read without their pickled objects: the weights by torch's restricted reader,
@@ -41,6 +41,7 @@ from matchenv.envs.core.settings import Options
 from matchenv.evaluation.registry import ONE_PLAYER
 from matchenv.runtime.checks import as_action_masks
 from matchenv.runtime.files import checksum, parsed_json, write_bytes
+from matchenv.runtime.object_spec import CodeRefused, only_installed_code
 
 HEADER, CHECKSUM = "matchenv_policy", "sha256"
 FORMAT = 2
@@ -219,8 +220,9 @@ class PolicyDescription:
             )
 
     def settings(self) -> Any:
-        """Return the checked settings of the environment, without the classes that they name."""
-        return settings_without_code(self.environment, self.env_kwargs)
+        """Return the checked settings of the environment; of their classes only the belief."""
+        with only_installed_code():
+            return settings_without_code(self.environment, self.env_kwargs, kept=("belief",))
 
     def network(self, weights: Mapping[str, torch.Tensor] | None = None) -> BasePolicy:
         """Return the network with these weights, or with random ones.
@@ -302,6 +304,8 @@ def read_policy(path: Path) -> tuple[BasePolicy, PolicyDescription]:
         description = built(PolicyDescription, header, "its description")
         tensors = {name: torch.from_numpy(array) for name, array in weights.items()}
         return description.network(tensors), description
+    except CodeRefused:
+        raise
     # A damaged file can raise almost anything.
     except Exception as error:
         raise ValueError(f"the policy file {path} is damaged: {error}") from error
@@ -310,7 +314,7 @@ def read_policy(path: Path) -> tuple[BasePolicy, PolicyDescription]:
 def load(
     name_or_path: str | Path, *, settings: Options | None = None, device: str = "cpu"
 ) -> LearnedPolicy:
-    """Load a learned policy; no code from its file is run.
+    """Load a learned policy; no code that its file names is run but an installed belief's.
 
     Args:
         name_or_path: name of a packaged policy (``"ppo-gittins"``), folder of a run, its name in

@@ -1,7 +1,7 @@
 """Beliefs about skill.
 
 ``BELIEFS`` maps names to kinds of beliefs. A new kind is a subclass of ``Belief``, or of
-``IndependentBelief`` if skills stay independent. Users add theirs with ``register``.
+``IndependentBelief`` if skills stay independent. Users name theirs ``module:Class:key=value``.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from matchenv.belief.belief import GamesPlayed as GamesPlayed
 from matchenv.belief.belief import IndependentBelief as IndependentBelief
 from matchenv.belief.full import FullBelief as FullBelief
 from matchenv.runtime.checks import as_choice
+from matchenv.runtime.object_spec import is_object_spec, object_named
 
 BELIEFS: dict[str, Belief] = {belief.name: belief for belief in (FactorisedBelief(), FullBelief())}
 
@@ -27,18 +28,22 @@ DEFAULT_BELIEF = FactorisedBelief.name
 
 
 def belief_named(name: str) -> Belief:
-    """Return the belief with this name.
+    """Return the belief with this name, or ``module:Class:key=value``, built once in a process.
 
     Raises:
-        ValueError: for an unknown name.
+        ValueError: for an unknown name, or a class that cannot be built.
     """
-    return BELIEFS[as_choice("belief", name, BELIEFS)]
+    if isinstance(name, str) and name in BELIEFS:
+        return BELIEFS[name]
+    if is_object_spec(name):
+        belief = object_named("belief", name, BELIEFS, Belief)
+        vars(belief)["name"] = name
+        BELIEFS[name] = belief
+    return BELIEFS[as_choice("belief", name, (*BELIEFS, "module:Class:key=value"))]
 
 
 def register(belief: Belief) -> None:
-    """Make a belief available by its name in this process.
-
-    Call it in the module that defines the belief, so that other processes register it too.
+    """Make a belief available by its name in this process; others know ``module:Class``.
 
     Raises:
         ValueError: for another type of object, or a name that is missing, empty or another's.
@@ -49,6 +54,7 @@ def register(belief: Belief) -> None:
     if not isinstance(name, str) or not name:
         raise ValueError(f"belief.name must be a string that is not empty, got {name!r}")
     known = BELIEFS.get(name)
-    if known is not None and type(known) is not type(belief):
+    places = {(type(each).__module__, type(each).__qualname__) for each in (known, belief)}
+    if known is not None and len(places) > 1:  # a notebook's cell makes a new type at each run
         raise ValueError(f"belief.name must be new, got {name!r}, the name of {known!r}")
     BELIEFS[name] = belief

@@ -134,7 +134,7 @@ class Belief(ABC):
     """Interface of a kind of belief about the skills of player 0 and M opponents.
 
     A belief object holds no data of any episode; see ``BeliefArrays``.
-    ``matchenv.belief.register`` makes a new kind available by its name.
+    The option ``belief`` accepts a new kind as ``module:Class:key=value``.
 
     Attributes:
         name: the value of the option ``belief``.

@@ -110,7 +110,7 @@ class KnowledgeState:
     @property
     def kind(self) -> Belief:
         """The belief object."""
-        return BELIEFS[self.belief]
+        return belief_named(self.belief)
 
     @property
     def num_opponents(self) -> int:

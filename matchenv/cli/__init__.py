@@ -15,11 +15,12 @@ import sys
 import threading
 import traceback
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from importlib import import_module
 from typing import Any, TextIO
 
 from matchenv.runtime.checks import printable
+from matchenv.runtime.object_spec import only_installed_code
 from matchenv.runtime.signals import Stopping
 
 # The commands of each group, with their modules and summaries.
@@ -104,7 +105,9 @@ def _run(arguments: Sequence[str], stopping: Stopping | None) -> int:
 
         # Its default is a semaphore of the system, which outlives a process that is killed.
         tqdm.set_lock(threading.RLock())
-        with suppress(StopIteration):  # the end of the command
+        permitted = getattr(given, "allow_code", False)
+        permission = only_installed_code(allow_code=True) if permitted else nullcontext()
+        with permission, suppress(StopIteration):  # the end of the command
             parser.steps.send(given)
     except (Exception, SystemExit) as error:
         if given is None and isinstance(error, SystemExit):  # from --help

@@ -56,6 +56,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
         "names with options, as kg:multiplier=20 or 'kg:multiplier={3,5}', learned policies, "
         "folders of runs, or module:Class; an unknown name lists all", (),
     ),
+    "allow_code": ("import beliefs outside matchenv that learned policies name", False),
     "rank": (RANK_TEXT, tuple(PROTOCOL.swept["rank"])),
     "prior": (
         f"{PRIORS_TEXT}, or a class, for example matchenv:NormalPrior:mean=25,deviation=8.3",

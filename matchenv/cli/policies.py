@@ -31,7 +31,7 @@ def declare_compare(add: Parser) -> Command:
     from matchenv.benchmarks.compare import comparison
     from matchenv.evaluation.protocols import ONE_PLAYER
 
-    add.group("policies", "policy")
+    add.group("policies", "policy", "allow_code")
     add.option("--against", "policy to compare with (default: kg)")
     add.group("games", *GAMES, episodes=comparison.DEFAULT_EPISODES)
     add.option("--noise", "games of equal luck: the k-th with an opponent, or of the episode",
@@ -60,7 +60,7 @@ def declare_tune(add: Parser) -> Command:
     """
     from matchenv.benchmarks.compare.tuning import DEFAULT_EPISODES, run_tuning
 
-    add.group("policies", "policy")
+    add.group("policies", "policy", "allow_code")
     add.group("games", *GAMES, episodes=DEFAULT_EPISODES)
     add.environments()
     add.group("results and work", *RESULTS)
@@ -86,7 +86,7 @@ def declare_study(add: Parser) -> Command:
     """
     from matchenv.benchmarks.study.settings import PAPER_POLICIES, StudySettings
 
-    add.group("policies", "policy", policy=PAPER_POLICIES)
+    add.group("policies", "policy", "allow_code", policy=PAPER_POLICIES)
     add.fields_of(StudySettings, ("belief",))
     add.group("games")
     add.option("--rank", "rank of player 0: top, middle, bottom, or a number from 0, the best "
@@ -124,7 +124,7 @@ def declare_bench(add: Parser) -> Command:
     Example:
         matchenv bench --policy kg --out results/bench-kg
     """
-    add.group("policies", "policy")
+    add.group("policies", "policy", "allow_code")
     add.option("--method", "name in tables (default: the first policy's)")
     add.option("--only", "names of families; a result of some families is not an entry", ())
     add.group("results and work", *RESULTS)
@@ -208,7 +208,7 @@ def declare_watch(add: Parser) -> Command:
     Example:
         matchenv watch --policy drawchance kg --rank top --out watch.gif
     """
-    add.group("policies", "policy", policy=WATCHED[:2])
+    add.group("policies", "policy", "allow_code", policy=WATCHED[:2])
     add.group("episode")
     add.option("--rank", RANK_TEXT, "top")
     add.shared("prior", "seed", prior="informative")

@@ -62,7 +62,7 @@ def declare_train(add: Parser) -> Command:
     add.option("--rank", f"{RANK_TEXT} (default)", None, int | str)
     add.shared("prior", prior=None)
     add.option("--reward", "draw_density, match_quality, true_draw_density, or module:Class")
-    add.option("--belief", "what policies know: factorised, full")
+    add.option("--belief", "what policies know: factorised, full, or module:Class")
     add.shared(*ENVIRONMENT)
     add.group("evaluation")
     add.option("--comparison-episodes", "episodes of the final comparison, also with --resume; "

@@ -16,6 +16,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from matchenv.belief import BELIEFS, belief_named
 from matchenv.envs import env_id_of
 from matchenv.envs.core.settings import Options
 from matchenv.envs.one_player.settings import Settings
@@ -279,7 +280,9 @@ def candidate_of(given: Any, env_id: str = ONE_PLAYER) -> Candidate:
         digest = digest_of(files)
         known = module_digest(text) if is_object_spec(text) else digest
         identity = f"{text} {known}" if files or known != digest else text
-        return Candidate(text.rstrip("/\\") or text, partial(_built, text, files, digest), identity)
+        # Workers may import the beliefs that this process has checked.
+        make = partial(_built, text, files, digest, tuple(filter(is_object_spec, BELIEFS)))
+        return Candidate(text.rstrip("/\\") or text, make, identity)
     label = getattr(given, "name", None)
     if isinstance(given, type):
         raise ValueError(f"a policy must be an object, as {given.__name__}(), got the class")
@@ -294,17 +297,24 @@ def candidate_of(given: Any, env_id: str = ONE_PLAYER) -> Candidate:
     with suppress(Exception):  # third-party code
         if " at 0x" not in (text := repr(given)):
             identity = text if len(text) <= LONGEST_REPR else f"{identity} {checksum(text)}"
-    return Candidate(label, partial(_built, given, (), ""), identity, lasting=False)
+    return Candidate(label, partial(_built, given, (), "", ()), identity, lasting=False)
 
 
 def _built(
-    given: Any, files: Sequence[Path], digest: str, settings: Options, skills: TrueSkills | None
+    given: Any,
+    files: Sequence[Path],
+    digest: str,
+    beliefs: Sequence[str],
+    settings: Options,
+    skills: TrueSkills | None,
 ) -> Any:
     if not isinstance(given, str):
         try:
             return adapted(copy.deepcopy(given), settings)
         except RuntimeError as error:  # torch copies no results of a training
             raise ValueError(f"save it, and give its file as the policy: {error}") from error
+    for belief in beliefs:
+        belief_named(belief)
     policy = policy_named(given, settings, skills)
     if digest_of(files) != digest:
         raise ValueError(

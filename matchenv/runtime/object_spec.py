@@ -16,8 +16,8 @@ from typing import Any
 
 FORM = re.compile(r"(?P<module>\w+(\.\w+)*):(?P<name>[A-Za-z_]\w*)(:(?P<options>.*))?")
 
-# Whether modules that are not installed may be imported.
-_any_code = True
+# Whether modules that are not installed may be imported; None: if the user names them.
+_any_code: bool | None = None
 
 
 def is_object_spec(text: Any) -> bool:
@@ -25,17 +25,22 @@ def is_object_spec(text: Any) -> bool:
     return isinstance(text, str) and FORM.fullmatch(text) is not None
 
 
+class CodeRefused(ValueError):
+    """A file names code that is not installed, and the user gave no permission."""
+
+
 @contextmanager
-def only_installed_code(*, allow_code: bool = False) -> Iterator[None]:
+def only_installed_code(*, allow_code: bool | None = None) -> Iterator[None]:
     """Refuse to import modules that are not installed, within a block.
 
     For commands that read files of other people, for example the folder of a run.
 
     Args:
-        allow_code: the user's permission (``--allow-code``) to import any module.
+        allow_code: the user's permission (``--allow-code``) to import any module; None for that
+            of an enclosing block.
     """
     global _any_code
-    before, _any_code = _any_code, allow_code
+    before, _any_code = _any_code, bool(_any_code if allow_code is None else allow_code)
     try:
         yield
     finally:
@@ -88,12 +93,12 @@ def class_from_spec(
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
     top = form["module"].partition(".")[0]
-    if not (_any_code or top == "matchenv" or top in sys.stdlib_module_names):
+    if _any_code is False and top != "matchenv" and top not in sys.stdlib_module_names:
         spec = find_spec(top)  # imports nothing
         places = list(spec.submodule_search_locations or [spec.origin or ""]) if spec else []
         installed = tuple(sysconfig.get_path(name) for name in ("purelib", "platlib"))
         if not all(place.startswith(installed) for place in places):
-            raise ValueError(
+            raise CodeRefused(
                 f"{kind} {text!r} would run the code of {', '.join(places)}, which is not an "
                 "installed package: look at it, then give --allow-code"
             )

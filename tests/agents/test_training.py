@@ -18,6 +18,7 @@ from matchenv.agents.run_config import ALGORITHMS, RunFolder
 from matchenv.agents.training import Keeper
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.baselines import DrawChance, Gittins, KnowledgeGradient
+from matchenv.belief import BELIEFS
 from matchenv.benchmarks.compare.training import compare_runs
 from matchenv.evaluation import protocols
 from matchenv.evaluation.registry import QUEUE
@@ -161,6 +162,52 @@ def test_a_run_imports_foreign_classes_only_with_permission(
         ended = typed(f"{words} --allow-code")
         assert (ended.status, "imported" in ended.error) == (1, True)
     assert not list(tmp_path.glob("*.html"))
+
+
+FORGETTING = """
+from matchenv.belief import IndependentBelief
+
+class Forgetting(IndependentBelief):
+    def __init__(self, factor=1.0):
+        self.factor = factor
+
+    def widened(self, sigma, constants):
+        return self.factor * sigma
+"""
+
+
+def test_a_third_party_belief_trains_and_plays_in_other_processes(
+    tmp_path, small_config, monkeypatch, typed
+):
+    code, belief = tmp_path / "forgetting.py", "forgetting:Forgetting:factor=1.2"
+    code.write_text(FORGETTING)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setitem(BELIEFS, belief, BELIEFS["full"])  # removed at the end
+
+    def forget():
+        sys.modules.pop("forgetting", None)
+        BELIEFS.pop(belief)
+
+    BELIEFS.pop(belief)
+    env_kwargs = {"num_opponents": 3, "horizon": 20, "belief": belief}
+    config = small_config(timesteps=128, env_kwargs=env_kwargs)
+    with pytest.warns(UserWarning, match="every 128 games"):
+        agents.start_training(tmp_path / "run", config, quiet=True)
+    forget()
+    words = f"compare --policy run kg:belief={belief} --num-opponents 3 --horizon 20 --rank any"
+    words += " --episodes 4 --quiet --out"
+    ended = typed(f"{words} one")
+    assert (ended.status, "give --allow-code" in ended.error) == (2, True)
+    assert "damaged" not in ended.error
+    assert typed(f"{words} one --workers 1 --allow-code").status == 0
+    assert typed(f"{words} two --workers 2").status == 0
+    one, two = ((tmp_path / name / "comparison.csv").read_bytes() for name in ("one", "two"))
+    assert one == two
+    assert agents.load(tmp_path / "run").belief == belief
+    code.write_text(FORGETTING.replace("self.factor * sigma", "1.0 + sigma"))
+    forget()
+    ended = typed(f"{words} one --allow-code")
+    assert (ended.status, "code: forgetting:Forgetting was" in ended.error) == (2, True)
 
 
 def test_evaluation_equals_evaluate_policy(trained):

@@ -135,7 +135,8 @@ def full_state(sigma: Any, difference_sigma: Any) -> KnowledgeState:
 
 test_bad_states_raise = refusals(
     (lambda: KnowledgeState.from_observation(np.ones(10), "full"), r"3 \* num_opponents \+ 3"),
-    (lambda: KnowledgeState.from_observation(np.ones(9), "both"), "belief must be one of"),
+    (lambda: KnowledgeState.from_observation(np.ones(9), "both"), "belief must be .*module:Class"),
+    (lambda: MatchmakingEnv(belief="json:JSONDecoder"), "must name a subclass of Belief"),
     (lambda: KnowledgeState([0, 0], [1, 1]).to_observation(1.1), r"in \[0, 1\], got 1.1"),
     (lambda: full_state([1, 1], [2.1]), "extra, the deviation of s_0 - s_k, must lie"),
     (lambda: full_state([1, 3], [1.5]), "extra, the deviation of s_0 - s_k, must lie"),
@@ -255,6 +256,9 @@ def test_bad_registrations_raise() -> None:
         Other.name = name  # type: ignore[assignment]
         with pytest.raises(ValueError, match=rf"belief\.name must be a string .* got {name!r}"):
             register(Other())
+    again = type("DiscountedBelief", (DiscountedBelief,), {"__module__": __name__})
+    register(again())  # a notebook's cell that runs twice makes a new class
+    assert type(BELIEFS["discounted"]) is again
     with pytest.raises(ValueError, match="belief must be a Belief"):
         register("discounted")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"belief must be one of .*'discounted'"):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from matchenv.belief import BELIEFS, DEFAULT_BELIEF, MEASURES, Belief, GamesPlayed
+from matchenv.belief import DEFAULT_BELIEF, MEASURES, Belief, GamesPlayed, belief_named
 from matchenv.envs.core.settings import (
     LONGEST_HORIZON,
     MOST_OPPONENTS,
@@ -128,7 +128,9 @@ class Settings(GameOptions):
         known=EQUAL_VARIANCES,
     )  # fmt: skip
     belief: str = option(
-        DEFAULT_BELIEF, as_choice, 'what policies know: `"factorised"` or `"full"`', known=BELIEFS
+        DEFAULT_BELIEF,
+        lambda _, name: belief_named(name).name,
+        'what policies know: `"factorised"`, `"full"` or `module:Class`',
     )
     availability: float = option(
         1.0, as_positive_share, "mean share of opponents who are online, in (0, 1]"
@@ -196,7 +198,7 @@ class Settings(GameOptions):
     @property
     def belief_type(self) -> Belief:
         """The belief object."""
-        return BELIEFS[self.belief]
+        return belief_named(self.belief)
 
     @property
     def observation_size(self) -> int:
