@@ -220,7 +220,7 @@ class HeldOutGames:
         seeds = range(self.seed, self.seed + self.episodes)
         totals, summary = [], PROBLEMS[self.environment].summary
         for settings in settings_of(self.environment, self.env_kwargs):
-            if isinstance(policy, str) and hasattr(settings, "belief"):
+            if isinstance(policy, str) and hasattr(settings, "belief_type"):
                 settings = replace(settings, belief=DEFAULT_BELIEF)
 
             def make(settings: Any, _: Any) -> Any:

@@ -116,7 +116,7 @@ class LearnedPolicy(PredictMixin):
         env_id = env_id_of(self.settings)
         if env_id_of(settings) != env_id:
             raise ValueError(f"the policy {self.name} only plays {env_id}")
-        if hasattr(settings, "belief"):
+        if hasattr(settings, "belief_type"):
             try:
                 settings = replace(settings, belief=self.belief)  # type: ignore[call-arg]
             except ValueError as error:

@@ -29,7 +29,7 @@ from matchenv.agents.environments import (
     settings_without_code,
 )
 from matchenv.agents.learned_names import CONFIG, EVALUATIONS, POLICY_FILE
-from matchenv.envs import simulator_of
+from matchenv.envs import part_of, simulator_of
 from matchenv.envs.one_player.settings import as_texts
 from matchenv.evaluation import seeds
 from matchenv.evaluation.registry import ONE_PLAYER
@@ -286,8 +286,9 @@ class RunConfig:
         They have no reward, as a comparison reports all rewards, and no belief, as each policy
         reads its own.
         """
+        fixed = part_of(self.environment, "protocol").fixed
         others = {name: value for name, value in self.env_kwargs.items()
-                  if name not in ("reward", "belief")}  # fmt: skip
+                  if name not in ("reward", "belief") or name not in fixed}  # fmt: skip
         settings = settings_of(self.environment, self.env_kwargs)
         cells = PROBLEMS[self.environment].cells(others, settings)
         return {"env": self.environment, "cells": cells, "env_kwargs": others}

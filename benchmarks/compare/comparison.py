@@ -12,7 +12,7 @@ from typing import Any
 
 from matchenv.belief import BELIEFS
 from matchenv.benchmarks.compare import queue, ranking
-from matchenv.envs import env_id_of, part_of, simulator_of
+from matchenv.envs import ENVIRONMENTS, env_id_of, part_of, simulator_of
 from matchenv.envs.core.settings import Options
 from matchenv.envs.queue.settings import Population
 from matchenv.evaluation.episode_table import Block, Cell, EpisodeTable, Plan, play
@@ -325,16 +325,17 @@ def problem_of(
 def third_party_code(
     settings: Any, cells: Sequence[Cell], beliefs: Iterable[str]
 ) -> dict[str, dict[str, str]]:
-    """Return digests of the files of third-party priors, beliefs and environments.
+    """Return digests of the files of third-party priors, beliefs, environments and protocols.
 
     They are by specification, under ``"priors"`` and ``"code"``, if there are some.
     """
     kinds: list[type] = [type(BELIEFS[name]) for name in sorted({*beliefs} & {*BELIEFS})]
     kinds += [type(settings), type(simulator_of(settings))]
+    names = [*(f"{each.__module__}:{each.__name__}" for each in kinds),
+             ENVIRONMENTS[env_id_of(settings)].protocol]  # fmt: skip
     texts = {
         "priors": [text for cell in cells for text in cell.labels.values() if is_object_spec(text)],
-        "code": [f"{each.__module__}:{each.__name__}" for each in kinds
-                 if not each.__module__.startswith("matchenv.")],
+        "code": [name for name in names if not name.startswith("matchenv.")],
     }  # fmt: skip
     return {name: {text: module_digest(text) for text in found}
             for name, found in texts.items() if found}  # fmt: skip

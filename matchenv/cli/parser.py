@@ -15,6 +15,7 @@ import textwrap
 from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
@@ -26,7 +27,9 @@ from matchenv.evaluation.protocols import LOADS
 from matchenv.evaluation.protocols import ONE_PLAYER as PROTOCOL
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, expanded
 from matchenv.evaluation.tables import as_wide_as_the_terminal
+from matchenv.runtime.checks import as_choice
 from matchenv.runtime.jobs import RunOptions
+from matchenv.runtime.object_spec import search_working_folder
 from matchenv.runtime.parallel import LOCAL
 
 if TYPE_CHECKING:
@@ -64,7 +67,7 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
     ),
     "episodes": ("episodes in each cell", 0),
     "seed": ("random seed", 0),
-    "env": ("environment", ONE_PLAYER, tuple(ENVIRONMENTS)),
+    "env": (f"environment: {', '.join(ENVIRONMENTS)}, or module:NAME", ONE_PLAYER, "environment"),
     "load": ("players who log on in a tick: thin, middle, thick or numbers", tuple(LOADS)),
     "env_kwargs": (
         "options of environments other than Matchmaking-v0 as KEY=VALUE, for example patience=10 "
@@ -151,14 +154,18 @@ class Given(argparse.Namespace):
         """
         swept = part_of(self.env, "protocol").swept
         kwargs = {name: value for name, value in self.environment().items() if name not in swept}
+        # Commands have defaults for what these two vary.
+        own = swept if self.env in (ONE_PLAYER, QUEUE) else self.explicit.intersection(swept)
         cells = {name: value if isinstance(value, tuple) else (value,)
-                 for name, value in self.values(*swept).items()}  # fmt: skip
+                 for name, value in self.values(*own).items()}  # fmt: skip
         several = [text for text in self.env_kwargs if "{" in text]
         for text in expanded(several):
             for name, value in with_pairs([text], {}).items():
                 cells[name] = (*cells.get(name, ()), value)
         single = [text for text in self.env_kwargs if text not in several]
-        return {"env": self.env, "cells": cells, "env_kwargs": with_pairs(single, kwargs)}
+        kwargs = with_pairs(single, kwargs)
+        cells |= {name: (kwargs.pop(name),) for name in swept if name in kwargs}
+        return {"env": self.env, "cells": cells, "env_kwargs": kwargs}
 
     def environment(self) -> dict[str, Any]:
         """Return the options of the environment that were given, except ``--env-kwargs``.
@@ -407,10 +414,22 @@ def _path(text: str) -> Path:
     return Path(text)
 
 
+def _environment(text: str) -> str:
+    """Return the name in ``module:NAME`` after importing the module, which registers it."""
+    module, _, name = text.rpartition(":")
+    try:
+        if module:
+            search_working_folder()
+            import_module(module)
+        return as_choice("env", name, ENVIRONMENTS)
+    except (ImportError, ValueError) as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
+
 # The parser of a value of each type, and its name in the help.
 KINDS: dict[Any, tuple[Callable[[str], Any], str]] = {
     int: (int, "N"), float: (float, "X"), str: (str, "TEXT"), Path: (_path, "PATH"),
-    int | str: (_integer_or_text, "TEXT"),
+    int | str: (_integer_or_text, "TEXT"), "environment": (_environment, "NAME"),
 }  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from matchenv.cli.parser import FOLDER_TEXT, PRIORS_TEXT, RANK_TEXT, RESULTS, Command, Parser
-from matchenv.evaluation.registry import POLICIES, expanded
+from matchenv.evaluation.registry import expanded, known_policies
 from matchenv.runtime.checks import counted
 
 # Options of the games of a comparison, and of the environment of a study.
@@ -236,7 +236,8 @@ def declare_watch(add: Parser) -> Command:
     _, settings, (cell,) = problem_of(**arguments)
     names = expanded(given.policy)
     if "policy" not in given.explicit:
-        names = [name for name in WATCHED if name in POLICIES[given.env]][:2]
+        known = known_policies(given.env)
+        names = [name for name in WATCHED if name in known][:2] or list(known[:2])
     stage = Stage(
         names,
         replace(settings, **cell.options),

@@ -23,7 +23,7 @@ class Environment(NamedTuple):
         simulator: class of the simulator.
         env: the scalar environment.
         vector_env: the native vector environment.
-        renderer: class of the renderer.
+        renderer: class of the renderer; "" for none.
         protocol: how policies are compared.
     """
 
@@ -31,7 +31,7 @@ class Environment(NamedTuple):
     simulator: str
     env: str
     vector_env: str
-    renderer: str
+    renderer: str = ""
     protocol: str = "matchenv.evaluation.protocols:GENERAL"
 
 
@@ -71,10 +71,12 @@ def part_of(env_id: str, part: str) -> Any:
         part: a field of ``Environment``.
 
     Raises:
-        ValueError: for an unknown environment.
+        ValueError: for an unknown environment, or one without this part.
     """
     as_choice("env", env_id, ENVIRONMENTS)
     module, _, name = getattr(ENVIRONMENTS[env_id], part).partition(":")
+    if not module:
+        raise ValueError(f"env must be one with a {part}, got {env_id!r}")
     return getattr(import_module(module), name)
 
 

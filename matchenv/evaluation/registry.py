@@ -104,7 +104,7 @@ def policy_class(name: str, env_id: str = ONE_PLAYER) -> Any:
 def known_policies(env_id: str = ONE_PLAYER) -> tuple[str, ...]:
     """Return the names of all policies of an environment, baselines first."""
     shipped = resolve_name(f"{LEARNED}:SHIPPED")
-    return (*POLICIES[env_id], *(shipped if env_id == ONE_PLAYER else ()))
+    return (*POLICIES.get(env_id, {}), *(shipped if env_id == ONE_PLAYER else ()))
 
 
 def policy_named(
@@ -141,7 +141,7 @@ def policy_named(
     name, _, options = text.partition(":")
     if env_id == QUEUE and name == RESERVATION:
         return _reserved(text, options, settings)
-    if name in POLICIES[env_id]:
+    if name in POLICIES.get(env_id, {}):
         kind = policy_class(name, env_id)
         given = _given(kind, settings, true_skill)
         # A class of several rules gets the name of the rule, which no option can change.
@@ -216,7 +216,7 @@ def files_of(text: str, env_id: str = ONE_PLAYER) -> list[Path]:
     name, _, options = text.partition(":")
     if env_id == QUEUE and name == RESERVATION:
         return files_of(str(parsed_options("policy", text, options).get("policy", "")))
-    if name in POLICIES[env_id]:
+    if name in POLICIES.get(env_id, {}):
         return module_files(POLICIES[env_id][name])
     file = resolve_name(f"{LEARNED}:learned_file")(text)
     return module_files(text) if file is None else [file]

@@ -274,7 +274,7 @@ def begin_for(
     If the policy's ``knows_skill_0`` is true, the initial belief knows player 0's skill.
     """
     policy = make(settings, lambda: batch.simulator.true_skill(batch.state))
-    if hasattr(settings, "belief"):
+    if hasattr(settings, "belief_type"):
         settings = replace(settings, belief=belief_of(policy))  # type: ignore[call-arg]
     batch = Batch(simulator(settings), seeds, given)
     if getattr(policy, "knows_skill_0", False):

@@ -67,6 +67,12 @@ def object_named(kind: str, given: Any, named: Mapping[str, Any], base: type) ->
     return build_object(kind, given, *class_from_spec(kind, given, named, base), {})
 
 
+def search_working_folder() -> None:
+    """Search the working folder for modules, last, so that it hides no installed package."""
+    if str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
+
+
 def class_from_spec(
     kind: str, text: Any, known: Iterable[str], base: type | None = None
 ) -> tuple[Any, str]:
@@ -89,9 +95,7 @@ def class_from_spec(
             f"{kind} must be one of {', '.join(map(repr, known))}{instance}, or "
             f"module:Class:key=value, got {text!r}"
         )
-    # Last, so that nothing in the working folder hides an installed package.
-    if str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))
+    search_working_folder()
     top = form["module"].partition(".")[0]
     if _any_code is False and top != "matchenv" and top not in sys.stdlib_module_names:
         spec = find_spec(top)  # imports nothing

@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +20,7 @@ from matchenv.benchmarks.compare.queue import front_of, group_standings
 from matchenv.benchmarks.compare.ranking import SMOOTHED, games_needed
 from matchenv.benchmarks.limits.bound import run_bound
 from matchenv.benchmarks.study.settings import StudySettings
+from matchenv.envs import ENVIRONMENTS
 from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.ranking import POINTS
 from matchenv.evaluation.registry import RANKING, family_of, policy_named
@@ -447,6 +449,66 @@ def test_cells_may_need_their_own_options_and_files_of_skills_count(tmp_path: Pa
     file.write_text("item,mean,games\na,0.5,19\n")
     with pytest.raises(ValueError, match=r"skills must have items with at least 20 games, .*csv"):
         run_comparison(["random"], **swept)
+
+
+CLUBS = """
+from dataclasses import dataclass
+
+import numpy as np
+
+from matchenv.envs import ENVIRONMENTS, Environment
+from matchenv.envs.core.settings import option
+from matchenv.envs.ranking import RankingEnv, RankingSettings, RankingSimulator
+from matchenv.runtime.checks import as_choice
+
+ENVIRONMENTS["Clubs-v0"] = Environment("clubs:ClubSettings", "clubs:Clubs", "clubs:ClubEnv", "",
+                                       protocol="club_protocol:PROTOCOL")
+
+@dataclass(frozen=True)
+class ClubSettings(RankingSettings):
+    belief: str = option("sum", as_choice, "of teams", known=("sum", "max"))
+
+class Clubs(RankingSimulator):
+    env_id = "Clubs-v0"
+
+class ClubEnv(RankingEnv, settings=ClubSettings):
+    pass
+
+class First:
+    def act(self, view, *_, **__):
+        return np.zeros(len(view.mu), dtype=int)
+"""
+PROTOCOL = """
+from dataclasses import replace
+from matchenv.evaluation.protocols import GENERAL
+PROTOCOL = replace(GENERAL, swept={"goal": ("order", "best"), "beta": (1.0, 2.0)})
+"""
+
+
+def test_a_third_party_environment_is_found_by_its_module(
+    typed: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has options and cells of its own, and neither a renderer nor registered policies."""
+    (tmp_path / "clubs.py").write_text(CLUBS)
+    (tmp_path / "club_protocol.py").write_text(PROTOCOL)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.setitem(ENVIRONMENTS, "Clubs-v0", ENVIRONMENTS[RANKING])  # removed at the end
+    where = "--env clubs:Clubs-v0 --policy clubs:First --horizon 5 --env-kwargs num_items=4"
+    words = f"compare {where} belief=max goal=best --episodes 2 --workers 1 --out out"
+    assert typed(words).status == 0
+    found = json.loads(Path("out/comparison.json").read_text())
+    assert [cell["labels"] for cell in found["cells"].values()] == [
+        {"goal": "best", "beta": "1.0"}, {"goal": "best", "beta": "2.0"},
+    ]  # fmt: skip
+    assert found["environment"]["belief"] == "max"
+    ended = typed(f"watch {where} beta=1 goal=best --out film.gif")
+    assert (ended.status, "env must be one with a renderer" in ended.error) == (2, True)
+    (tmp_path / "club_protocol.py").write_text(f"{PROTOCOL}# edited\n")
+    sys.modules.pop("club_protocol")
+    ended = typed(words)
+    assert (ended.status, "code: club_protocol:PROTOCOL was" in ended.error) == (2, True)
+    for env in ("clubs:Cups-v0", "no_clubs:Clubs-v0", "Cups-v0"):
+        assert "error: argument --env: " in typed(f"compare --env {env}").error
 
 
 def test_the_stopping_rule_is_rarely_wrong() -> None:

@@ -160,7 +160,9 @@ class OnePlayer(Simulator[State]):
             settings.observation_size, settings.num_players, self._last_shown
         )
         by_opponent, limit = settings.noise == "opponent", settings.max_games_per_opponent
-        numbers: dict[str, Any] = {name: getattr(settings, name) for name in Params._fields[:8]}
+        numbers: dict[str, Any] = {
+            name: getattr(settings, name) for name in Params._fields if hasattr(settings, name)
+        }
         self._params = Params(
             **numbers,
             limit=limit or 0,

@@ -61,11 +61,13 @@ class QueueSimulator(Simulator[State]):
         """Numbers for the compiled functions."""
         settings, population = self.settings, self.settings.population
         usual = usual_quality(settings) if settings.reward == "relative" else 0.0
-        numbers = {name: getattr(settings, name) for name in Params._fields[:11]}
+        numbers = {
+            name: getattr(settings, name) for name in Params._fields if hasattr(settings, name)
+        }
         numbers["abandonment_cost"] += usual * settings.games_of_player
+        numbers["population"] = np.ascontiguousarray(population.rows)
         return Params(
             **numbers,
-            population=np.ascontiguousarray(population.rows),
             mean=population.mean,
             deviation=population.deviation,
             by_truth=settings.reward == "true_match_quality",
