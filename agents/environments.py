@@ -155,7 +155,19 @@ def settings_of(environment: str, env_kwargs: Mapping[str, Any]) -> list[Any]:
     for name in PROBLEMS[environment].same:
         if len({getattr(each, name) for each in settings}) > 1:
             raise ValueError(f"{name} must be the same in all environments, got a list")
+    check_sizes({each.observation_size for each in settings}, env_kwargs)
     return settings
+
+
+def check_sizes(sizes: set[int], env_kwargs: Mapping[str, Any]) -> None:
+    """Check that the observations of all environments have one size.
+
+    Raises:
+        ValueError: for several sizes; it names the options that are lists.
+    """
+    if len(sizes) > 1:
+        lists = " and ".join(name for name, value in env_kwargs.items() if isinstance(value, list))
+        raise ValueError(f"{lists} must give observations of one size, got {sorted(sizes)}")
 
 
 def settings_without_code(
@@ -182,7 +194,10 @@ def without_files(environment: str, env_kwargs: Mapping[str, Any]) -> Kwargs:
     options = dict(env_kwargs)
     if environment == RANKING:
         options.pop("skills", None)  # no observation depends on them
-    if environment == QUEUE and named_files({"": options.get("population")}):
+    populations = _list_of(options.get("population"))
+    if environment == QUEUE and (
+        any(map(is_object_spec, populations)) or named_files({"": populations})
+    ):
         cells = settings_of(environment, {"population": options["population"]})
         options["population"] = [[[cell.population.mean], [cell.population.deviation]]
                                  for cell in cells]  # fmt: skip

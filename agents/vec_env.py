@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices
 
-from matchenv.agents.environments import combinations
+from matchenv.agents.environments import check_sizes, combinations
 from matchenv.agents.network import reader_of
 from matchenv.envs import ENVIRONMENTS
 from matchenv.envs.core.scalar import PICTURE_MODES
@@ -84,9 +84,8 @@ class MatchmakingVecEnv(VecEnv):
         self._made_at = time.monotonic()
         self._actions: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         first = self.natives[0]
-        sizes = sorted({native.single_observation_space.shape[0] for native in self.natives})
-        if len(sizes) > 1:
-            raise ValueError(f"observations of all environments must have one size, got {sizes}")
+        sizes = {native.single_observation_space.shape[0] for native in self.natives}
+        check_sizes(sizes, env_kwargs)
         # The shared network finds its reader here, and a saved model keeps the reader's constants.
         space = copy.copy(first.single_observation_space)
         vars(space).update(reader_of(first.settings))

@@ -38,7 +38,7 @@ from matchenv.ratings.openskill import OpenSkill
 from matchenv.runtime.arrays import Floats, Masks
 from matchenv.runtime.checks import as_choice, as_positive_share, counted
 from matchenv.runtime.files import columns_csv, csv_bytes, json_bytes, number, write_together
-from matchenv.runtime.object_spec import build_object, class_from_spec, is_object_spec
+from matchenv.runtime.object_spec import build_object, class_from_spec, errors_named, is_object_spec
 
 Content = Mapping[str, Any]
 
@@ -83,7 +83,8 @@ def judge(text: str, log: MatchLog, pairs: Pairs, model: Model) -> Judgement:
         replay = replay_trueskill(log, **asdict(model))
         variance, quality = replay.team_variance, replay.quality
     else:
-        replay = replay_system(log, system)
+        with errors_named(f"system {text!r}"):
+            replay = replay_system(log, system)
         # A side of Elo has the noise of all its members, others that of one player.
         noise = system.beta**2 * (players if is_elo else np.ones(log.num_teams))
         variance = replay.team_variance + noise

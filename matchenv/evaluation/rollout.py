@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import copy
-import errno
 import inspect
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +23,7 @@ from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_actions, as_integer
 from matchenv.runtime.files import Arrays
 from matchenv.runtime.jobs import CLOCK
+from matchenv.runtime.object_spec import errors_named
 from matchenv.runtime.random import drawn_key
 
 # Returns the current true skills of all players, shape (B, players).
@@ -323,20 +323,9 @@ def rollout(
     return {**arrays, CLOCK: clock}
 
 
-@contextmanager
-def errors_name_policy(label: str, what: str = "") -> Iterator[None]:
-    """Turn errors of third-party code into a ``ValueError`` that names the policy and what it did.
-
-    Errors without a label, and those of memory and full disks, stay as they are.
-    """
-    try:
-        yield
-    except Exception as error:
-        full = isinstance(error, OSError) and error.errno == errno.ENOSPC
-        if not label or full or isinstance(error, MemoryError):
-            raise
-        kind = "" if isinstance(error, ValueError | ImportError) else f"{type(error).__name__}: "
-        raise ValueError(f"policy {label!r}{what}: {kind}{error}") from error
+def errors_name_policy(label: str, what: str = "") -> AbstractContextManager[None]:
+    """Return ``errors_named`` for a policy and what it did; without a label errors stay."""
+    return errors_named(f"policy {label!r}{what}" if label else "")
 
 
 def check_can_play(label: str, make: PolicyMaker, settings: Options) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 import re
 import sys
@@ -45,6 +46,22 @@ def only_installed_code(*, allow_code: bool | None = None) -> Iterator[None]:
         yield
     finally:
         _any_code = before
+
+
+@contextmanager
+def errors_named(what: str) -> Iterator[None]:
+    """Turn errors of third-party code into a ``ValueError`` that says what raised them.
+
+    Errors without a name, and those of memory and full disks, stay as they are.
+    """
+    try:
+        yield
+    except Exception as error:
+        full = isinstance(error, OSError) and error.errno == errno.ENOSPC
+        if not what or full or isinstance(error, MemoryError):
+            raise
+        kind = "" if isinstance(error, ValueError | ImportError) else f"{type(error).__name__}: "
+        raise ValueError(f"{what}: {kind}{error}") from error
 
 
 def object_named(kind: str, given: Any, named: Mapping[str, Any], base: type) -> Any:

@@ -158,6 +158,10 @@ test_bad_configurations_are_refused = refusals(
     ({"env_kwargs": {"rank": [["top"]]}}, "names and numbers"),
     ({"env_kwargs": {"horizon": [3, 4]}}, "horizon must be the same"),
     (
+        {"env_kwargs": {"turnover": [0, 0.1]}},
+        r"turnover must give .* of one size, got \[101, 150\]",
+    ),
+    (
         {"env_kwargs": {"prior": DrawnPrior.of(NormalPrior(), np.random.default_rng(1), 50)}},
         "prior must be a name, module:Class:key=value, or a",
     ),

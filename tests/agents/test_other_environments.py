@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from matchenv import agents
-from matchenv.agents.environments import PROBLEMS
+from matchenv.agents.environments import PROBLEMS, without_files
 from matchenv.agents.network import PairReader, reader_of, spaces_of
 from matchenv.agents.policy_file import LearnedPolicy, PolicyDescription
 from matchenv.baselines.ranking import RankingPolicy
@@ -59,6 +59,12 @@ def test_a_policy_needs_no_file_of_its_training(tmp_path, small_config):
             agents.continue_training(run.path, quiet=True)
         ratings.unlink()
         np.testing.assert_array_equal(agents.load(run.path).predict(observations)[0], expected)
+
+
+def test_a_policy_needs_no_code_of_its_population():
+    spec = "matchenv.envs.queue.settings:NormalPopulation:deviation=2"
+    kept = without_files(QUEUE, {"capacity": 6, "population": spec})
+    assert kept == {"capacity": 6, "population": [[[0.0], [2.0]]]}
 
 
 def test_the_command_trains_a_ranking_policy_for_any_number_of_items(typed):

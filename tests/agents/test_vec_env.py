@@ -66,7 +66,10 @@ def test_attributes_and_methods():
         (lambda: env.step(STAY[:2]), r"actions must have shape \(3,\), got \(2,\)"),
         (lambda: env.set_attr("note", "one only", indices=[0]), "indices"),
         (lambda: env.env_method("reset"), "method_name"),
-        (lambda: MatchmakingVecEnv(2, num_opponents=[3, 4]), r"one size, got \[9, 11\]"),
+        (
+            lambda: MatchmakingVecEnv(2, num_opponents=[3, 4]),
+            r"num_opponents must give observations of one size, got \[9, 11\]",
+        ),
         (lambda: MatchmakingVecEnv(2, environment="CartPole-v1"), "environment must be one of"),
         (
             lambda: MatchmakingVecEnv(2, autoreset_mode="NextStep"),

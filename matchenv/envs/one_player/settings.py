@@ -51,6 +51,8 @@ class Reward(ABC):
             values = np.asarray(self.of(games))
         except ValueError:  # rows of several lengths
             values = np.empty(0, dtype=np.object_)
+        except (AttributeError, LookupError, TypeError) as error:
+            raise ValueError(f"{self!r}.of: {type(error).__name__}: {error}") from error
         if values.shape != running.shape or values.dtype.kind not in "fiub":
             raise ValueError(
                 f"{self!r}.of must return shape {running.shape}, one number for each game, "

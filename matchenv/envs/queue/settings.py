@@ -37,6 +37,7 @@ from matchenv.runtime.checks import (
     as_positive_number,
     as_share,
 )
+from matchenv.runtime.object_spec import is_object_spec, object_named
 
 # Upper limit of the arrival rate, for memory.
 BUSIEST = 100_000.0
@@ -153,14 +154,17 @@ def population_of(given: Any) -> Population:
     """Return the population for the value of an option.
 
     Args:
-        given: ``"normal"`` for ``NormalPopulation()``; a ``Population``; a pair of arrays
-            ``(mu, sigma)``; or the path of a CSV file, optionally with gzip compression, with
-            columns ``mu`` and ``sigma``, such as the ``ratings.csv`` of ``matchenv replay``.
+        given: ``"normal"`` for ``NormalPopulation()``; a ``Population``, also as
+            ``module:Class:key=value``; a pair of arrays ``(mu, sigma)``; or the path of a CSV
+            file, optionally with gzip compression, with columns ``mu`` and ``sigma``, such as the
+            ``ratings.csv`` of ``matchenv replay``.
 
     Raises:
         ValueError: for other types, bad ratings, and a ``Population`` with bad rows or without a
             hash.
     """
+    if isinstance(given, str) and (given == "normal" or is_object_spec(given)):
+        given = object_named("population", given, {"normal": NormalPopulation()}, Population)
     if isinstance(given, Population):
         rows = as_float_array("rows of the population", given.rows)
         if rows.ndim != 2 or rows.shape[1] != 3 or not rows.size:
@@ -172,8 +176,6 @@ def population_of(given: Any) -> Population:
         except TypeError as error:
             raise ValueError(f"population must have a hash, got {given!r}: {error}") from None
         return given
-    if isinstance(given, str) and given == "normal":
-        return NormalPopulation()
     if isinstance(given, tuple | list | np.ndarray) and len(given) == 2:
         return RatedPopulation(given[0], given[1])
     if isinstance(given, str | os.PathLike):

@@ -270,6 +270,7 @@ test_bad_priors_and_rewards_raise = refusals(
     (lambda: played(prior=own(Prior, "draw", lambda x: (x[:, 1:],) * 2)), r"shape \(1, 50\)"),
     (lambda: played(reward=own(Reward, "of", lambda _: 1.0)), r"of must return shape \(1,\)"),
     (lambda: played(reward=own(Reward, "of", lambda x: x.outcomes * np.nan)), "return finite"),
+    (lambda: played(reward=own(Reward, "of", lambda: 1.0)), "of: TypeError: .*1 was given"),
 )
 
 

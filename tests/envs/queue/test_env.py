@@ -276,6 +276,8 @@ def test_changed_settings() -> None:
     population = RatedPopulation(np.array([1.0]), np.array([2.0]))
     assert rated.changed() == {"stay": 0.5, "population": population}
     assert "RatedPopulation of 1 players" in str(rated.description()["population"])
+    named = QueueSettings(population="matchenv.envs.queue.settings:NormalPopulation:mean=3")
+    assert named.population == NormalPopulation(3.0)
 
 
 RATINGS = np.array([21.0, 13.5, 27.0]), np.array([1.0, 4.0, 2.5])
