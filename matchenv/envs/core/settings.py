@@ -55,6 +55,9 @@ def as_limit(name: str, value: Any) -> int | None:
 class Options:
     """Base of the settings of environments, whose fields are declared by ``option``.
 
+    Settings of an environment also need an option ``horizon``, the largest number of steps, and the
+    ``observation_size``.
+
     Attributes:
         sizes: options that the ``repr`` of an environment shows even with default values.
     """
