@@ -83,6 +83,24 @@ def test_round_trip(path, algo, belief):
             policy.predict(bad)
 
 
+@pytest.mark.parametrize(("rows", "threads"), [((), 1), ((4,), 1), ((1025,), 2)])
+def test_small_batches_run_on_one_thread(path, monkeypatch, rows, threads):
+    written(path, "ppo", ENV, SMALL)
+    policy, used = agents.load(path), []
+    of = policy.network.get_distribution
+    monkeypatch.setattr(
+        policy.network,
+        "get_distribution",
+        lambda x: (used.append(torch.get_num_threads()), of(x))[1],
+    )
+    torch.set_num_threads(2)
+    try:
+        policy.predict(np.zeros((*rows, *policy.observation_shape)))
+        assert (used, torch.get_num_threads()) == ([threads], 2)
+    finally:
+        torch.set_num_threads(1)
+
+
 def changed(path, **changes):
     """Change the description and its checksum, as an attacker would."""
     with safe_open(path, framework="numpy") as file:
