@@ -24,7 +24,7 @@ from matchenv.evaluation.estimates import estimate, paired_difference
 from matchenv.evaluation.protocols import LOADS
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, RANKING, policy_named
 from matchenv.evaluation.rollout import REWARD, Summary, rollout, sums
-from matchenv.runtime.checks import as_choice
+from matchenv.runtime.checks import as_choice, shown
 from matchenv.runtime.files import Arrays
 from matchenv.runtime.object_spec import is_object_spec
 
@@ -149,7 +149,8 @@ def settings_of(environment: str, env_kwargs: Mapping[str, Any]) -> list[Any]:
             if not isinstance(each, str | None) and not _is_numbers(each):
                 raise ValueError(
                     "env_kwargs must be names and numbers, which the folder of a training can "
-                    f"keep, or lists of values (of numbers: lists of lists), got {name}={each!r}"
+                    "keep, or lists of values (of numbers: lists of lists), got "
+                    f"{name}={shown(each)}"
                 )
     settings: list[Any] = [kind.checked(**cell) for cell in combinations(env_kwargs)]
     for name in PROBLEMS[environment].same:

@@ -41,7 +41,7 @@ from matchenv.envs import env_id_of
 from matchenv.envs.core.settings import Options
 from matchenv.evaluation.registry import ONE_PLAYER
 from matchenv.evaluation.rollout import one_thread
-from matchenv.runtime.checks import as_action_masks
+from matchenv.runtime.checks import as_action_masks, as_array
 from matchenv.runtime.files import checksum, parsed_json, write_bytes
 from matchenv.runtime.object_spec import CodeRefused, only_installed_code
 
@@ -165,7 +165,7 @@ class LearnedPolicy(PredictMixin):
     def _predict(
         self, observation: Any, action_masks: ArrayLike | None, deterministic: bool
     ) -> NDArray[np.int64]:
-        array = np.asarray(observation)
+        array = as_array("observation", observation)
         (size,) = self.observation_shape
         if array.ndim not in (1, 2) or array.shape[-1] != size:
             raise ValueError(

@@ -19,7 +19,7 @@ from matchenv.baselines.policy import PredictMixin
 from matchenv.belief.joint import difference_variance, game_precision
 from matchenv.envs.ranking import Game, RankingSettings, RankingView, pair_counts, places_of
 from matchenv.runtime.arrays import Floats, Integers
-from matchenv.runtime.checks import as_action_masks, as_choice, as_float_array
+from matchenv.runtime.checks import as_action_masks, as_choice, as_float_array, as_integer, shown
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import total_variance
 from matchenv.trueskill.normal import normal_probability
@@ -51,7 +51,7 @@ class RankingPolicy(PredictMixin):
     def __init__(self, name: str, *, seed: int | None = None) -> None:
         self.name = as_choice("name", name, RULES)
         self.stochastic, self.needs_truth = name in ("random", "thompson"), name == "oracle"
-        self._rng = np.random.default_rng(seed)
+        self._rng = np.random.default_rng(None if seed is None else as_integer("seed", seed, 0))
 
     def for_settings(self, settings: RankingSettings) -> Self:
         """Return the same policy for an environment with other settings."""
@@ -80,6 +80,8 @@ class RankingPolicy(PredictMixin):
                 masks of another shape or without a True.
         """
         items = self.settings.num_items
+        if not isinstance(view, RankingView):
+            raise ValueError(f"view must be a RankingView, got {shown(view)}")
         if view.mu.shape[1:] != (items,):
             raise ValueError(
                 f"mu must have shape (B, {items}) with num_items={items} (see for_settings), "

@@ -13,7 +13,14 @@ from matchenv.baselines.ranking import KNOWLEDGE, UNSURE, WIDEST, pair_scores
 from matchenv.belief.joint import expect_joint, learn_joint
 from matchenv.envs.ranking import ORDER, TOP, Game, RankingSettings, places_of, stopping_loss
 from matchenv.runtime.arrays import Floats, Integers
-from matchenv.runtime.checks import as_flag, as_integer, as_non_negative_number, as_share
+from matchenv.runtime.checks import (
+    as_flag,
+    as_integer,
+    as_non_negative_number,
+    as_share,
+    elements_of,
+    shown,
+)
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.files import json_bytes, read_json, write_bytes
 from matchenv.runtime.random import normal, normals
@@ -69,6 +76,14 @@ class GamesNeeded(NamedTuple):
     high: int
 
 
+def ranker_settings(num_items: int, *, k: int | None, **options: Any) -> RankingSettings:
+    """Check the options of a ``Ranker`` and return its settings."""
+    settings = RankingSettings(num_items=num_items, k=1 if k is None else k, **options)
+    if settings.goal == TOP and k is None:
+        raise ValueError("k must be given with goal='top', got None")
+    return settings
+
+
 class Ranker:
     """Ranking of items from pairwise games that are chosen to settle a goal quickly.
 
@@ -94,15 +109,12 @@ class Ranker:
         goal: str = ORDER,
         k: int | None = None,
     ) -> None:
-        names = list(items) if isinstance(items, Iterable) else []
-        if isinstance(items, str) or len(names) < 2:
-            raise ValueError(f"items must be at least two names, got {items!r}")
-        if goal == TOP and k is None:
-            raise ValueError("k must be given with goal='top', got None")
-        self.settings = RankingSettings(
-            num_items=len(names), beta=beta, sigma=sigma, draw_margin=draw_margin, goal=goal,
-            k=1 if k is None else k,
-        )  # fmt: skip
+        names = elements_of(items) or []
+        if len(names) < 2:
+            raise ValueError(f"items must be at least two names, got {shown(items)}")
+        self.settings = ranker_settings(
+            len(names), beta=beta, sigma=sigma, draw_margin=draw_margin, goal=goal, k=k
+        )
         self._index: dict[str, int] = {}
         self._games: list[tuple[int, int, int]] = []
         self._mu, self._covariance = np.zeros(0), np.zeros((0, 0))
@@ -311,7 +323,7 @@ class Ranker:
             as_integer("version", state["version"], VERSION, VERSION)
             names, games = state["items"], _rows("games", "(i, j, outcome)", state["games"])
             if not isinstance(names, list):
-                raise ValueError(f"items must be a list, got {names!r}")
+                raise ValueError(f"items must be a list, got {shown(names)}")
             ranker = cls(names, **{name: state[name] for name in OPTIONS})
             last = len(names) - 1
             ranker.record_games(
@@ -326,7 +338,7 @@ class Ranker:
         old, index = len(self._index), dict(self._index)
         for name in names:
             if not isinstance(name, str) or not name or name in index:
-                raise ValueError(f"item must be a new name, got {name!r}")
+                raise ValueError(f"item must be a new name, got {shown(name)}")
             index[name] = len(index)
         self.settings = replace(self.settings, num_items=len(index))
         self._index = index
@@ -337,7 +349,7 @@ class Ranker:
     def _pair(self, a: Any, b: Any) -> tuple[int, int]:
         for name, item in (("a", a), ("b", b)):
             if not isinstance(item, str) or item not in self._index:
-                raise ValueError(f"{name} must be an item of the ranking, got {item!r}")
+                raise ValueError(f"{name} must be an item of the ranking, got {shown(item)}")
         if a == b:
             raise ValueError(f"b must be another item than a, got {b!r} twice")
         return self._index[a], self._index[b]
@@ -354,10 +366,11 @@ class Ranker:
 
 def _rows(name: str, form: str, values: Any) -> Iterator[tuple[Any, ...]]:
     """Yield tuples of a form, for example ``"(a, b)"``."""
-    for value in values if isinstance(values, Iterable) else [values]:
-        parts = tuple(value) if isinstance(value, Iterable) else ()
+    rows = elements_of(values)
+    for value in [values] if rows is None else rows:
+        parts = value if type(value) is tuple else tuple(elements_of(value) or ())
         if len(parts) != form.count(",") + 1:
-            raise ValueError(f"{name} must hold tuples {form}, got {value!r}")
+            raise ValueError(f"{name} must hold tuples {form}, got {shown(value)}")
         yield parts
 
 

@@ -153,6 +153,7 @@ def test_load_rejects_other_files(tmp_path: Path, change: dict[str, Any]) -> Non
     [
         (lambda _: Ranker(["a"]), "items must be at least two names"),
         (lambda _: Ranker("ab"), "items must be at least two names"),
+        (lambda _: Ranker(np.array("ab")), "items must be at least two names"),
         (lambda _: Ranker(["a", "a"]), "item must be a new name"),
         (lambda _: Ranker(["a", ""]), "item must be a new name"),
         (lambda _: Ranker(NAMES, goal="top"), "k must be given"),
@@ -169,7 +170,9 @@ def test_load_rejects_other_files(tmp_path: Path, change: dict[str, Any]) -> Non
         (lambda ranker: ranker.next_pairs(0), "count"),
         (lambda ranker: ranker.next_pairs(1, [("model-0",)]), "pending must hold"),
         (lambda ranker: ranker.next_pairs(1, None), "pending must hold tuples"),
+        (lambda ranker: ranker.next_pairs(1, np.array(1.0)), "pending must hold tuples"),
         (lambda ranker: ranker.record_games(5), "games must hold tuples"),
+        (lambda ranker: ranker.record_games([np.array(1.0)]), "games must hold tuples"),
     ],
 )
 def test_bad_arguments_raise_and_change_nothing(call: Any, message: str) -> None:

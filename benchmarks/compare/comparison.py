@@ -40,7 +40,7 @@ from matchenv.evaluation.rollout import belief_of, check_can_play
 from matchenv.evaluation.seeds import INSTANCES, POLICIES, REPORT, episode_seeds, spans_of
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.arrays import Floats
-from matchenv.runtime.checks import as_choice, as_integer
+from matchenv.runtime.checks import as_choice, as_integer, shown
 from matchenv.runtime.files import json_bytes, records_csv
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.object_spec import is_object_spec
@@ -311,14 +311,16 @@ def problem_of(
                 raise ValueError(f"{kwarg} may hold {', '.join(allowed)}, got {name!r}{hint}")
     for name, values in swept.items():
         if isinstance(values, str) or not isinstance(values, Sequence):
-            raise ValueError(f"cells must map options to lists of values, got {name}={values!r}")
+            raise ValueError(
+                f"cells must map options to lists of values, got {name}={shown(values)}"
+            )
     # Some options must fit together, so the shared settings have those of the first cell.
     first = {name: values[0] for name, values in swept.items() if name in known and len(values)}
     settings = settings_type.checked(**first, **options)
     made = kind.cells(swept, settings)
     values = [replace(settings, **cell.options).description() for cell in made]
     if not values or any(values.count(each) > 1 for each in values):
-        raise ValueError(f"cells must be at least one, none of them twice, got {swept!r}")
+        raise ValueError(f"cells must be at least one, none of them twice, got {shown(swept)}")
     return replace(kind, policies=kind.policies or known_policies(env)), settings, made
 
 

@@ -39,6 +39,7 @@ from matchenv.runtime.checks import (
     as_non_negative_number,
     as_number,
     as_positive_number,
+    shown,
 )
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.files import checksum
@@ -78,7 +79,9 @@ def _as_pairs(name: str, value: Any) -> tuple[tuple[int, int], ...]:
     except (TypeError, ValueError):
         pairs = {()}
     if any(len(set(pair)) != 2 or len(pair) != 2 for pair in pairs):
-        raise ValueError(f"{name} must hold pairs of different items, as [[0, 3]], got {value!r}")
+        raise ValueError(
+            f"{name} must hold pairs of different items, as [[0, 3]], got {shown(value)}"
+        )
     return tuple(sorted((i, j) for i, j in pairs))
 
 

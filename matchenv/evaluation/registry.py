@@ -21,7 +21,7 @@ from matchenv.envs import env_id_of
 from matchenv.envs.core.settings import Options
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.rollout import TrueSkills, check_can_play, method_of
-from matchenv.runtime.checks import as_list
+from matchenv.runtime.checks import as_list, shown
 from matchenv.runtime.files import checksum
 from matchenv.runtime.object_spec import (
     build_object,
@@ -288,7 +288,7 @@ def candidate_of(given: Any, env_id: str = ONE_PLAYER) -> Candidate:
         raise ValueError(f"a policy must be an object, as {given.__name__}(), got the class")
     if not isinstance(label, str):
         raise ValueError(
-            f"a policy must be a name, a folder, or an object with a name, got {given!r}"
+            f"a policy must be a name, a folder, or an object with a name, got {shown(given)}"
         )
     method_of(given)
     if getattr(given, "needs_truth", False):

@@ -20,7 +20,7 @@ from matchenv.envs import env_id_of, part_of, simulator_of
 from matchenv.envs.core.settings import Options
 from matchenv.envs.core.simulator import LAST, MEAN, SUM, Simulator, Step
 from matchenv.runtime.arrays import Floats
-from matchenv.runtime.checks import as_actions, as_integer
+from matchenv.runtime.checks import as_actions, as_integer, shown
 from matchenv.runtime.files import Arrays
 from matchenv.runtime.jobs import CLOCK
 from matchenv.runtime.object_spec import errors_named
@@ -172,10 +172,10 @@ class Decisions:
                 actions[row] = as_integer("action", self._policy.choose(waiting, self._rng), 0)
             return actions
         begins, self._first = np.full(len(batch), self._first), False
-        shown = simulator.observe(state).copy() if self._foreign else simulator.observe(state)
-        found = self._policy.predict(shown, self._memory, begins, deterministic=True, **masked)
+        seen = simulator.observe(state).copy() if self._foreign else simulator.observe(state)
+        found = self._policy.predict(seen, self._memory, begins, deterministic=True, **masked)
         if not isinstance(found, tuple | list) or len(found) != 2:
-            raise ValueError(f"predict must return (actions, state), got {found!r}")
+            raise ValueError(f"predict must return (actions, state), got {shown(found)}")
         actions, self._memory = found
         return actions
 

@@ -28,6 +28,7 @@ from matchenv.runtime.checks import (
     as_positive_number,
     as_probability,
     check_shapes,
+    shown,
 )
 from matchenv.trueskill.teams import as_ranks, sides_of
 
@@ -147,7 +148,7 @@ class Elo:
         if len(sizes) < 2 or not sizes.all():
             raise ValueError(
                 "teams must be at least two sides, each with at least one member (rating, 0), got "
-                f"{teams!r}"
+                f"{shown(teams)}"
             )
         rating = as_float_array("teams", means)
         side, place = np.repeat(np.arange(sizes.size), sizes), as_ranks(ranks, len(sizes))

@@ -31,12 +31,20 @@ def as_float_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
         array = array.astype(np.float64, copy=False)
     except OverflowError:
         raise ValueError(f"{rule}, got {shown(value)}") from None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):  # the last one is torch's
         raise ValueError(f"{name} must hold real numbers, got {shown(value)}") from None
     if type(value) is not np.ndarray and isinstance(value, np.ndarray) and np.ma.is_masked(value):
         raise ValueError(f"{name} must not hold masked numbers, got {shown(value)}")
     # The comparison is False for NaN too.
     return _checked(array, np.abs(array) <= LARGEST_SKILL, rule)
+
+
+def as_array(name: str, value: Any) -> NDArray[Any]:
+    """Return ``value`` as an array of any type; refuse ragged lists."""
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError, RuntimeError):
+        raise ValueError(f"{name} must be an array, got {shown(value)}") from None
 
 
 def as_positive_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
@@ -82,10 +90,10 @@ def as_number(
         return value
     array = as_float_array(name, value)
     if array.ndim != 0 or isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be one number, got {value!r}")
+        raise ValueError(f"{name} must be one number, got {shown(value)}")
     if not low <= array <= high:
         rule = f"at least {low:g}" if array < low else f"at most {high:g}"
-        raise ValueError(f"{name} must be {rule}, got {value!r}")
+        raise ValueError(f"{name} must be {rule}, got {shown(value)}")
     return float(array)
 
 
@@ -95,7 +103,7 @@ def _number(rule: str, good: Callable[[float], bool]) -> Callable[[str, Any], fl
     def check(name: str, value: Any) -> float:
         number = as_number(name, value)
         if not good(number):
-            raise ValueError(f"{name} must {rule}, got {value!r}")
+            raise ValueError(f"{name} must {rule}, got {shown(value)}")
         return number
 
     return check
@@ -117,14 +125,14 @@ def as_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
         number = None
     if number is None or number < low or (high is not None and number > high):
         allowed = f"of at least {low}" if high is None else f"in [{low}, {high}]"
-        raise ValueError(f"{name} must be an integer {allowed}, got {value!r}")
+        raise ValueError(f"{name} must be an integer {allowed}, got {shown(value)}")
     return number
 
 
 def as_flag(name: str, value: Any) -> bool:
     """Return ``value`` if it is True or False; refuse strings and numbers."""
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, got {value!r}")
+        raise ValueError(f"{name} must be True or False, got {shown(value)}")
     return bool(value)
 
 
@@ -132,15 +140,24 @@ def as_choice(name: str, value: Any, known: Iterable[str]) -> str:
     """Return ``value`` if it is one of the ``known`` names."""
     names = list(known)
     if not isinstance(value, str) or value not in names:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, names))}, got {value!r}")
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, names))}, got {shown(value)}")
     return value
+
+
+def elements_of(value: Any) -> list[Any] | None:
+    """Return the elements of ``value``; None for strings and values that have none."""
+    try:
+        elements = None if isinstance(value, str) else iter(value)
+    except TypeError:  # also of arrays without axes
+        return None
+    return elements and list(elements)
 
 
 def as_list(name: str, value: Any) -> list[Any]:
     """Return the elements of ``value``, at least one; refuse strings."""
-    elements = [] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
+    elements = elements_of(value)
     if not elements:
-        raise ValueError(f"{name} must be a list of at least one, got {value!r}")
+        raise ValueError(f"{name} must be a list of at least one, got {shown(value)}")
     return elements
 
 
@@ -159,7 +176,7 @@ def as_actions(
     actions: Any, count: int, num_opponents: int, name: str = "actions"
 ) -> NDArray[np.int64]:
     """Return actions as int64, shape (count,), each in [0, num_opponents)."""
-    array = np.asarray(actions)
+    array = as_array(name, actions)
     if array.shape != (count,) or array.dtype.kind not in "iu":
         raise ValueError(
             f"{name} must be integers of shape ({count},), "
@@ -182,7 +199,7 @@ def as_action_masks(value: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
         value: booleans, or numbers that are 0 or 1.
         shape: required shape (..., M).
     """
-    array = np.asarray(value)
+    array = as_array("action_masks", value)
     if array.shape != shape:
         raise ValueError(f"action_masks must have shape {shape}, got {array.shape}")
     numeric = array.dtype.kind in "iuf" and np.isin(array, (0, 1)).all()

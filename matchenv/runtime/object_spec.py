@@ -15,6 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from matchenv.runtime.checks import shown
+
 FORM = re.compile(r"(?P<module>\w+(\.\w+)*):(?P<name>[A-Za-z_]\w*)(:(?P<options>.*))?")
 
 # Whether modules that are not installed may be imported; None: if the user names them.
@@ -110,8 +112,9 @@ def class_from_spec(
         instance = "" if base is None else f" or a matchenv.{base.__name__}"
         raise ValueError(
             f"{kind} must be one of {', '.join(map(repr, known))}{instance}, or "
-            f"module:Class:key=value, got {text!r}"
+            f"module:Class:key=value, got {shown(text)}"
         )
+    label = f"{kind} {shown(text)}"
     search_working_folder()
     top = form["module"].partition(".")[0]
     if _any_code is False and top != "matchenv" and top not in sys.stdlib_module_names:
@@ -120,18 +123,18 @@ def class_from_spec(
         installed = tuple(sysconfig.get_path(name) for name in ("purelib", "platlib"))
         if not all(place.startswith(installed) for place in places):
             raise CodeRefused(
-                f"{kind} {text!r} would run the code of {', '.join(places)}, which is not an "
+                f"{label} would run the code of {', '.join(places)}, which is not an "
                 "installed package: look at it, then give --allow-code"
             )
     try:
         factory = getattr(import_module(form["module"]), form["name"])
     except (ImportError, AttributeError) as error:
         raise ValueError(
-            f"{kind} {text!r} is read as module:Class, and there is none: {error} (the known "
+            f"{label} is read as module:Class, and there is none: {error} (the known "
             f"names are {', '.join(known)})"
         ) from error
     if base is not None and not (isinstance(factory, type) and issubclass(factory, base)):
-        raise ValueError(f"{kind} {text!r} must name a subclass of {base.__name__}, got {factory}")
+        raise ValueError(f"{label} must name a subclass of {base.__name__}, got {factory}")
     return factory, form["options"] or ""
 
 
@@ -150,10 +153,11 @@ def build_object(
     Raises:
         ValueError: for an unknown option, and for values that the factory refuses.
     """
+    label = f"{kind} {shown(text)}"
     try:
         parameters = dict(inspect.signature(factory).parameters)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{kind} {text!r} cannot be made: {error}") from None
+        raise ValueError(f"{label} cannot be made: {error}") from None
     arguments = {name: value for name, value in defaults.items() if name in parameters}
     parameters.pop("true_skill", None)  # never from a text
     any_name = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
@@ -162,18 +166,18 @@ def build_object(
     for key, value in parsed_options(kind, text, options).items():
         if key not in allowed and not any_name:
             raise ValueError(
-                f"options of {kind} {text!r} must be name=value with a name of "
-                f"{', '.join(sorted(allowed)) or 'none at all'}, got {key!r}"
+                f"options of {label} must be name=value with a name of "
+                f"{', '.join(sorted(allowed)) or 'none at all'}, got {shown(key)}"
             )
         if isinstance(allowed.get(key), bool) and not isinstance(value, bool):
-            raise ValueError(f"{key} of {kind} {text!r} must be true or false, got {value!r}")
+            raise ValueError(f"{key} of {label} must be true or false, got {shown(value)}")
         arguments[key] = value
     if arguments.get("true_skill", parameters) is None:
-        raise ValueError(f"{kind} {text!r} must know the true skills, which are not known here")
+        raise ValueError(f"{label} must know the true skills, which are not known here")
     try:
         return factory(**arguments)
     except TypeError as error:
-        raise ValueError(f"{kind} {text!r} cannot be made: {error}") from error
+        raise ValueError(f"{label} cannot be made: {error}") from error
 
 
 def parsed_options(kind: str, text: str, options: str) -> dict[str, Any]:
@@ -186,8 +190,8 @@ def parsed_options(kind: str, text: str, options: str) -> dict[str, Any]:
     for option in filter(None, options.split(",")):
         key, separator, value = option.partition("=")
         if not separator or not key or key in arguments:
-            got = f"{option!r} again" if key in arguments else repr(option)
-            raise ValueError(f"options of {kind} {text!r} must be name=value, got {got}")
+            got = f"{shown(option)} again" if key in arguments else shown(option)
+            raise ValueError(f"options of {kind} {shown(text)} must be name=value, got {got}")
         arguments[key] = parsed_value(value)
     return arguments
 
@@ -221,5 +225,5 @@ def spec_of(kind: str, given: Any) -> str:
             return text.rstrip(":")
     raise ValueError(
         f"{kind} must be a name, module:Class:key=value, or a dataclass of a module's top level "
-        f"whose fields can be written as key=value, for the result files; got {given!r}"
+        f"whose fields can be written as key=value, for the result files; got {shown(given)}"
     )

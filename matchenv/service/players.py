@@ -14,6 +14,7 @@ from matchenv.runtime.checks import (
     as_positive_number,
     as_probability,
     printable,
+    shown,
 )
 
 LONGEST_NAME = 200
@@ -189,7 +190,7 @@ def as_names(argument: str, value: Any, least: int = 0) -> list[str]:
         ValueError: if it is anything else.
     """
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise ValueError(f"{argument} must be a list of names, got {value!r}")
+        raise ValueError(f"{argument} must be a list of names, got {shown(value)}")
     names = [as_name(argument, name) for name in value]
     if len(names) < least:
         raise ValueError(f"{argument} must contain at least {least} names, got {len(names)}")

@@ -20,7 +20,7 @@ from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.registry import policy_named
 from matchenv.runtime.arrays import Floats
-from matchenv.runtime.checks import as_integer, as_number
+from matchenv.runtime.checks import as_integer, as_number, shown
 from matchenv.service.players import (
     Game,
     Meeting,
@@ -185,7 +185,7 @@ class Pool(Storage):
             ValueError: see ``add``.
         """
         if isinstance(players, str | bytes) or not isinstance(players, Iterable):
-            raise ValueError(f"players must be a list of NewPlayer, got {players!r}")
+            raise ValueError(f"players must be a list of NewPlayer, got {shown(players)}")
         new = [each if isinstance(each, NewPlayer) else NewPlayer(each) for each in players]
         as_names("name", [player.name for player in new])
         added: dict[str, Player | None] = {}
@@ -219,7 +219,7 @@ class Pool(Storage):
         listed = [games] if isinstance(games, Game) else games
         listed = list(listed) if isinstance(listed, Iterable) else []
         if not listed or not all(isinstance(game, Game) for game in listed):
-            raise ValueError(f"games must be a Game or a list of Game objects, got {games!r}")
+            raise ValueError(f"games must be a Game or a list of Game objects, got {shown(games)}")
         with self._lock:
             now, changed = self._now(), dict[str, Player]()
             for i, game in enumerate(listed):
@@ -386,7 +386,7 @@ class Pool(Storage):
         ]
         as_names("teams", [player.name for side in sides for player in side])
         if len(sides) < 2:
-            raise ValueError(f"teams must have at least two sides, got {game.teams!r}")
+            raise ValueError(f"teams must have at least two sides, got {shown(game.teams)}")
         if game.ranks is None:  # the order of the sides elsewhere; here most likely a mistake
             raise ValueError("ranks must be one number per side, got None")
         teams = [[(x.mu, float(self._current(x.sigma, x.seen, now))) for x in side]

@@ -57,7 +57,7 @@ def draw_probability_from_margin(draw_margin: Any, beta: Any, num_players: Any =
 
 
 def _performance_deviation(beta: Any, num_players: Any) -> float:
-    count = as_integer("num_players", num_players, 2)
+    count = as_integer("num_players", num_players, 2, 1_000_000_000)
     return math.sqrt(count) * as_positive_number("beta", beta)
 
 

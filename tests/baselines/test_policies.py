@@ -317,6 +317,7 @@ test_bad_masks = refusals(
     (np.zeros((2, 3), bool), "at least one action, they allow none at index 0"),
     ([[True, False, True], [False] * 3], "they allow none at index 1"),
     (np.ones((2, 4)), r"action_masks must have shape \(2, 3\), got \(2, 4\)"),
+    ([[1], [1, 2]], "action_masks must be an array, got"),
     (np.ones(3), r"action_masks must have shape \(2, 3\), got \(3,\)"),
     ([[1.0, np.nan, 0.0], [1, 1, 1]], "action_masks must hold True and False"),
     ([[1, 2, 0], [1, 1, 1]], "action_masks must hold True and False"),

@@ -133,3 +133,5 @@ def test_every_rule_respects_masks_and_goal(name: str, options: dict[str, Any]) 
             policy.predict(np.zeros(4))
     with pytest.raises(ValueError, match=r"mu must .* num_items=20 \(see for_set.* got \(3, 6\)"):
         rules.RankingPolicy(name).act(view)
+    with pytest.raises(ValueError, match="view must be a RankingView, got None"):
+        rules.RankingPolicy(name).act(None)

@@ -9,6 +9,7 @@ from typing import Any
 
 import gymnasium as gym
 import numpy as np
+import pandas as pd
 import pytest
 from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
@@ -16,11 +17,14 @@ from numpy.typing import NDArray
 from refusals import refusals
 
 from matchenv import NormalPrior
+from matchenv.baselines import KnowledgeGradient
+from matchenv.baselines.ranking import RankingPolicy
 from matchenv.envs import ENVIRONMENTS, part_of
 from matchenv.envs.core.settings import LARGEST_OBSERVED, as_given
 from matchenv.envs.one_player.settings import REWARDS
 from matchenv.envs.queue.settings import Population
 from matchenv.evaluation.rollout import Batch
+from matchenv.ranking import Ranker
 
 CHANGING = {"availability": 0.5, "mean_stay": 3.0, "turnover": 0.1}
 ONE_PLAYER, QUEUE, RANKING = "Matchmaking-v0", "MatchmakingQueue-v0", "Ranking-v0"
@@ -286,7 +290,7 @@ def test_masked_resets_are_gymnasiums(env_id: str, options: dict[str, Any], seed
     assert_same(infos, expected_infos, "masked reset")
     assert not any(np.any(infos[n][~mask]) for n in infos if not n.startswith("_"))
     np.testing.assert_array_equal(ours.reset()[0], theirs.reset()[0])
-    for bad in (np.zeros(3, bool), np.ones(2, bool), [1, 0, 0]):
+    for bad in (np.zeros(3, bool), np.ones(2, bool), [1, 0, 0], [[1], [1, 2]]):
         with pytest.raises(ValueError, match="reset_mask"):
             ours.reset(options={"reset_mask": bad})
 
@@ -512,6 +516,37 @@ test_bad_options_raise = refusals(
     *((env_id, *case) for env_id in OPTIONS for case in OPTIONS[env_id]),
     call=lambda env_id, options: part_of(env_id, "settings").checked(**options),
 )
+
+
+class Graded:
+    """Raises what a tensor of torch that requires a gradient raises."""
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise RuntimeError("Can't call numpy() on Tensor that requires grad")
+
+
+@pytest.mark.parametrize(
+    "value",
+    [pd.Series([1.0, 2.0]), np.ones((3, 4, 5)), np.array(["order", "top"]), np.array(-1.0),
+     "x" * 100_000, "a:B:" + "x" * 100_000, [[1], [1, 2]], 10**400, -1, Graded()],
+    ids=lambda value: f"{value!r:.20}",
+)  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [part_of(env_id, part) for env_id in ENVIRONMENTS for part in ("env", "vector_env")]
+    + [Ranker, RankingPolicy, KnowledgeGradient],
+)
+def test_any_value_is_accepted_or_named_in_one_line(make: Any, value: Any) -> None:
+    required = {Ranker: {"items": ["a", "b"]}, RankingPolicy: {"name": "kg"}}.get(make, {})
+    for name in inspect.signature(make).parameters:
+        message = name
+        try:
+            make(**{**required, name: value})
+        except ValueError as error:
+            message = str(error)
+        assert name.removesuffix("s") in message
+        assert "\n" not in message
+        assert len(message) < 500 or "must be a readable file" in message  # paths are not cut
 
 
 @pytest.mark.parametrize("env_id", RESETS)

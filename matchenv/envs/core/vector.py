@@ -15,8 +15,11 @@ from numpy.typing import NDArray
 from matchenv.envs.core.scalar import PICTURE_MODES, Frame, SimulatorEnv
 from matchenv.envs.core.simulator import plain, restored_array
 from matchenv.runtime.arrays import Floats, Integers, Masks
-from matchenv.runtime.checks import as_actions, as_choice, as_flag, as_integer
+from matchenv.runtime.checks import as_actions, as_array, as_choice, as_flag, as_integer, shown
 from matchenv.runtime.random import drawn_key
+
+# Limit that keeps shapes within the integers of NumPy.
+MOST_ENVS = 1_000_000_000
 
 Infos = dict[str, Any]
 Stepped = tuple[NDArray[np.float32], Floats, Masks, Masks, Infos]
@@ -57,7 +60,7 @@ class NativeVectorEnv(SimulatorEnv, VectorEnv[NDArray[np.float32], Integers, NDA
         copy: bool = True,
         **options: Any,
     ) -> None:
-        self.num_envs = as_integer("num_envs", num_envs, 1)
+        self.num_envs = as_integer("num_envs", num_envs, 1, MOST_ENVS)
         self._set_up(self.num_envs, render_mode, render_true_skill, options)
         if max_episode_steps is not None:
             max_episode_steps = as_integer("max_episode_steps", max_episode_steps, 1)
@@ -163,7 +166,7 @@ class NativeVectorEnv(SimulatorEnv, VectorEnv[NDArray[np.float32], Integers, NDA
         names = [*self._state._fields, "running", "steps", "generators"]
         if not isinstance(state, dict) or set(state) != set(names):
             got = [*state] if isinstance(state, dict) else state
-            raise ValueError(f"state must hold {', '.join(names)}, got {got!r}")
+            raise ValueError(f"state must hold {', '.join(names)}, got {shown(got)}")
         saved = state["generators"]
         generators = [np.random.default_rng(0) for _ in range(self.num_envs)] if saved else []
         try:
@@ -171,8 +174,8 @@ class NativeVectorEnv(SimulatorEnv, VectorEnv[NDArray[np.float32], Integers, NDA
                 generator.bit_generator.state = bits
         except (TypeError, ValueError, LookupError, OverflowError) as error:
             allowed = f"states of PCG64, {self.num_envs} or none"
-            raise ValueError(f"generators must be {allowed}, got {saved!r}") from error
-        arrays = {name: np.asarray(state[name]) for name in names[:-1]}
+            raise ValueError(f"generators must be {allowed}, got {shown(saved)}") from error
+        arrays = {name: as_array(name, state[name]) for name in names[:-1]}
         new = self.simulator.restored(self._state, arrays)
         steps = restored_array("steps", arrays["steps"], self._steps)
         self._running = restored_array("running", arrays["running"], self._running)
@@ -296,10 +299,10 @@ def _taken_reset_mask(options: Any, everywhere: Masks) -> Masks:
     mask = options.pop("reset_mask", None) if isinstance(options, dict) else None
     if mask is None:
         return everywhere
-    mask = np.asarray(mask)
+    mask = as_array("options['reset_mask']", mask)
     if mask.shape != everywhere.shape or mask.dtype != np.bool_ or not mask.any():
         raise ValueError(
             f"options['reset_mask'] must be bool of shape {everywhere.shape} with at least "
-            f"one True, got {mask!r}"
+            f"one True, got {shown(mask)}"
         )
     return mask

@@ -19,7 +19,14 @@ from matchenv.envs.core.settings import (
 )
 from matchenv.envs.one_player.priors import ANY_RANK, EQUAL_VARIANCES, PRIORS, Prior, prior_of
 from matchenv.runtime.arrays import Floats, Masks
-from matchenv.runtime.checks import as_choice, as_integer, as_number, as_positive_share, as_share
+from matchenv.runtime.checks import (
+    as_choice,
+    as_integer,
+    as_number,
+    as_positive_share,
+    as_share,
+    shown,
+)
 from matchenv.runtime.object_spec import object_named, spec_of
 
 RANKS = ("top", "middle", "bottom")
@@ -250,7 +257,7 @@ def place_of_rank(rank: Any, num_opponents: int) -> int:
     except ValueError:
         raise ValueError(
             "rank must be None or 'any', 'top', 'middle', 'bottom' or an integer in "
-            f"[0, {num_opponents}], got {rank!r}"
+            f"[0, {num_opponents}], got {shown(rank)}"
         ) from None
 
 

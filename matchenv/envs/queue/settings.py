@@ -36,6 +36,7 @@ from matchenv.runtime.checks import (
     as_positive_array,
     as_positive_number,
     as_share,
+    shown,
 )
 from matchenv.runtime.object_spec import is_object_spec, object_named
 
@@ -174,9 +175,10 @@ def population_of(given: Any) -> Population:
         try:
             hash(given)
         except TypeError as error:
-            raise ValueError(f"population must have a hash, got {given!r}: {error}") from None
+            raise ValueError(f"population must have a hash, got {shown(given)}: {error}") from None
         return given
-    if isinstance(given, tuple | list | np.ndarray) and len(given) == 2:
+    listed = isinstance(given, tuple | list) or (isinstance(given, np.ndarray) and given.ndim > 0)
+    if listed and len(given) == 2:
         return RatedPopulation(given[0], given[1])
     if isinstance(given, str | os.PathLike):
         from matchenv.logs.reading import read_ratings
@@ -186,7 +188,7 @@ def population_of(given: Any) -> Population:
         return RatedPopulation(np.array(table["mu"]), np.array(table["sigma"]), source)
     raise ValueError(
         "population must be 'normal', the path of a file with ratings, a pair of arrays "
-        f"(mu, sigma) or a Population, got {given!r}"
+        f"(mu, sigma) or a Population, got {shown(given)}"
     )
 
 
@@ -204,7 +206,7 @@ def _as_patience(name: str, value: Any) -> float:
         return math.inf if endless else as_number(name, value, low=1.0)
     except ValueError:
         rule = f"{name} must be inf or a number from 1 to {LARGEST_SKILL:g}"
-        raise ValueError(f"{rule}, got {value!r}") from None
+        raise ValueError(f"{rule}, got {shown(value)}") from None
 
 
 @dataclass(frozen=True)
