@@ -17,7 +17,7 @@ from matchenv.evaluation.tables import Column, shortened, text_table
 from matchenv.logs.match_log import MatchLog
 from matchenv.ranking import MOST_GAMES, Pair, Ranked, Ranker
 from matchenv.runtime.arrays import Floats
-from matchenv.runtime.checks import shown
+from matchenv.runtime.checks import printable, shown
 from matchenv.runtime.files import folder_lock, json_bytes, records_csv, write_together
 from matchenv.trueskill.draw_margin import draw_margin_from_probability
 
@@ -157,7 +157,7 @@ def write_ranking(ranker: Ranker, rows: Sequence[Ranked], chosen: Any, out: Path
 
     # Dollar signs would start a formula. The marks \u200e keep the place to the right of a name in
     # Hebrew or Arabic.
-    names = [f"\u200e{shortened(row.item, 60)}\u200e  {row.place}".replace("$", r"\$")
+    names = [f"\u200e{printable(shortened(row.item, 60))}\u200e  {row.place}".replace("$", r"\$")
              for row in rows]  # fmt: skip
     with style("ranking", 9.0):
         width, step = 4.0 + 0.1 * max(map(len, names)), math.ceil(len(rows) / LABELS)

@@ -100,7 +100,8 @@ def declare_rank(add: Parser) -> Command:
         matchenv rank games.csv --goal top --k 5 --next 20 --out results/ranking
     """
     from matchenv.benchmarks import ranking
-    from matchenv.envs.ranking import RankingSettings
+    from matchenv.envs.ranking import MOST_ITEMS, RankingSettings
+    from matchenv.ranking import ranker_settings
 
     add.log()
     add.group("goal and model")
@@ -122,6 +123,7 @@ def declare_rank(add: Parser) -> Command:
     as_share("confidence", given.confidence)
     as_non_negative_number("indifference", given.indifference)
     options = given.values("goal", "k", "beta", "sigma", "draw_margin")
+    ranker_settings(MOST_ITEMS, **{**options, "draw_margin": given.draw_margin or 0.0})
     ranker = ranking.ranker_of(given.reading().log, **options)
     rows, limits = ranker.ranking(), (given.confidence, given.indifference)
     given.print_result(partial(ranking.ranking_text, ranker, rows))

@@ -28,6 +28,7 @@ from matchenv.evaluation.protocols import ONE_PLAYER as PROTOCOL
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, expanded
 from matchenv.evaluation.tables import as_wide_as_the_terminal
 from matchenv.runtime.checks import as_choice
+from matchenv.runtime.files import folder_lock
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.object_spec import search_working_folder
 from matchenv.runtime.parallel import LOCAL
@@ -197,6 +198,9 @@ class Given(argparse.Namespace):
         replaced = log.name in TABLES or log.suffix == ".json"
         if replaced and self.out is not None and log.parent == self.out.resolve():
             raise ValueError(f"out must not have the log among its files, got {self.log}")
+        if self.out is not None:
+            with folder_lock(self.out):  # fails before the work if it cannot be written
+                pass
         reading = read_log(self.log, self.build(ReadingSettings))
         show(reading_text(reading, listed=0 if self.quiet else 5), file=sys.stderr)
         return reading

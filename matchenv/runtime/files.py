@@ -144,7 +144,7 @@ def folder_lock(folder: Path) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        raise ValueError(f"folder must be no file, got {str(folder)!r}") from None
+        raise ValueError(f"out must be no file, got {str(folder)!r}") from None
     file = folder / LOCK
     lock = FileLock(file, timeout=0)
     try:

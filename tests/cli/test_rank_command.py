@@ -110,6 +110,22 @@ def test_bad_options_fail_before_writing(options: str, message: str, rank: Any) 
     assert (ended.status, message in ended.error, OUT.exists()) == (2, True, False)
 
 
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [("--k 0", "k"), ("--goal top", "k"), ("--beta 0", "beta"), ("--sigma -1", "sigma"),
+     ("--draw-margin -1", "draw_margin"), ("--out games.csv", "out")],
+)  # fmt: skip
+def test_options_are_checked_before_the_log_is_read(options: str, name: str, typed: Any) -> None:
+    Path("games.csv").touch()
+    assert f"{name} must" in typed(f"rank missing.csv {options}").error
+
+
+def test_names_are_escaped_in_the_figure(typed: Any) -> None:
+    Path("escape.csv").write_text("game,player,rank\n1,a\x1bb,1\n1,$c,2\n2,a\x1bb,2\n2,$c,1\n")
+    assert typed("rank escape.csv --out out").status == 0
+    assert r"a\x1bb" in (OUT / "ranking.svg").read_text()
+
+
 def test_team_games_are_rejected(typed: Any) -> None:
     Path("teams.csv").write_text(
         "game,team,player,rank\n1,x,a,1\n1,x,b,1\n1,y,c,2\n2,x,a,1\n2,y,b,2\n"
