@@ -252,8 +252,8 @@ class RunConfig:
         object.__setattr__(self, "env_kwargs", as_texts(self.env_kwargs))
         settings = settings_without_code(self.environment, self.env_kwargs)
         simulator, policy = simulator_of(settings), checked["policy"]
-        heeds_masks = self.algorithm in MASKED_ALGORITHMS and policy == SHARED
-        if not heeds_masks and simulator.masks(simulator.new_state(1)) is not None:
+        reads_masks = self.algorithm in MASKED_ALGORITHMS and policy == SHARED
+        if not reads_masks and simulator.masks(simulator.new_state(1)) is not None:
             raise ValueError(
                 f"algo must be one of {', '.join(MASKED_ALGORITHMS)}, and policy {SHARED}, where "
                 f"{settings.text_for(settings)} of {self.environment} masks actions, got "

@@ -310,7 +310,7 @@ class Reserved(ReservingPolicy):
 
     @property
     def stochastic(self) -> bool:  # type: ignore[override]
-        """Whether the wrapped policy is stochastic."""
+        """True if the wrapped policy is stochastic."""
         return bool(getattr(self.policy, "stochastic", False))
 
     def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:

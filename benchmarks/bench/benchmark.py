@@ -88,7 +88,7 @@ class Family:
 
     @property
     def counts(self) -> bool:
-        """Whether the mark is accurate enough for the score."""
+        """True if the mark is accurate enough for the score."""
         mark = self.mark
         return mark is not None and bool(mark.difference >= LEAST_ERRORS * mark.standard_error)
 
@@ -196,7 +196,7 @@ class Result:
 
     @property
     def whole(self) -> bool:
-        """Whether all families were played."""
+        """True if all families were played."""
         return len(self.families) == len(FAMILIES)
 
     @cached_property

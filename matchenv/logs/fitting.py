@@ -99,7 +99,7 @@ class Fit:
 
     @property
     def failed(self) -> bool:
-        """Whether the forecasts are not shown to be better than a constant one."""
+        """True if the forecasts are not shown to be better than a constant one."""
         return self.verdict != "better"
 
 

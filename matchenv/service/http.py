@@ -233,7 +233,7 @@ class LimitedConnection(H11Protocol):
 
     @property
     def waits(self) -> bool:
-        """Whether no complete request has been received since the last answer."""
+        """True if no complete request has been received since the last answer."""
         return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
 
     def _check(self) -> None:

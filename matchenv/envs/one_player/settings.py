@@ -217,12 +217,12 @@ class Settings(GameOptions):
 
     @property
     def pool_changes(self) -> bool:
-        """Whether opponents come and go."""
+        """True if opponents come and go."""
         return self.availability < 1.0 or self.turnover > 0.0
 
     @property
     def masks_change(self) -> bool:
-        """Whether the mask of allowed opponents changes."""
+        """True if the mask of allowed opponents changes."""
         return self.pool_changes or self.max_games_per_opponent is not None
 
     @property
