@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from matchenv.agents import with_extra
-from matchenv.runtime.object_spec import is_object_spec
+from matchenv.runtime.object_spec import errors_named, is_object_spec
 
 # Packaged policies; their names take precedence over folders.
 WEIGHTS = Path(__file__).parent / "weights"
@@ -67,7 +67,7 @@ def learned_policy(text: str) -> Any:
         ValueError: for options, or a file that cannot be read.
     """
     name, colon, _ = text.partition(":")
-    try:
+    with errors_named(f"policy {text!r} cannot be loaded"):
         file = learned_file(text)
         if file is None:
             if colon and not is_object_spec(text) and learned_file(name) is not None:
@@ -75,8 +75,6 @@ def learned_policy(text: str) -> Any:
             return None
         stat = file.stat()
         return _loaded(text, file.resolve(), stat.st_mtime_ns, stat.st_size)
-    except (OSError, ValueError, ImportError) as error:
-        raise ValueError(f"policy {text!r} cannot be loaded: {error}") from None
 
 
 @lru_cache(maxsize=8)

@@ -18,7 +18,7 @@ from matchenv.logs.match_log import MatchLog
 from matchenv.logs.replay import check_seconds, variance_of_time_away
 from matchenv.runtime.arrays import Integers, Masks
 from matchenv.runtime.checks import as_non_negative_number
-from matchenv.runtime.object_spec import is_object_spec
+from matchenv.runtime.object_spec import errors_named, is_object_spec
 
 DEFAULTS = QueueSettings.checked()
 
@@ -56,10 +56,8 @@ def read_rule(text: str, tick_minutes: float) -> Candidate:
     label, policy = (text, text) if known else _window(text, tick_minutes)
     settings = QueueSettings.checked(horizon=TRIAL, arrival_rate=1.0)
     (found,) = candidates_of([policy], settings)
-    try:
+    with errors_named(f"rule {label!r}"):
         rollout(found.make, settings, [0])
-    except Exception as error:  # user code can raise anything
-        raise ValueError(f"rule {label!r} raised {type(error).__name__}: {error}") from error
     return replace(found, label=label)
 
 

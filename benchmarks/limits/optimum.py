@@ -34,13 +34,14 @@ from matchenv.evaluation.estimates import (
 )
 from matchenv.evaluation.protocols import cells_of
 from matchenv.evaluation.registry import Candidate, candidates_of
-from matchenv.evaluation.rollout import Batch, belief_of, errors_name_policy, one_thread
+from matchenv.evaluation.rollout import Batch, belief_of, one_thread
 from matchenv.evaluation.seeds import TRUTHS, episode_seeds, spans_of, stream_of
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import as_actions, as_choice, as_integer
 from matchenv.runtime.files import Arrays, json_bytes, records_csv
 from matchenv.runtime.jobs import Job, RunOptions
+from matchenv.runtime.object_spec import errors_named
 from matchenv.runtime.provenance import versions
 from matchenv.trueskill import true_draw_density
 
@@ -136,7 +137,7 @@ def run_optimum(
     ones = np.ones((1, settings.num_players))
     prior = KnowledgeState.of_prior(0.0 * ones, ones, settings.belief)
     for candidate in candidates:
-        with errors_name_policy(candidate.label):
+        with errors_named(f"policy {candidate.label!r}"):
             rule_of(candidate, settings)(prior, 1)
     jobs = [
         Job(

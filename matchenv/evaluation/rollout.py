@@ -7,7 +7,7 @@ import inspect
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -315,17 +315,12 @@ def rollout(
     """
     protocol = part_of(env_id_of(settings), "protocol")
     simulator = protocol.simulator if summary is None else simulator_of
-    with errors_name_policy(label):
+    with errors_named(f"policy {label!r}" if label else ""):
         policy, batch = begin_for(make, settings, seeds, simulator, given)
         decisions = Decisions(policy, np.random.default_rng(rng))
         arrays = (summary or protocol.summary)(batch, decisions.steps(batch))
     clock = np.reshape(decisions.times[1:], (-1, 2)).sum(axis=0)
     return {**arrays, CLOCK: clock}
-
-
-def errors_name_policy(label: str, what: str = "") -> AbstractContextManager[None]:
-    """Return ``errors_named`` for a policy and what it did; without a label errors stay."""
-    return errors_named(f"policy {label!r}{what}" if label else "")
 
 
 def check_can_play(label: str, make: PolicyMaker, settings: Options) -> None:
@@ -337,7 +332,7 @@ def check_can_play(label: str, make: PolicyMaker, settings: Options) -> None:
         ValueError: if it cannot play; the message names the policy.
     """
     size = next(iter(settings.sizes), "seed")
-    with errors_name_policy(label, f" cannot play with {size}={getattr(settings, size, 0)}"):
+    with errors_named(f"policy {label!r} cannot play with {size}={getattr(settings, size, 0)}"):
         policy, batch = begin_for(make, settings, [0])
         if not type(policy).__module__.startswith("matchenv.baselines."):
             next(Decisions(policy, np.random.default_rng(0)).steps(batch))

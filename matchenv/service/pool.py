@@ -21,6 +21,7 @@ from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.registry import policy_named
 from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_integer, as_number, shown
+from matchenv.runtime.object_spec import errors_named
 from matchenv.service.players import (
     Game,
     Meeting,
@@ -441,9 +442,7 @@ def _rule_of(rule: Any, settings: PoolSettings) -> Rule:
         return as_integer("action", action, 0, len(mu) - 2)
 
     if not type(policy).__module__.startswith("matchenv."):
-        try:
-            mu = settings.mu + settings.sigma * np.array([0.0, 1.0, -1.0])
+        mu = settings.mu + settings.sigma * np.array([0.0, 1.0, -1.0])
+        with errors_named(f"rule {rule!r} cannot choose one of two players"):
             choose(mu, np.full(3, settings.sigma), copy.deepcopy(policy))
-        except Exception as error:  # third-party code
-            raise ValueError(f"rule {rule!r} cannot choose one of two players: {error}") from error
     return choose

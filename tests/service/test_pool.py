@@ -137,7 +137,7 @@ def test_rules_with_a_state_are_called_one_at_a_time() -> None:
 
 def test_a_rule_that_cannot_choose_is_refused_at_once() -> None:
     batch = SimpleNamespace(act=lambda state, games_left: state.mu.shape[2])
-    with pytest.raises(ValueError, match="cannot choose one of two players: tuple index"):
+    with pytest.raises(ValueError, match="cannot choose one of two players: IndexError"):
         filled(3, 1, rule=batch)
 
 

@@ -27,7 +27,7 @@ from matchenv.runtime.checks import (
     as_share,
     shown,
 )
-from matchenv.runtime.object_spec import object_named, spec_of
+from matchenv.runtime.object_spec import errors_named, object_named, spec_of
 
 RANKS = ("top", "middle", "bottom")
 ANY = "any"
@@ -54,12 +54,8 @@ class Reward(ABC):
         Raises:
             ValueError: for a wrong shape, or numbers that are not finite.
         """
-        try:
+        with errors_named(f"{self!r}.of"):
             values = np.asarray(self.of(games))
-        except ValueError:  # rows of several lengths
-            values = np.empty(0, dtype=np.object_)
-        except (AttributeError, LookupError, TypeError) as error:
-            raise ValueError(f"{self!r}.of: {type(error).__name__}: {error}") from error
         if values.shape != running.shape or values.dtype.kind not in "fiub":
             raise ValueError(
                 f"{self!r}.of must return shape {running.shape}, one number for each game, "
