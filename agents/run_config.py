@@ -33,7 +33,7 @@ from matchenv.envs import part_of, simulator_of
 from matchenv.envs.one_player.settings import as_texts
 from matchenv.evaluation import seeds
 from matchenv.evaluation.registry import ONE_PLAYER
-from matchenv.runtime.checks import as_choice, shown
+from matchenv.runtime.checks import as_choice, refusal
 from matchenv.runtime.files import checksum, json_bytes, read_json, write_bytes
 from matchenv.runtime.object_spec import is_object_spec
 from matchenv.runtime.provenance import digest_of, module_digest, versions
@@ -344,7 +344,7 @@ def configured(
     file = read_yaml(f"{as_choice('algo', algo, ALGORITHMS)}.yml", config_file, environment)
     file_env_kwargs = file.pop(ENV_KWARGS, {})
     if not isinstance(file_env_kwargs, dict):
-        raise ValueError(f"{ENV_KWARGS} must be a mapping, got {shown(file_env_kwargs)}")
+        raise refusal(f"{ENV_KWARGS} must be a mapping", file_env_kwargs)
     texts = as_texts({**file_env_kwargs, **(env_kwargs or {})})
     settings_of(environment, texts)
     values = {**file, **(hyperparameters or {})}

@@ -51,7 +51,7 @@ from matchenv.agents.sb3_policies import resolved_policy_kwargs
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.evaluation.seeds import evaluation_seed, training_seed
-from matchenv.runtime.checks import as_integer
+from matchenv.runtime.checks import as_integer, refusal
 from matchenv.runtime.files import folder_lock
 from matchenv.runtime.object_spec import only_installed_code
 from matchenv.runtime.parallel import results_of
@@ -161,10 +161,8 @@ def continue_training(
                 longer = config.replaced(hyperparameters=values)
                 played = min(steps_of(folder.checkpoints), config.timesteps)
                 if longer.timesteps < played:
-                    raise ValueError(
-                        f"timesteps must be at least {played:,}, since the run has played as many, "
-                        f"got {timesteps!r}"
-                    )
+                    rule = f"at least {played:,}, since the run has played as many"
+                    raise refusal(f"timesteps must be {rule}", timesteps)
                 config = longer
                 folder.write_config(config)
         return start_training(path, config, **options)

@@ -20,7 +20,7 @@ from matchenv.envs import ENVIRONMENTS
 from matchenv.envs.core.scalar import PICTURE_MODES
 from matchenv.envs.core.simulator import restored_array
 from matchenv.evaluation.registry import ONE_PLAYER
-from matchenv.runtime.checks import as_choice, as_integer
+from matchenv.runtime.checks import as_choice, as_integer, refusal
 
 # Attributes with a row for each environment; all others are shared.
 ROW_ATTRIBUTES = ("true_skill", "games_left", "knowledge_state")
@@ -62,10 +62,8 @@ class MatchmakingVecEnv(VecEnv):
     ) -> None:
         as_choice("environment", environment, ENVIRONMENTS)
         if "autoreset_mode" in env_kwargs:
-            raise ValueError(
-                "autoreset_mode must be left out, since stable-baselines3 requires SAME_STEP, "
-                f"got {env_kwargs['autoreset_mode']!r}"
-            )
+            rule = "autoreset_mode must be left out, since stable-baselines3 requires SAME_STEP"
+            raise refusal(rule, env_kwargs["autoreset_mode"])
         cells = combinations(env_kwargs)
         if as_integer("num_envs", num_envs, 1) < len(cells):
             raise ValueError(

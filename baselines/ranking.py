@@ -19,7 +19,7 @@ from matchenv.baselines.policy import PredictMixin
 from matchenv.belief.joint import difference_variance, game_precision
 from matchenv.envs.ranking import Game, RankingSettings, RankingView, pair_counts, places_of
 from matchenv.runtime.arrays import Floats, Integers
-from matchenv.runtime.checks import as_action_masks, as_choice, as_float_array, as_integer, shown
+from matchenv.runtime.checks import as_action_masks, as_choice, as_float_array, as_integer, refusal
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import total_variance
 from matchenv.trueskill.normal import normal_probability
@@ -81,7 +81,7 @@ class RankingPolicy(PredictMixin):
         """
         items = self.settings.num_items
         if not isinstance(view, RankingView):
-            raise ValueError(f"view must be a RankingView, got {shown(view)}")
+            raise refusal("view must be a RankingView", view)
         if view.mu.shape[1:] != (items,):
             raise ValueError(
                 f"mu must have shape (B, {items}) with num_items={items} (see for_settings), "

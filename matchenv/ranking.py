@@ -19,7 +19,7 @@ from matchenv.runtime.checks import (
     as_non_negative_number,
     as_share,
     elements_of,
-    shown,
+    refusal,
 )
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.files import json_bytes, read_json, write_bytes
@@ -111,7 +111,7 @@ class Ranker:
     ) -> None:
         names = elements_of(items) or []
         if len(names) < 2:
-            raise ValueError(f"items must be at least two names, got {shown(items)}")
+            raise refusal("items must be at least two names", items)
         self.settings = ranker_settings(
             len(names), beta=beta, sigma=sigma, draw_margin=draw_margin, goal=goal, k=k
         )
@@ -323,7 +323,7 @@ class Ranker:
             as_integer("version", state["version"], VERSION, VERSION)
             names, games = state["items"], _rows("games", "(i, j, outcome)", state["games"])
             if not isinstance(names, list):
-                raise ValueError(f"items must be a list, got {shown(names)}")
+                raise refusal("items must be a list", names)
             ranker = cls(names, **{name: state[name] for name in OPTIONS})
             last = len(names) - 1
             ranker.record_games(
@@ -338,7 +338,7 @@ class Ranker:
         old, index = len(self._index), dict(self._index)
         for name in names:
             if not isinstance(name, str) or not name or name in index:
-                raise ValueError(f"item must be a new name, got {shown(name)}")
+                raise refusal("item must be a new name", name)
             index[name] = len(index)
         self.settings = replace(self.settings, num_items=len(index))
         self._index = index
@@ -349,7 +349,7 @@ class Ranker:
     def _pair(self, a: Any, b: Any) -> tuple[int, int]:
         for name, item in (("a", a), ("b", b)):
             if not isinstance(item, str) or item not in self._index:
-                raise ValueError(f"{name} must be an item of the ranking, got {shown(item)}")
+                raise refusal(f"{name} must be an item of the ranking", item)
         if a == b:
             raise ValueError(f"b must be another item than a, got {b!r} twice")
         return self._index[a], self._index[b]
@@ -370,7 +370,7 @@ def _rows(name: str, form: str, values: Any) -> Iterator[tuple[Any, ...]]:
     for value in [values] if rows is None else rows:
         parts = value if type(value) is tuple else tuple(elements_of(value) or ())
         if len(parts) != form.count(",") + 1:
-            raise ValueError(f"{name} must hold tuples {form}, got {shown(value)}")
+            raise refusal(f"{name} must hold tuples {form}", value)
         yield parts
 
 

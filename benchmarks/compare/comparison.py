@@ -40,7 +40,7 @@ from matchenv.evaluation.rollout import belief_of, check_can_play
 from matchenv.evaluation.seeds import INSTANCES, POLICIES, REPORT, episode_seeds, spans_of
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.arrays import Floats
-from matchenv.runtime.checks import as_choice, as_integer, shown
+from matchenv.runtime.checks import as_choice, as_integer, refusal, shown
 from matchenv.runtime.files import json_bytes, records_csv
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.object_spec import is_object_spec
@@ -320,7 +320,7 @@ def problem_of(
     made = kind.cells(swept, settings)
     values = [replace(settings, **cell.options).description() for cell in made]
     if not values or any(values.count(each) > 1 for each in values):
-        raise ValueError(f"cells must be at least one, none of them twice, got {shown(swept)}")
+        raise refusal("cells must be at least one, none of them twice", swept)
     return replace(kind, policies=kind.policies or known_policies(env)), settings, made
 
 

@@ -17,7 +17,7 @@ from matchenv.logs import TrueSkillReplay
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.replay import check_seconds, variance_of_time_away
 from matchenv.runtime.arrays import Integers, Masks
-from matchenv.runtime.checks import as_non_negative_number
+from matchenv.runtime.checks import as_non_negative_number, refusal
 from matchenv.runtime.object_spec import errors_named, is_object_spec
 
 DEFAULTS = QueueSettings.checked()
@@ -73,10 +73,8 @@ def _window(text: str, tick_minutes: float) -> tuple[str, str]:
             f"({', '.join(POLICIES[QUEUE])}), got {text!r}: {error}"
         ) from None
     if not isinstance(found, dict) or not {"window"} <= set(found) <= {"window", "growth"}:
-        raise ValueError(
-            f"rule must hold window and can hold growth, in skill points and skill points per "
-            f"minute, got {found!r}"
-        )
+        units = "in skill points and skill points per minute"
+        raise refusal(f"rule must hold window and can hold growth, {units}", found)
     width, growth = (
         as_non_negative_number(f"rule {name}", found.get(name, 0.0))
         for name in ("window", "growth")

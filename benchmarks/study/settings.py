@@ -29,7 +29,7 @@ from matchenv.evaluation.seeds import (
     stream_of,
 )
 from matchenv.runtime.arrays import Floats
-from matchenv.runtime.checks import as_choice, as_integer, as_list, shown
+from matchenv.runtime.checks import as_choice, as_integer, as_list, refusal
 from matchenv.runtime.files import Arrays
 
 PAPER_POLICIES = ("pe", "drawchance", "kg")
@@ -135,7 +135,7 @@ class StudySettings:
             as_choice("priors", prior, PRIORS)
         as_choice("equal_rank_by", self.equal_rank_by, known=RANKINGS)
         if any(cell.options["rank"] is None for cell in self.cells):
-            raise ValueError(f"ranks must be names or numbers, got {shown(self.ranks)}")
+            raise refusal("ranks must be names or numbers", self.ranks)
         for name, least in (("episodes", 2), ("prior_draws", 1), ("seed", 0)):
             as_integer(name, getattr(self, name), least)
         _ = self.candidates  # raises if one cannot play

@@ -18,7 +18,7 @@ from matchenv.belief.belief import GameConstants as GameConstants
 from matchenv.belief.belief import GamesPlayed as GamesPlayed
 from matchenv.belief.belief import IndependentBelief as IndependentBelief
 from matchenv.belief.full import FullBelief as FullBelief
-from matchenv.runtime.checks import as_choice, shown
+from matchenv.runtime.checks import as_choice, refusal
 from matchenv.runtime.object_spec import is_object_spec, object_named
 
 BELIEFS: dict[str, Belief] = {belief.name: belief for belief in (FactorisedBelief(), FullBelief())}
@@ -49,10 +49,10 @@ def register(belief: Belief) -> None:
         ValueError: for another type of object, or a name that is missing, empty or another's.
     """
     if not isinstance(belief, Belief):
-        raise ValueError(f"belief must be a Belief, got {shown(belief)}")
+        raise refusal("belief must be a Belief", belief)
     name = getattr(belief, "name", None)
     if not isinstance(name, str) or not name:
-        raise ValueError(f"belief.name must be a string that is not empty, got {shown(name)}")
+        raise refusal("belief.name must be a string that is not empty", name)
     known = BELIEFS.get(name)
     places = {(type(each).__module__, type(each).__qualname__) for each in (known, belief)}
     if known is not None and len(places) > 1:  # a notebook's cell makes a new type at each run

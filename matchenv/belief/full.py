@@ -37,6 +37,7 @@ from matchenv.belief.belief import (
     GamesPlayed,
 )
 from matchenv.runtime.arrays import Floats
+from matchenv.runtime.checks import refusal
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import (
     density_at_zero,
@@ -63,10 +64,8 @@ class FullBelief(Belief):
     def check_constants(self, constants: GameConstants) -> None:
         """Refuse drift, which would make the opponents dependent on each other."""
         if constants.tau > 0.0:
-            raise ValueError(
-                "tau must be 0 with belief='full', since drift of player 0's skill would make the "
-                f"opponents dependent on each other, got {constants.tau!r}"
-            )
+            why = "drift of player 0's skill would make the opponents dependent on each other"
+            raise refusal(f"tau must be 0 with belief='full', since {why}", constants.tau)
 
     def learn(self, beliefs: BeliefArrays, games: GamesPlayed, constants: GameConstants) -> None:
         """Update all players; q uses the variance of the difference."""

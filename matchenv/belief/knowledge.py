@@ -31,7 +31,7 @@ from matchenv.runtime.checks import (
     as_outcomes,
     as_positive_array,
     as_positive_number,
-    shown,
+    refusal,
 )
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import density_at_zero
@@ -296,9 +296,7 @@ class KnowledgeState:
         """
         share = as_float_array("share_of_games_left", share_of_games_left)
         if ((share < 0.0) | (share > 1.0)).any():
-            raise ValueError(
-                f"share_of_games_left must be in [0, 1], got {shown(share_of_games_left)}"
-            )
+            raise refusal("share_of_games_left must be in [0, 1]", share_of_games_left)
         last = np.broadcast_to(share, self.batch_shape)[..., np.newaxis]
         parts = (self.mu, self.sigma, self.extra, last)
         return np.concatenate(parts, axis=-1, dtype=np.float32, casting="same_kind")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from matchenv.runtime.checks import as_choice, shown
+from matchenv.runtime.checks import as_choice, refusal
 
 if TYPE_CHECKING:
     from matchenv.envs.core.settings import Options
@@ -91,4 +91,4 @@ def env_id_of(settings: Options) -> str:
     for env_id, parts in ENVIRONMENTS.items():
         if parts.settings == kind:
             return env_id
-    raise ValueError(f"settings must be the settings of an environment, got {shown(settings)}")
+    raise refusal("settings must be the settings of an environment", settings)

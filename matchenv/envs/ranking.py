@@ -39,7 +39,7 @@ from matchenv.runtime.checks import (
     as_non_negative_number,
     as_number,
     as_positive_number,
-    shown,
+    refusal,
 )
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.files import checksum
@@ -79,9 +79,7 @@ def _as_pairs(name: str, value: Any) -> tuple[tuple[int, int], ...]:
     except (TypeError, ValueError):
         pairs = {()}
     if any(len(set(pair)) != 2 or len(pair) != 2 for pair in pairs):
-        raise ValueError(
-            f"{name} must hold pairs of different items, as [[0, 3]], got {shown(value)}"
-        )
+        raise refusal(f"{name} must hold pairs of different items, as [[0, 3]]", value)
     return tuple(sorted((i, j) for i, j in pairs))
 
 
@@ -151,19 +149,15 @@ class RankingSettings(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.sigma > WIDEST_PRIOR * self.beta:
-            raise ValueError(
-                f"sigma must be at most {WIDEST_PRIOR:,} times beta={self.beta:g}, "
-                f"got {self.sigma!r}"
-            )
+            rule = f"sigma must be at most {WIDEST_PRIOR:,} times beta={self.beta:g}"
+            raise refusal(rule, self.sigma)
         if self.k >= self.num_items:
             raise ValueError(f"k must be below num_items={self.num_items}, got {self.k!r}")
         if self.goal == BEST and self.k != 1:
             raise ValueError(f"k must be 1 with goal='best', got {self.k!r}")
         if any(j >= self.num_items for _, j in self.barred_pairs):
-            raise ValueError(
-                f"barred_pairs must hold items below num_items={self.num_items}, "
-                f"got {self.barred_pairs!r}"
-            )
+            rule = f"barred_pairs must hold items below num_items={self.num_items}"
+            raise refusal(rule, self.barred_pairs)
         if 0 < len(self.skills) < self.num_items:
             raise ValueError(
                 f"skills must be at least num_items={self.num_items}, got {len(self.skills)} (of a "

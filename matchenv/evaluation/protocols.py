@@ -26,7 +26,7 @@ from matchenv.evaluation.seeds import OTHERS, REPORT
 from matchenv.evaluation.seeds import QUEUE as QUEUE_RUNS
 from matchenv.evaluation.tables import Column
 from matchenv.evaluation.visits import ERROR_GAMES, recording_simulator, visit_sums
-from matchenv.runtime.checks import as_list, as_positive_number, shown
+from matchenv.runtime.checks import as_list, as_positive_number, refusal
 from matchenv.runtime.object_spec import is_object_spec, spec_of
 
 # Policies of ``Matchmaking-v0`` whose totals count as 0 and as 1.
@@ -110,9 +110,7 @@ def load_of(name: str, rate: float | None = None) -> Cell:
             rate = as_positive_number("load", float(name))
         except ValueError:
             known = ", ".join(LOADS)
-            raise ValueError(
-                f"load must be one of {known} or an arrival rate > 0, got {shown(name)}"
-            ) from None
+            raise refusal(f"load must be one of {known} or an arrival rate > 0", name) from None
         name = repr(rate).removesuffix(".0")
     rate = LOADS[name] if rate is None else rate
     title = f"{name} load: players log on at a rate of {rate:g} a tick"

@@ -21,7 +21,7 @@ from matchenv.envs import env_id_of
 from matchenv.envs.core.settings import Options
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.rollout import TrueSkills, check_can_play, method_of
-from matchenv.runtime.checks import as_list, shown
+from matchenv.runtime.checks import as_list, refusal
 from matchenv.runtime.files import checksum
 from matchenv.runtime.object_spec import (
     build_object,
@@ -287,9 +287,7 @@ def candidate_of(given: Any, env_id: str = ONE_PLAYER) -> Candidate:
     if isinstance(given, type):
         raise ValueError(f"a policy must be an object, as {given.__name__}(), got the class")
     if not isinstance(label, str):
-        raise ValueError(
-            f"a policy must be a name, a folder, or an object with a name, got {shown(given)}"
-        )
+        raise refusal("a policy must be a name, a folder, or an object with a name", given)
     method_of(given)
     if getattr(given, "needs_truth", False):
         raise ValueError(f"the {label} must be given by its name {label!r}, not as an object")

@@ -20,7 +20,7 @@ from matchenv.envs import env_id_of, part_of, simulator_of
 from matchenv.envs.core.settings import Options
 from matchenv.envs.core.simulator import LAST, MEAN, SUM, Simulator, Step
 from matchenv.runtime.arrays import Floats
-from matchenv.runtime.checks import as_actions, as_integer, shown
+from matchenv.runtime.checks import as_actions, as_integer, refusal
 from matchenv.runtime.files import Arrays
 from matchenv.runtime.jobs import CLOCK
 from matchenv.runtime.object_spec import errors_named
@@ -175,7 +175,7 @@ class Decisions:
         seen = simulator.observe(state).copy() if self._foreign else simulator.observe(state)
         found = self._policy.predict(seen, self._memory, begins, deterministic=True, **masked)
         if not isinstance(found, tuple | list) or len(found) != 2:
-            raise ValueError(f"predict must return (actions, state), got {shown(found)}")
+            raise refusal("predict must return (actions, state)", found)
         actions, self._memory = found
         return actions
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from matchenv.runtime.arrays import Floats, Integers, Masks
-from matchenv.runtime.checks import as_array, as_integer, as_non_negative_array, shown
+from matchenv.runtime.checks import as_array, as_integer, as_non_negative_array, refusal
 from matchenv.runtime.files import checksum
 from matchenv.trueskill.sides import LARGEST_WEIGHT
 from matchenv.trueskill.teams import dense_rank
@@ -299,7 +299,7 @@ def _read_only(name: str, value: ArrayLike) -> NDArray[Any]:
     """Return a read-only copy with the data type of this array of a log."""
     array, dtype = as_array(name, value), np.dtype(ARRAYS[name])
     if array.ndim != 1 or (array.size and not np.can_cast(array.dtype, dtype, "same_kind")):
-        raise ValueError(f"{name} must be a one-dimensional array of {dtype}, got {shown(value)}")
+        raise refusal(f"{name} must be a one-dimensional array of {dtype}", value)
     converted: NDArray[Any] = array.astype(dtype)
     if dtype.kind == "i" and (converted != array).any():
         raise ValueError(f"{name} must fit into {dtype}")
@@ -310,6 +310,6 @@ def _read_only(name: str, value: ArrayLike) -> NDArray[Any]:
 def _check_starts(name: str, starts: Integers, count: int, least: int) -> None:
     """Check that ``starts`` divides ``count`` items into parts of at least ``least``."""
     if len(starts) == 0 or starts[0] != 0 or starts[-1] != count:
-        raise ValueError(f"{name} must begin with 0 and end with {count}, got {shown(starts)}")
+        raise refusal(f"{name} must begin with 0 and end with {count}", starts)
     sizes = np.diff(starts)
     _refuse(sizes < least, f"{name} must leave at least {least} in each part", sizes, "part")

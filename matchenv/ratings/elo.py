@@ -28,7 +28,7 @@ from matchenv.runtime.checks import (
     as_positive_number,
     as_probability,
     check_shapes,
-    shown,
+    refusal,
 )
 from matchenv.trueskill.teams import as_ranks, sides_of
 
@@ -146,10 +146,8 @@ class Elo:
         except (TypeError, ValueError):
             sizes, means = np.zeros(1), []
         if len(sizes) < 2 or not sizes.all():
-            raise ValueError(
-                "teams must be at least two sides, each with at least one member (rating, 0), got "
-                f"{shown(teams)}"
-            )
+            rule = "teams must be at least two sides, each with at least one member (rating, 0)"
+            raise refusal(rule, teams)
         rating = as_float_array("teams", means)
         side, place = np.repeat(np.arange(sizes.size), sizes), as_ranks(ranks, len(sizes))
         result = 0.5 + 0.5 * np.sign(place[side][None, :] - place[side][:, None])

@@ -15,7 +15,7 @@ from matchenv.runtime.checks import (
     as_non_negative_number,
     as_number,
     as_positive_number,
-    shown,
+    refusal,
 )
 from matchenv.trueskill.teams import as_ranks, sides_of
 
@@ -69,7 +69,7 @@ class OpenSkill:
         try:
             beliefs = [[(mu, sigma) for mu, sigma in side] for side in sides_of("teams", teams)]
         except TypeError:
-            raise ValueError(f"teams must be lists of (mu, sigma), got {shown(teams)}") from None
+            raise refusal("teams must be lists of (mu, sigma)", teams) from None
         as_float_array("teams", [belief for side in beliefs for belief in side])
         # openskill ignores ranks that are all 0, and reads close ones as equal.
         places = (1.0 + as_ranks(ranks, len(beliefs))).tolist()

@@ -30,11 +30,11 @@ def as_float_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
             raise TypeError
         array = array.astype(np.float64, copy=False)
     except OverflowError:
-        raise ValueError(f"{rule}, got {shown(value)}") from None
+        raise refusal(rule, value) from None
     except (TypeError, ValueError, RuntimeError):  # the last one is torch's
-        raise ValueError(f"{name} must hold real numbers, got {shown(value)}") from None
+        raise refusal(f"{name} must hold real numbers", value) from None
     if type(value) is not np.ndarray and isinstance(value, np.ndarray) and np.ma.is_masked(value):
-        raise ValueError(f"{name} must not hold masked numbers, got {shown(value)}")
+        raise refusal(f"{name} must not hold masked numbers", value)
     # The comparison is False for NaN too.
     return _checked(array, np.abs(array) <= LARGEST_SKILL, rule)
 
@@ -44,7 +44,7 @@ def as_array(name: str, value: Any) -> NDArray[Any]:
     try:
         return np.asarray(value)
     except (TypeError, ValueError, RuntimeError):
-        raise ValueError(f"{name} must be an array, got {shown(value)}") from None
+        raise refusal(f"{name} must be an array", value) from None
 
 
 def as_positive_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
@@ -74,6 +74,11 @@ def shown(value: Any) -> str:
     return text if len(text) <= 200 else f"{text[:199]}…"
 
 
+def refusal(rule: str, value: Any) -> ValueError:
+    """Return the error for a value that breaks a rule, with both in its message."""
+    return ValueError(f"{rule}, got {shown(value)}")
+
+
 def _checked(array: NDArray[np.float64], good: NDArray[np.bool_], rule: str) -> NDArray[np.float64]:
     if good.all():
         return array
@@ -90,10 +95,10 @@ def as_number(
         return value
     array = as_float_array(name, value)
     if array.ndim != 0 or isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be one number, got {shown(value)}")
+        raise refusal(f"{name} must be one number", value)
     if not low <= array <= high:
         rule = f"at least {low:g}" if array < low else f"at most {high:g}"
-        raise ValueError(f"{name} must be {rule}, got {shown(value)}")
+        raise refusal(f"{name} must be {rule}", value)
     return float(array)
 
 
@@ -103,7 +108,7 @@ def _number(rule: str, good: Callable[[float], bool]) -> Callable[[str, Any], fl
     def check(name: str, value: Any) -> float:
         number = as_number(name, value)
         if not good(number):
-            raise ValueError(f"{name} must {rule}, got {shown(value)}")
+            raise refusal(f"{name} must {rule}", value)
         return number
 
     return check
@@ -125,14 +130,14 @@ def as_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
         number = None
     if number is None or number < low or (high is not None and number > high):
         allowed = f"of at least {low}" if high is None else f"in [{low}, {high}]"
-        raise ValueError(f"{name} must be an integer {allowed}, got {shown(value)}")
+        raise refusal(f"{name} must be an integer {allowed}", value)
     return number
 
 
 def as_flag(name: str, value: Any) -> bool:
     """Return ``value`` if it is True or False; refuse strings and numbers."""
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name} must be True or False, got {shown(value)}")
+        raise refusal(f"{name} must be True or False", value)
     return bool(value)
 
 
@@ -140,7 +145,7 @@ def as_choice(name: str, value: Any, known: Iterable[str]) -> str:
     """Return ``value`` if it is one of the ``known`` names."""
     names = list(known)
     if not isinstance(value, str) or value not in names:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, names))}, got {shown(value)}")
+        raise refusal(f"{name} must be one of {', '.join(map(repr, names))}", value)
     return value
 
 
@@ -157,7 +162,7 @@ def as_list(name: str, value: Any) -> list[Any]:
     """Return the elements of ``value``, at least one; refuse strings."""
     elements = elements_of(value)
     if not elements:
-        raise ValueError(f"{name} must be a list of at least one, got {shown(value)}")
+        raise refusal(f"{name} must be a list of at least one", value)
     return elements
 
 
@@ -204,7 +209,7 @@ def as_action_masks(value: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
         raise ValueError(f"action_masks must have shape {shape}, got {array.shape}")
     numeric = array.dtype.kind in "iuf" and np.isin(array, (0, 1)).all()
     if array.dtype != np.bool_ and not numeric:
-        raise ValueError(f"action_masks must hold True and False, or 1 and 0, got {shown(value)}")
+        raise refusal("action_masks must hold True and False, or 1 and 0", value)
     masks = np.ascontiguousarray(array, dtype=np.bool_)
     empty = ~masks.any(axis=-1)
     if empty.any():

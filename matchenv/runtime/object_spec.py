@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from matchenv.runtime.checks import shown
+from matchenv.runtime.checks import refusal, shown
 
 FORM = re.compile(r"(?P<module>\w+(\.\w+)*):(?P<name>[A-Za-z_]\w*)(:(?P<options>.*))?")
 
@@ -110,10 +110,8 @@ def class_from_spec(
     form = FORM.fullmatch(text) if isinstance(text, str) else None
     if form is None:
         instance = "" if base is None else f" or a matchenv.{base.__name__}"
-        raise ValueError(
-            f"{kind} must be one of {', '.join(map(repr, known))}{instance}, or "
-            f"module:Class:key=value, got {shown(text)}"
-        )
+        kinds = f"{', '.join(map(repr, known))}{instance}, or module:Class:key=value"
+        raise refusal(f"{kind} must be one of {kinds}", text)
     label = f"{kind} {shown(text)}"
     search_working_folder()
     top = form["module"].partition(".")[0]
@@ -165,12 +163,10 @@ def build_object(
                if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}  # fmt: skip
     for key, value in parsed_options(kind, text, options).items():
         if key not in allowed and not any_name:
-            raise ValueError(
-                f"options of {label} must be name=value with a name of "
-                f"{', '.join(sorted(allowed)) or 'none at all'}, got {shown(key)}"
-            )
+            names = ", ".join(sorted(allowed)) or "none at all"
+            raise refusal(f"options of {label} must be name=value with a name of {names}", key)
         if isinstance(allowed.get(key), bool) and not isinstance(value, bool):
-            raise ValueError(f"{key} of {label} must be true or false, got {shown(value)}")
+            raise refusal(f"{key} of {label} must be true or false", value)
         arguments[key] = value
     if arguments.get("true_skill", parameters) is None:
         raise ValueError(f"{label} must know the true skills, which are not known here")

@@ -14,7 +14,7 @@ from matchenv.runtime.checks import (
     as_positive_number,
     as_probability,
     printable,
-    shown,
+    refusal,
 )
 
 LONGEST_NAME = 200
@@ -190,7 +190,7 @@ def as_names(argument: str, value: Any, least: int = 0) -> list[str]:
         ValueError: if it is anything else.
     """
     if isinstance(value, str | bytes) or not isinstance(value, Iterable):
-        raise ValueError(f"{argument} must be a list of names, got {shown(value)}")
+        raise refusal(f"{argument} must be a list of names", value)
     names = [as_name(argument, name) for name in value]
     if len(names) < least:
         raise ValueError(f"{argument} must contain at least {least} names, got {len(names)}")

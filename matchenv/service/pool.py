@@ -20,7 +20,7 @@ from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.registry import policy_named
 from matchenv.runtime.arrays import Floats
-from matchenv.runtime.checks import as_integer, as_number, shown
+from matchenv.runtime.checks import as_integer, as_number, refusal
 from matchenv.runtime.object_spec import errors_named
 from matchenv.service.players import (
     Game,
@@ -186,7 +186,7 @@ class Pool(Storage):
             ValueError: see ``add``.
         """
         if isinstance(players, str | bytes) or not isinstance(players, Iterable):
-            raise ValueError(f"players must be a list of NewPlayer, got {shown(players)}")
+            raise refusal("players must be a list of NewPlayer", players)
         new = [each if isinstance(each, NewPlayer) else NewPlayer(each) for each in players]
         as_names("name", [player.name for player in new])
         added: dict[str, Player | None] = {}
@@ -220,7 +220,7 @@ class Pool(Storage):
         listed = [games] if isinstance(games, Game) else games
         listed = list(listed) if isinstance(listed, Iterable) else []
         if not listed or not all(isinstance(game, Game) for game in listed):
-            raise ValueError(f"games must be a Game or a list of Game objects, got {shown(games)}")
+            raise refusal("games must be a Game or a list of Game objects", games)
         with self._lock:
             now, changed = self._now(), dict[str, Player]()
             for i, game in enumerate(listed):
@@ -387,7 +387,7 @@ class Pool(Storage):
         ]
         as_names("teams", [player.name for side in sides for player in side])
         if len(sides) < 2:
-            raise ValueError(f"teams must have at least two sides, got {shown(game.teams)}")
+            raise refusal("teams must have at least two sides", game.teams)
         if game.ranks is None:  # the order of the sides elsewhere; here most likely a mistake
             raise ValueError("ranks must be one number per side, got None")
         teams = [[(x.mu, float(self._current(x.sigma, x.seen, now))) for x in side]
@@ -427,10 +427,8 @@ def _rule_of(rule: Any, settings: PoolSettings) -> Rule:
         raise ValueError(f"rule must not need true skills, which are unknown, got {rule!r}")
     acts = callable(getattr(policy, "act", None))
     if not acts and not getattr(policy, "is_shared", False):  # see ``LearnedPolicy``
-        raise ValueError(
-            "rule must be None, a name, a policy with act(knowledge_state, games_left), or a "
-            f"learned policy for any number of opponents, got {rule!r}"
-        )
+        kinds = "a policy with act(knowledge_state, games_left), or a learned policy"
+        raise refusal(f"rule must be None, a name, {kinds} for any number of opponents", rule)
     belief = getattr(policy, "belief", None) or DEFAULT_BELIEF
 
     def choose(mu: Floats, sigma: Floats, policy: Any = policy) -> int:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from matchenv.runtime.arrays import Floats, Integers
-from matchenv.runtime.checks import as_float_array, as_positive_array, shown
+from matchenv.runtime.checks import as_float_array, as_positive_array, refusal
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import is_positive, is_skill
 from matchenv.trueskill.sides import LARGEST_WEIGHT, SMALLEST_WEIGHT
@@ -63,7 +63,7 @@ def flatten_teams(teams: Iterable[Team], weights: Weights | None = None) -> tupl
     except (TypeError, ValueError):
         pass
     _refuse_bad(sides, rows)
-    raise ValueError(f"teams must hold lists of (mu, sigma) pairs, got {shown(sides)}")
+    raise refusal("teams must hold lists of (mu, sigma) pairs", sides)
 
 
 @compiled
@@ -84,15 +84,13 @@ def _are_valid(players: Floats, side_start: Integers) -> bool:
 def _refuse_bad(sides: list[Any], weights: list[Any] | None) -> None:
     """Raise ``ValueError`` for the first fault of teams and weights, if there is one."""
     if len(sides) < 2:
-        raise ValueError(f"teams must have at least two sides, got {shown(sides)}")
+        raise refusal("teams must have at least two sides", sides)
     sizes = []
     for i, side in enumerate(sides):
         try:
             pairs = [(mu, sigma) for mu, sigma in side]
         except (TypeError, ValueError):
-            raise ValueError(
-                f"teams[{i}] must be a list of (mu, sigma) pairs, got {shown(side)}"
-            ) from None
+            raise refusal(f"teams[{i}] must be a list of (mu, sigma) pairs", side) from None
         if not pairs:
             raise ValueError(f"teams[{i}] must have at least one member, got none")
         as_float_array(f"mu of teams[{i}]", [mu for mu, _ in pairs])
@@ -100,7 +98,7 @@ def _refuse_bad(sides: list[Any], weights: list[Any] | None) -> None:
         sizes.append((len(pairs),))
     rows = [as_float_array(f"weights[{i}]", row) for i, row in enumerate(weights or ())]
     if weights is not None and [row.shape for row in rows] != sizes:
-        raise ValueError(f"weights must have one number for each member, got {shown(weights)}")
+        raise refusal("weights must have one number for each member", weights)
     for i, row in enumerate(rows):
         good = (row == 0.0) | ((row >= SMALLEST_WEIGHT) & (row <= LARGEST_WEIGHT))
         if not good.all() or row.max() == 0.0:
@@ -125,9 +123,7 @@ def sides_of(name: str, value: Any) -> list[Any]:
             if any(isinstance(side, set | frozenset) for side in sides):
                 raise TypeError
     except TypeError:
-        raise ValueError(
-            f"{name} must have one entry for each side, in order, got {shown(value)}"
-        ) from None
+        raise refusal(f"{name} must have one entry for each side, in order", value) from None
     return sides
 
 
@@ -139,9 +135,7 @@ def as_ranks(ranks: Sequence[float], sides: int) -> Floats:
     """
     places = dense_rank("ranks", ranks)
     if len(places) != sides:
-        raise ValueError(
-            f"ranks must have one number for each of {sides} sides, got {shown(ranks)}"
-        )
+        raise refusal(f"ranks must have one number for each of {sides} sides", ranks)
     return places.astype(np.float64)
 
 
@@ -161,9 +155,9 @@ def dense_rank(name: str, values: ArrayLike | Iterable[Any]) -> Integers:
             raise TypeError
         items = list(values.tolist() if isinstance(values, np.ndarray) else values)  # type: ignore[arg-type]
     except TypeError:
-        raise ValueError(f"{name} must be a row of real numbers, got {shown(values)}") from None
+        raise refusal(f"{name} must be a row of real numbers", values) from None
     plain = all(type(value) is int for value in items)  # skips the slower check
     if not plain and as_float_array(name, items).ndim != 1:
-        raise ValueError(f"{name} must be a row of real numbers, got {shown(values)}")
+        raise refusal(f"{name} must be a row of real numbers", values)
     place = {value: index for index, value in enumerate(sorted(set(items)))}
     return np.fromiter((place[value] for value in items), np.int64, len(items))

@@ -12,7 +12,7 @@ from matchenv.runtime.checks import (
     as_number,
     as_positive_number,
     as_probability,
-    shown,
+    refusal,
 )
 from matchenv.trueskill.probabilities import (
     first_place_probability,
@@ -146,7 +146,7 @@ class TrueSkill:
         try:
             mu, sigma = rating
         except (TypeError, ValueError):
-            raise ValueError(f"rating must be a (mu, sigma) pair, got {shown(rating)}") from None
+            raise refusal("rating must be a (mu, sigma) pair", rating) from None
         k = self.mu / self.sigma if self.k is None else self.k
         return as_number("mu", mu) - k * as_positive_number("sigma", sigma)
 
@@ -162,9 +162,7 @@ def _game(groups: Iterable[Group], weights: Any) -> tuple[list[Named], list[Team
             side if isinstance(side, Mapping) else dict(enumerate(side)) for side in sides
         ]
     except TypeError:
-        raise ValueError(
-            f"groups must be lists or dicts of (mu, sigma) pairs, got {shown(sides)}"
-        ) from None
+        raise refusal("groups must be lists or dicts of (mu, sigma) pairs", sides) from None
     return named, [list(side.values()) for side in named], _weights_of(weights, named)
 
 
@@ -175,18 +173,14 @@ def _weights_of(weights: Any, named: list[Named]) -> Weights | None:
     if isinstance(weights, Mapping):
         known = {(i, name) for i, side in enumerate(named) for name in side}
         if unknown := set(weights) - known:
-            raise ValueError(
-                f"weights must have keys (side, name or index) of the groups, got {shown(unknown)}"
-            )
+            raise refusal("weights must have keys (side, name or index) of the groups", unknown)
         return [[weights.get((i, name), 1.0) for name in side] for i, side in enumerate(named)]
     rows = sides_of("weights", weights)
     if len(rows) != len(named):
-        raise ValueError(f"weights must have one entry for each side, got {shown(weights)}")
+        raise refusal("weights must have one entry for each side", weights)
     for i, (row, side) in enumerate(zip(rows, named, strict=True)):
         if isinstance(row, Mapping):
             if unknown := set(row).difference(side):
-                raise ValueError(
-                    f"weights[{i}] must name members of groups[{i}], got {shown(unknown)}"
-                )
+                raise refusal(f"weights[{i}] must name members of groups[{i}]", unknown)
             rows[i] = [row.get(name, 1.0) for name in side]
     return rows

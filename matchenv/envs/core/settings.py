@@ -21,7 +21,7 @@ from matchenv.runtime.checks import (
     as_number,
     as_positive_array,
     as_positive_number,
-    shown,
+    refusal,
 )
 
 # Standard deviation of one performance around skill in the 2011 study: beta^2 = 2.5.
@@ -159,9 +159,9 @@ def checked_options(options: Any, known: Sequence[str]) -> dict[str, Any]:
     if options is None:
         return {}
     if not isinstance(options, dict):
-        raise ValueError(f"options must be a dict or None, got {shown(options)}")
+        raise refusal("options must be a dict or None", options)
     for key in set(options) - set(known):
-        raise ValueError(f"options can hold {', '.join(map(repr, known))}, got {shown(key)}")
+        raise refusal(f"options can hold {', '.join(map(repr, known))}", key)
     return {name: value for name, value in options.items() if value is not None}
 
 

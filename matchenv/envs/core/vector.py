@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from matchenv.envs.core.scalar import PICTURE_MODES, Frame, SimulatorEnv
 from matchenv.envs.core.simulator import plain, restored_array
 from matchenv.runtime.arrays import Floats, Integers, Masks
-from matchenv.runtime.checks import as_actions, as_array, as_choice, as_flag, as_integer, shown
+from matchenv.runtime.checks import as_actions, as_array, as_choice, as_flag, as_integer, refusal
 from matchenv.runtime.random import drawn_key
 
 # Limit that keeps shapes within the integers of NumPy.
@@ -166,7 +166,7 @@ class NativeVectorEnv(SimulatorEnv, VectorEnv[NDArray[np.float32], Integers, NDA
         names = [*self._state._fields, "running", "steps", "generators"]
         if not isinstance(state, dict) or set(state) != set(names):
             got = [*state] if isinstance(state, dict) else state
-            raise ValueError(f"state must hold {', '.join(names)}, got {shown(got)}")
+            raise refusal(f"state must hold {', '.join(names)}", got)
         saved = state["generators"]
         generators = [np.random.default_rng(0) for _ in range(self.num_envs)] if saved else []
         try:
@@ -174,7 +174,7 @@ class NativeVectorEnv(SimulatorEnv, VectorEnv[NDArray[np.float32], Integers, NDA
                 generator.bit_generator.state = bits
         except (TypeError, ValueError, LookupError, OverflowError) as error:
             allowed = f"states of PCG64, {self.num_envs} or none"
-            raise ValueError(f"generators must be {allowed}, got {shown(saved)}") from error
+            raise refusal(f"generators must be {allowed}", saved) from error
         arrays = {name: as_array(name, state[name]) for name in names[:-1]}
         new = self.simulator.restored(self._state, arrays)
         steps = restored_array("steps", arrays["steps"], self._steps)
@@ -204,10 +204,8 @@ class NativeVectorEnv(SimulatorEnv, VectorEnv[NDArray[np.float32], Integers, NDA
             ValueError: if ``render_mode`` is not ``"rgb_array"`` or ``"human"``.
         """
         if self._renderer is None or self.render_mode not in PICTURE_MODES:
-            raise ValueError(
-                "render_mode must be 'rgb_array' or 'human' for a grid of pictures, "
-                f"got {self.render_mode!r}"
-            )
+            rule = "render_mode must be 'rgb_array' or 'human' for a grid of pictures"
+            raise refusal(rule, self.render_mode)
         self._check_started("render")
         return self._renderer.grid(self._state)
 
@@ -301,8 +299,6 @@ def _taken_reset_mask(options: Any, everywhere: Masks) -> Masks:
         return everywhere
     mask = as_array("options['reset_mask']", mask)
     if mask.shape != everywhere.shape or mask.dtype != np.bool_ or not mask.any():
-        raise ValueError(
-            f"options['reset_mask'] must be bool of shape {everywhere.shape} with at least "
-            f"one True, got {shown(mask)}"
-        )
+        needed = f"bool of shape {everywhere.shape} with at least one True"
+        raise refusal(f"options['reset_mask'] must be {needed}", mask)
     return mask

@@ -25,7 +25,7 @@ from matchenv.runtime.checks import (
     as_number,
     as_positive_share,
     as_share,
-    shown,
+    refusal,
 )
 from matchenv.runtime.object_spec import errors_named, object_named, spec_of
 
@@ -161,10 +161,8 @@ class Settings(GameOptions):
         shares = (self.availability, 1.0 - self.availability)
         least = 0.5 / min(share for share in shares if share > 0.0)
         if self.mean_stay < least * (1.0 - 1e-12):
-            raise ValueError(
-                f"mean_stay must be at least {least:g} with availability={self.availability!r}, "
-                f"so that stays last a game or more, got {self.mean_stay!r}"
-            )
+            rule = f"mean_stay must be at least {least:g} with availability={self.availability!r}"
+            raise refusal(f"{rule}, so that stays last a game or more", self.mean_stay)
         limit = self.max_games_per_opponent or self.horizon
         if limit * self.num_opponents < self.horizon:
             raise ValueError(
@@ -175,10 +173,8 @@ class Settings(GameOptions):
             object.__setattr__(self, "rank", self.place)
         by_equal_means = self.rank_by == "prior_mean" and not self.prior_type.means_differ
         if self.rank is not None and by_equal_means:
-            raise ValueError(
-                f"rank_by must be 'true_skill' with a rank and prior={self.prior!r}, whose means "
-                f"are all equal, got {self.rank_by!r}"
-            )
+            rule = f"rank_by must be 'true_skill' with a rank and prior={self.prior!r}"
+            raise refusal(f"{rule}, whose means are all equal", self.rank_by)
 
     @property
     def num_players(self) -> int:
@@ -251,10 +247,8 @@ def place_of_rank(rank: Any, num_opponents: int) -> int:
     try:
         return as_integer("rank", rank, 0, num_opponents)
     except ValueError:
-        raise ValueError(
-            "rank must be None or 'any', 'top', 'middle', 'bottom' or an integer in "
-            f"[0, {num_opponents}], got {shown(rank)}"
-        ) from None
+        allowed = f"'any', 'top', 'middle', 'bottom' or an integer in [0, {num_opponents}]"
+        raise refusal(f"rank must be None or {allowed}", rank) from None
 
 
 def as_texts(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -36,6 +36,7 @@ from matchenv.runtime.checks import (
     as_positive_array,
     as_positive_number,
     as_share,
+    refusal,
     shown,
 )
 from matchenv.runtime.object_spec import is_object_spec, object_named
@@ -95,9 +96,7 @@ class NormalPopulation(Population):
         regular = 1.0 / 3.0 * deviation if regular is None else regular
         regular = as_positive_number("regular_deviation", regular)
         if regular >= deviation:
-            raise ValueError(
-                f"regular_deviation must be below deviation={deviation!r}, got {regular!r}"
-            )
+            raise refusal(f"regular_deviation must be below deviation={deviation!r}", regular)
         self.__dict__.update(mean=mean, deviation=deviation, regular_deviation=regular)
 
     @property
@@ -186,10 +185,8 @@ def population_of(given: Any) -> Population:
         table = read_ratings(Path(given), "population")
         source = repr(os.fspath(given))
         return RatedPopulation(np.array(table["mu"]), np.array(table["sigma"]), source)
-    raise ValueError(
-        "population must be 'normal', the path of a file with ratings, a pair of arrays "
-        f"(mu, sigma) or a Population, got {shown(given)}"
-    )
+    kinds = "the path of a file with ratings, a pair of arrays (mu, sigma) or a Population"
+    raise refusal(f"population must be 'normal', {kinds}", given)
 
 
 QUEUE_REWARDS = ("relative", "match_quality", "true_match_quality")
@@ -206,7 +203,7 @@ def _as_patience(name: str, value: Any) -> float:
         return math.inf if endless else as_number(name, value, low=1.0)
     except ValueError:
         rule = f"{name} must be inf or a number from 1 to {LARGEST_SKILL:g}"
-        raise ValueError(f"{rule}, got {shown(value)}") from None
+        raise refusal(rule, value) from None
 
 
 @dataclass(frozen=True)
