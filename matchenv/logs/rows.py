@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from matchenv.logs.columns import (
+from matchenv.logs.match_log import MatchLog, ranks_from_scores
+from matchenv.logs.reading import (
     LATEST,
     RESULTS,
     UNREADABLE,
@@ -21,7 +22,6 @@ from matchenv.logs.columns import (
     BadRow,
     find_columns,
 )
-from matchenv.logs.match_log import MatchLog, ranks_from_scores
 from matchenv.trueskill.sides import LARGEST_WEIGHT
 
 BadRows = dict[int, BadRow]
