@@ -9,26 +9,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from matchenv.agents.policy_file import LearnedPolicy, load
-    from matchenv.agents.run_config import RunConfig, RunFolder, configured
-    from matchenv.agents.training import continue_training, start_training, train_seeds
-    from matchenv.agents.vec_env import MatchmakingVecEnv
-    from matchenv.evaluation.registry import expanded, known_policies, policy_named
-
-__all__ = [
-    "LearnedPolicy",
-    "MatchmakingVecEnv",
-    "RunConfig",
-    "RunFolder",
-    "configured",
-    "continue_training",
-    "expanded",
-    "known_policies",
-    "load",
-    "policy_named",
-    "start_training",
-    "train_seeds",
-]
+    from matchenv.agents.policy_file import LearnedPolicy as LearnedPolicy
+    from matchenv.agents.policy_file import load as load
+    from matchenv.agents.run_config import RunConfig as RunConfig
+    from matchenv.agents.run_config import RunFolder as RunFolder
+    from matchenv.agents.run_config import configured as configured
+    from matchenv.agents.training import continue_training as continue_training
+    from matchenv.agents.training import start_training as start_training
+    from matchenv.agents.training import train_seeds as train_seeds
+    from matchenv.agents.vec_env import MatchmakingVecEnv as MatchmakingVecEnv
+    from matchenv.evaluation.registry import expanded as expanded
+    from matchenv.evaluation.registry import known_policies as known_policies
+    from matchenv.evaluation.registry import policy_named as policy_named
 
 _MODULES = {
     "matchenv.agents.policy_file": ("LearnedPolicy", "load"),
@@ -37,6 +29,7 @@ _MODULES = {
     "matchenv.agents.vec_env": ("MatchmakingVecEnv",),
     "matchenv.evaluation.registry": ("expanded", "known_policies", "policy_named"),
 }
+__all__ = [name for names in _MODULES.values() for name in names]
 
 
 def with_extra(module: str, name: str) -> Any:

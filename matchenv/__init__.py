@@ -27,32 +27,23 @@ import gymnasium
 from matchenv.envs import ENVIRONMENTS
 
 if TYPE_CHECKING:
-    from matchenv.belief.knowledge import KnowledgeState, share_of_games_left
-    from matchenv.envs.one_player.env import MatchmakingEnv, MatchmakingVectorEnv
-    from matchenv.envs.one_player.priors import EqualPrior, InformativePrior, NormalPrior, Prior
-    from matchenv.envs.one_player.settings import Reward, Settings
-    from matchenv.envs.queue.env import MatchmakingQueueEnv, MatchmakingQueueVectorEnv
+    from matchenv.belief.knowledge import KnowledgeState as KnowledgeState
+    from matchenv.belief.knowledge import share_of_games_left as share_of_games_left
+    from matchenv.envs.one_player.env import MatchmakingEnv as MatchmakingEnv
+    from matchenv.envs.one_player.env import MatchmakingVectorEnv as MatchmakingVectorEnv
+    from matchenv.envs.one_player.priors import EqualPrior as EqualPrior
+    from matchenv.envs.one_player.priors import InformativePrior as InformativePrior
+    from matchenv.envs.one_player.priors import NormalPrior as NormalPrior
+    from matchenv.envs.one_player.priors import Prior as Prior
+    from matchenv.envs.one_player.settings import Reward as Reward
+    from matchenv.envs.one_player.settings import Settings as Settings
+    from matchenv.envs.queue.env import MatchmakingQueueEnv as MatchmakingQueueEnv
+    from matchenv.envs.queue.env import MatchmakingQueueVectorEnv as MatchmakingQueueVectorEnv
 
 try:
     __version__ = version("matchenv")
 except PackageNotFoundError:  # a source tree that is not installed
     __version__ = "0.0.0"
-
-__all__ = [
-    "EqualPrior",
-    "InformativePrior",
-    "KnowledgeState",
-    "MatchmakingEnv",
-    "MatchmakingQueueEnv",
-    "MatchmakingQueueVectorEnv",
-    "MatchmakingVectorEnv",
-    "NormalPrior",
-    "Prior",
-    "Reward",
-    "Settings",
-    "__version__",
-    "share_of_games_left",
-]
 
 _NAMES = {
     "belief.knowledge": ("KnowledgeState", "share_of_games_left"),
@@ -61,6 +52,7 @@ _NAMES = {
     "envs.one_player.settings": ("Reward", "Settings"),
     "envs.queue.env": ("MatchmakingQueueEnv", "MatchmakingQueueVectorEnv"),
 }
+__all__ = ["__version__", *(name for names in _NAMES.values() for name in names)]
 _MODULES = {"agents", "baselines", "benchmarks", *(info.name for info in iter_modules(__path__))}
 _MODULES.discard("__main__")
 

@@ -12,57 +12,49 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matchenv.trueskill.draw_margin import (
-        draw_margin_from_probability,
-        draw_probability_from_margin,
+        draw_margin_from_probability as draw_margin_from_probability,
     )
-    from matchenv.trueskill.probabilities import (
-        first_place_probability,
-        ranking_probability,
-        team_draw_probability,
-        team_match_quality,
-        team_win_probability,
+    from matchenv.trueskill.draw_margin import (
+        draw_probability_from_margin as draw_probability_from_margin,
     )
-    from matchenv.trueskill.rating import ConvergenceWarning, Rating, expose, rate
-    from matchenv.trueskill.trueskill import TrueSkill
-    from matchenv.trueskill.two_player import (
-        draw_density,
-        draw_probability,
-        match_quality,
-        true_draw_density,
-        update,
-        win_probability,
-    )
+    from matchenv.trueskill.probabilities import first_place_probability as first_place_probability
+    from matchenv.trueskill.probabilities import ranking_probability as ranking_probability
+    from matchenv.trueskill.probabilities import team_draw_probability as team_draw_probability
+    from matchenv.trueskill.probabilities import team_match_quality as team_match_quality
+    from matchenv.trueskill.probabilities import team_win_probability as team_win_probability
+    from matchenv.trueskill.rating import ConvergenceWarning as ConvergenceWarning
+    from matchenv.trueskill.rating import Rating as Rating
+    from matchenv.trueskill.rating import expose as expose
+    from matchenv.trueskill.rating import rate as rate
+    from matchenv.trueskill.trueskill import TrueSkill as TrueSkill
+    from matchenv.trueskill.two_player import draw_density as draw_density
+    from matchenv.trueskill.two_player import draw_probability as draw_probability
+    from matchenv.trueskill.two_player import match_quality as match_quality
+    from matchenv.trueskill.two_player import true_draw_density as true_draw_density
+    from matchenv.trueskill.two_player import update as update
+    from matchenv.trueskill.two_player import win_probability as win_probability
 
-__all__ = [
-    "ConvergenceWarning",
-    "Rating",
-    "TrueSkill",
-    "draw_density",
-    "draw_margin_from_probability",
-    "draw_probability",
-    "draw_probability_from_margin",
-    "expose",
-    "first_place_probability",
-    "match_quality",
-    "ranking_probability",
-    "rate",
-    "team_draw_probability",
-    "team_match_quality",
-    "team_win_probability",
-    "true_draw_density",
-    "update",
-    "win_probability",
-]
-
-_MODULES = ("two_player", "draw_margin", "rating", "probabilities", "trueskill")
+_NAMES = {
+    "draw_margin": ("draw_margin_from_probability", "draw_probability_from_margin"),
+    "probabilities": (
+        "first_place_probability", "ranking_probability", "team_draw_probability",
+        "team_match_quality", "team_win_probability",
+    ),
+    "rating": ("ConvergenceWarning", "Rating", "expose", "rate"),
+    "trueskill": ("TrueSkill",),
+    "two_player": (
+        "draw_density", "draw_probability", "match_quality", "true_draw_density", "update",
+        "win_probability",
+    ),
+}  # fmt: skip
+__all__ = [name for names in _NAMES.values() for name in names]
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use, so that environments load only the kernels."""
-    if name in __all__:
-        for submodule in _MODULES:
-            if hasattr(module := import_module(f"{__name__}.{submodule}"), name):
-                return globals().setdefault(name, getattr(module, name))
+    for module, names in _NAMES.items():
+        if name in names:
+            return globals().setdefault(name, getattr(import_module(f"{__name__}.{module}"), name))
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
