@@ -1,4 +1,4 @@
-"""Learned policies and their files; of the code that a file names only an installed belief is run.
+"""Learned policies and their files; reading a file runs no code that it names.
 
 Our own files are safetensors, weights with a description and a checksum. Zip files of
 stable-baselines3 are read without their pickled objects: the weights by torch's restricted reader,
@@ -36,14 +36,14 @@ from matchenv.agents.network import READERS, Reader, guessed_settings, reader_of
 from matchenv.agents.run_config import PLAIN, SHARED, policy_classes
 from matchenv.agents.sb3_policies import ACTIVATIONS, resolved_policy_kwargs
 from matchenv.baselines.policy import PredictMixin
-from matchenv.belief import DEFAULT_BELIEF
+from matchenv.belief import BELIEFS, DEFAULT_BELIEF
 from matchenv.envs import env_id_of
 from matchenv.envs.core.settings import Options
 from matchenv.evaluation.registry import ONE_PLAYER
 from matchenv.evaluation.rollout import one_thread
 from matchenv.runtime.checks import as_action_masks, as_array
 from matchenv.runtime.files import checksum, parsed_json, write_bytes
-from matchenv.runtime.object_spec import CodeRefused, only_installed_code
+from matchenv.runtime.object_spec import CodeRefused, code_is_allowed, is_object_spec
 
 HEADER, CHECKSUM = "matchenv_policy", "sha256"
 FORMAT = 2
@@ -58,7 +58,7 @@ NETWORK_KWARGS = {"net_arch", "activation_fn", "features_extractor_class"}
 CONSTANTS = ("beta", "horizon", "game_length")
 
 # Rows up to which torch runs on one thread: more gain little, and waste time on busy cores.
-ONE_THREAD_ROWS = 1024
+ONE_THREAD_ROWS = 64
 
 # Sizes of a policy that are kept.
 MOST_SIZES = 64
@@ -225,9 +225,19 @@ class PolicyDescription:
             )
 
     def settings(self) -> Any:
-        """Return the checked settings of the environment; of their classes only the belief."""
-        with only_installed_code():
-            return settings_without_code(self.environment, self.env_kwargs, kept=("belief",))
+        """Return the checked settings of the environment; of their classes only the belief.
+
+        Raises:
+            CodeRefused: for a belief that this process does not know, without permission.
+        """
+        belief = self.env_kwargs.get("belief")
+        texts = filter(is_object_spec, belief if isinstance(belief, list) else [belief])
+        if not BELIEFS.keys() >= {*texts} and not code_is_allowed():
+            raise CodeRefused(
+                f"the policy would run the code of its belief {belief}: look at it, then give "
+                "--allow-code, or in Python call matchenv.belief.belief_named with this text"
+            )
+        return settings_without_code(self.environment, self.env_kwargs, kept=("belief",))
 
     def network(self, weights: Mapping[str, torch.Tensor] | None = None) -> BasePolicy:
         """Return the network with these weights, or with random ones.
@@ -319,7 +329,7 @@ def read_policy(path: Path) -> tuple[BasePolicy, PolicyDescription]:
 def load(
     name_or_path: str | Path, *, settings: Options | None = None, device: str = "cpu"
 ) -> LearnedPolicy:
-    """Load a learned policy; no code that its file names is run but an installed belief's.
+    """Load a learned policy; no code that its file names is run.
 
     Args:
         name_or_path: name of a packaged policy (``"ppo-gittins"``), folder of a run, its name in

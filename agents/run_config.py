@@ -278,7 +278,10 @@ class RunConfig:
         """Return all settings by name except versions, also those within ``env_kwargs``."""
         left = ("hyperparameters", "env_kwargs", "versions")
         plain = {name: value for name, value in vars(self).items() if name not in left}
-        return {**plain, **self.hyperparameters, **self.env_kwargs}
+        # DQN and environments have a tau.
+        others = {f"env_kwargs.{name}" if name in self.hyperparameters else name: value
+                  for name, value in self.env_kwargs.items()}  # fmt: skip
+        return {**plain, **self.hyperparameters, **others}
 
     def comparison(self) -> dict[str, Any]:
         """Return the arguments of the final comparison.

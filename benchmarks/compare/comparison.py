@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import product
 from typing import Any
 
-from matchenv.belief import BELIEFS
 from matchenv.benchmarks.compare import queue, ranking
 from matchenv.envs import ENVIRONMENTS, env_id_of, part_of, simulator_of
 from matchenv.envs.core.settings import Options
@@ -36,7 +35,7 @@ from matchenv.evaluation.registry import (
     candidates_of,
     known_policies,
 )
-from matchenv.evaluation.rollout import belief_of, check_can_play
+from matchenv.evaluation.rollout import check_can_play
 from matchenv.evaluation.seeds import INSTANCES, POLICIES, REPORT, episode_seeds, spans_of
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.arrays import Floats
@@ -324,15 +323,13 @@ def problem_of(
     return replace(kind, policies=kind.policies or known_policies(env)), settings, made
 
 
-def third_party_code(
-    settings: Any, cells: Sequence[Cell], beliefs: Iterable[str]
-) -> dict[str, dict[str, str]]:
-    """Return digests of the files of third-party priors, beliefs, environments and protocols.
+def third_party_code(settings: Any, cells: Sequence[Cell]) -> dict[str, dict[str, str]]:
+    """Return digests of the files of third-party priors, populations, environments and protocols.
 
     They are by specification, under ``"priors"`` and ``"code"``, if there are some.
     """
-    kinds: list[type] = [type(BELIEFS[name]) for name in sorted({*beliefs} & {*BELIEFS})]
-    kinds += [type(settings), type(simulator_of(settings))]
+    kinds: list[type] = [type(settings), type(simulator_of(settings))]
+    kinds += [type(each) for each in vars(settings).values() if isinstance(each, Population)]
     names = [*(f"{each.__module__}:{each.__name__}" for each in kinds),
              ENVIRONMENTS[env_id_of(settings)].protocol]  # fmt: skip
     texts = {
@@ -382,7 +379,7 @@ def plan_of(
         if isinstance(value, Population) and name in environment:
             digest = hashlib.sha256(value.rows.tobytes()).hexdigest()
             environment[name] = f"{len(value.rows)} of {digest[:16]}"
-    beliefs = {each.label: belief_of(each.make(settings, tuple)) for each in candidates}
+    beliefs = {each.label: each.belief for each in candidates}
     asked = {
         "env": env,
         "policies": {candidate.label: candidate.identity for candidate in candidates},
@@ -395,7 +392,7 @@ def plan_of(
             }
             for cell in cells
         },
-        **third_party_code(settings, cells, beliefs.values()),
+        **third_party_code(settings, cells),
         "episodes": episodes,
         "seed": seed,
         "block_size": size,

@@ -176,7 +176,7 @@ def _section(runs: Sequence[Run]) -> Section:
         ),
         settings={
             **values_of([(name, config.options()) for name, config in configs]),
-            "seed": ", ".join(str(run.config.seed) for run in runs),
+            "seed": ", ".join(dict.fromkeys(str(run.config.seed) for run in runs)),
         },
         versions=values_of([(name, config.versions) for name, config in configs]),
         blocks=[*blocks, Block("Last evaluations", cells)],

@@ -37,7 +37,7 @@ def belief_named(name: str) -> Belief:
         return BELIEFS[name]
     if is_object_spec(name):
         belief = object_named("belief", name, BELIEFS, Belief)
-        vars(belief)["name"] = name
+        object.__setattr__(belief, "name", name)
         BELIEFS[name] = belief
     return BELIEFS[as_choice("belief", name, (*BELIEFS, "module:Class:key=value"))]
 

@@ -165,7 +165,9 @@ class Given(argparse.Namespace):
                 cells[name] = (*cells.get(name, ()), value)
         single = [text for text in self.env_kwargs if text not in several]
         kwargs = with_pairs(single, kwargs)
-        cells |= {name: (kwargs.pop(name),) for name in swept if name in kwargs}
+        again = kwargs.keys() & swept
+        self.refuse(again, "env-kwargs must not repeat other options")
+        cells |= {name: (kwargs.pop(name),) for name in again}
         return {"env": self.env, "cells": cells, "env_kwargs": kwargs}
 
     def environment(self) -> dict[str, Any]:
@@ -426,7 +428,7 @@ def _environment(text: str) -> str:
             search_working_folder()
             import_module(module)
         return as_choice("env", name, ENVIRONMENTS)
-    except (ImportError, ValueError) as error:
+    except (ImportError, TypeError, ValueError) as error:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 

@@ -159,6 +159,7 @@ def declare_limits(add: Parser) -> Command:
         f"{' '.join(bound.DEFAULT_POLICIES)} [{' '.join(optimum.DEFAULT_POLICIES)}])",
         (),
     )
+    add.shared("allow_code")
     add.option("--rank", f"{RANK_TEXT} (default: all three [any])", ())
     add.option("--episodes", "episodes (default: 2000 for each rank and prior [100])", None, int)
     add.shared("seed")
@@ -233,7 +234,11 @@ def declare_watch(add: Parser) -> Command:
     arguments = given.problem()
     for name, values in arguments["cells"].items():
         _single(name, values)
-    _, settings, (cell,) = problem_of(**arguments)
+    _, settings, (cell, *others) = problem_of(**arguments)
+    if others:
+        raise ValueError(
+            f"watch needs one value of each option, got those of {cell.title} and others"
+        )
     names = expanded(given.policy)
     if "policy" not in given.explicit:
         known = known_policies(given.env)

@@ -35,7 +35,7 @@ def declare_serve(add: Parser) -> Command:
     add.option("--port", "port to listen on", 8000)
     add.option("--host", "address to listen on; any but the default lets others in", "127.0.0.1")
     add.option("--policy", "policy of Matchmaking-v0 that proposes opponents (default: drawchance)")
-    add.shared("quiet")
+    add.shared("allow_code", "quiet")
     add.group("new file (an old one keeps its settings)")
     add.option("--ratings", "ratings.csv of matchenv replay, with players to add", None, Path)
     add.option("--fitted", "folder of matchenv fit, for the settings that it fits", None, Path)

@@ -7,7 +7,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -20,7 +20,7 @@ from matchenv.belief import BELIEFS, belief_named
 from matchenv.envs import env_id_of
 from matchenv.envs.core.settings import Options
 from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.rollout import TrueSkills, check_can_play, method_of
+from matchenv.evaluation.rollout import TrueSkills, belief_of, check_can_play, method_of
 from matchenv.runtime.checks import as_list, refusal
 from matchenv.runtime.files import checksum
 from matchenv.runtime.object_spec import (
@@ -257,12 +257,14 @@ class Candidate:
         make: builds it from settings and true skills, anew for each batch of episodes; picklable.
         identity: differs for policies of different results, as far as is known.
         lasting: whether equal identities mean equal results, which later runs can then use.
+        belief: the belief that it reads; only from ``candidates_of``.
     """
 
     label: str
     make: Callable[..., Any]
     identity: str
     lasting: bool = True
+    belief: str = ""
 
 
 def candidate_of(given: Any, env_id: str = ONE_PLAYER) -> Candidate:
@@ -280,7 +282,7 @@ def candidate_of(given: Any, env_id: str = ONE_PLAYER) -> Candidate:
         digest = digest_of(files)
         known = module_digest(text) if is_object_spec(text) else digest
         identity = f"{text} {known}" if files or known != digest else text
-        # Workers may import the beliefs that this process has checked.
+        # Workers may import the beliefs that this process knows.
         make = partial(_built, text, files, digest, tuple(filter(is_object_spec, BELIEFS)))
         return Candidate(text.rstrip("/\\") or text, make, identity)
     label = getattr(given, "name", None)
@@ -312,7 +314,8 @@ def _built(
         except RuntimeError as error:  # torch copies no results of a training
             raise ValueError(f"save it, and give its file as the policy: {error}") from error
     for belief in beliefs:
-        belief_named(belief)
+        with suppress(ValueError):  # a belief that this policy does not read may be gone
+            belief_named(belief)
     policy = policy_named(given, settings, skills)
     if digest_of(files) != digest:
         raise ValueError(
@@ -348,7 +351,18 @@ def candidates_of(
         check_can_play(candidate.label, candidate.make, settings)
         checked[candidate.label] = given
     # The files of third-party classes are known only now, after all imports.
-    return tuple(candidate_of(given, env_id) for given in checked.values())
+    return tuple(_with_belief(candidate_of(given, env_id), settings) for given in checked.values())
+
+
+def _with_belief(candidate: Candidate, settings: Options) -> Candidate:
+    """Return a candidate with its belief, whose code is part of the identity."""
+    if not hasattr(settings, "belief_type"):
+        return candidate
+    belief = belief_of(candidate.make(settings, tuple))
+    kind = type(belief_named(belief))
+    own = kind.__module__.startswith("matchenv.")
+    code = "" if own else f" {module_digest(f'{kind.__module__}:{kind.__name__}')}"
+    return replace(candidate, belief=belief, identity=f"{candidate.identity}{code}")
 
 
 def _check_same(given: Candidate, reference: Candidate, settings: Options) -> None:

@@ -9,6 +9,7 @@ import sys
 import sysconfig
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import fields
 from importlib import import_module
 from importlib.util import find_spec
@@ -19,8 +20,9 @@ from matchenv.runtime.checks import refusal, shown
 
 FORM = re.compile(r"(?P<module>\w+(\.\w+)*):(?P<name>[A-Za-z_]\w*)(:(?P<options>.*))?")
 
-# Whether modules that are not installed may be imported; None: if the user names them.
-_any_code: bool | None = None
+# Whether modules that are not installed may be imported. None: those that the user names, and no
+# modules that only a policy file names.
+_any_code: ContextVar[bool | None] = ContextVar("_any_code", default=None)
 
 
 def is_object_spec(text: Any) -> bool:
@@ -29,25 +31,28 @@ def is_object_spec(text: Any) -> bool:
 
 
 class CodeRefused(ValueError):
-    """A file names code that is not installed, and the user gave no permission."""
+    """A file names code that the user gave no permission to import."""
 
 
 @contextmanager
-def only_installed_code(*, allow_code: bool | None = None) -> Iterator[None]:
+def only_installed_code(*, allow_code: bool = False) -> Iterator[None]:
     """Refuse to import modules that are not installed, within a block.
 
     For commands that read files of other people, for example the folder of a run.
 
     Args:
-        allow_code: the user's permission (``--allow-code``) to import any module; None for that
-            of an enclosing block.
+        allow_code: the user's permission (``--allow-code``) to import any module.
     """
-    global _any_code
-    before, _any_code = _any_code, bool(_any_code if allow_code is None else allow_code)
+    token = _any_code.set(allow_code)
     try:
         yield
     finally:
-        _any_code = before
+        _any_code.reset(token)
+
+
+def code_is_allowed() -> bool:
+    """Return whether the user gave permission to import any module that a file names."""
+    return _any_code.get() is True
 
 
 @contextmanager
@@ -114,14 +119,14 @@ def class_from_spec(
         raise refusal(f"{kind} must be one of {kinds}", text)
     label = f"{kind} {shown(text)}"
     search_working_folder()
-    top = form["module"].partition(".")[0]
-    if _any_code is False and top != "matchenv" and top not in sys.stdlib_module_names:
+    top, *_, last = form["module"].split(".") * 2
+    if _any_code.get() is False and top != "matchenv":
         spec = find_spec(top)  # imports nothing
         places = list(spec.submodule_search_locations or [spec.origin or ""]) if spec else []
         installed = tuple(sysconfig.get_path(name) for name in ("purelib", "platlib"))
-        if not all(place.startswith(installed) for place in places):
+        if last == "__main__" or not all(place.startswith(installed) for place in places):
             raise CodeRefused(
-                f"{label} would run the code of {', '.join(places)}, which is not an "
+                f"{label} would run the code of {', '.join(places)}, which is no module of an "
                 "installed package: look at it, then give --allow-code"
             )
     try:

@@ -133,6 +133,12 @@ def test_the_comparison_has_the_options_of_the_training(env_kwargs, kept, cells)
     assert config.comparison() == {"env": ONE_PLAYER, "cells": cells, "env_kwargs": rest}
 
 
+def test_equal_names_of_hyperparameters_and_options_are_told_apart():
+    one, other = (configured("dqn", env_kwargs={"tau": 0.1}, hyperparameters={"tau": tau}).options()
+                  for tau in (0.5, 0.9))  # fmt: skip
+    assert (one["tau"], other["tau"], one["env_kwargs.tau"]) == (0.5, 0.9, 0.1)
+
+
 def test_lists_of_options_are_combined():
     found = settings_of(ONE_PLAYER, {"prior": ["informative", "equal"], "rank": ["top", "any"]})
     assert [(str(each.prior), each.rank) for each in found] == [

@@ -21,7 +21,7 @@ from matchenv.baselines import DrawChance, Gittins, KnowledgeGradient
 from matchenv.belief import BELIEFS
 from matchenv.benchmarks.compare.training import compare_runs
 from matchenv.evaluation import protocols
-from matchenv.evaluation.registry import QUEUE
+from matchenv.evaluation.registry import QUEUE, candidates_of
 from matchenv.evaluation.rollout import rollout
 from matchenv.evaluation.seeds import evaluation_seed
 from matchenv.runtime.jobs import RunOptions
@@ -196,18 +196,24 @@ def test_a_third_party_belief_trains_and_plays_in_other_processes(
     forget()
     words = f"compare --policy run kg:belief={belief} --num-opponents 3 --horizon 20 --rank any"
     words += " --episodes 4 --quiet --out"
-    ended = typed(f"{words} one")
+    ended = typed(f"{words.replace(f' kg:belief={belief}', '')} one")
     assert (ended.status, "give --allow-code" in ended.error) == (2, True)
-    assert "damaged" not in ended.error
+    with pytest.raises(ValueError, match="or in Python call"):
+        agents.load(tmp_path / "run")
+    assert "forgetting" not in sys.modules
     assert typed(f"{words} one --workers 1 --allow-code").status == 0
     assert typed(f"{words} two --workers 2").status == 0
     one, two = ((tmp_path / name / "comparison.csv").read_bytes() for name in ("one", "two"))
     assert one == two
     assert agents.load(tmp_path / "run").belief == belief
+    settings = Settings(num_opponents=3, horizon=20, belief=belief)
+    (before,) = candidates_of(["drawchance"], settings)
     code.write_text(FORGETTING.replace("self.factor * sigma", "1.0 + sigma"))
     forget()
+    (after,) = candidates_of(["drawchance"], settings)
+    assert after.identity != before.identity  # as in the study
     ended = typed(f"{words} one --allow-code")
-    assert (ended.status, "code: forgetting:Forgetting was" in ended.error) == (2, True)
+    assert (ended.status, f"kg:belief={belief} was" in ended.error) == (2, True)
 
 
 def test_evaluation_equals_evaluate_policy(trained):

@@ -21,6 +21,7 @@ from matchenv.benchmarks.compare.ranking import SMOOTHED, games_needed
 from matchenv.benchmarks.limits.bound import run_bound
 from matchenv.benchmarks.study.settings import StudySettings
 from matchenv.envs import ENVIRONMENTS
+from matchenv.envs.queue.settings import NormalPopulation
 from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.ranking import POINTS
 from matchenv.evaluation.registry import RANKING, family_of, policy_named
@@ -311,6 +312,10 @@ def test_objects_that_change_fail_or_do_not_know_masks(tmp_path: Path) -> None:
         compared([Constant(99)], **pool)
 
 
+class Own(NormalPopulation):
+    """A third-party population."""
+
+
 def test_third_party_policies_and_populations_play(comparison: Any, tmp_path: Path) -> None:
     own = SimpleNamespace(name="own", choose=lambda waiting, rng: min(1, waiting.filled.size))
     found = run_comparison([own, "random", "fcfs"], against="fcfs", cells=TWO, **IN_QUEUE)
@@ -329,6 +334,10 @@ def test_third_party_policies_and_populations_play(comparison: Any, tmp_path: Pa
         assert (found.standings[0].true_match_quality.mean > 0.99) == even
         identities.append(found.asked["environment"])
     assert identities[0] != identities[1]
+    found = run_comparison(
+        ["fcfs"], against="fcfs", **{**IN_QUEUE, "env_kwargs": {"population": Own()}}
+    )
+    assert list(found.asked["code"]) == [f"{__name__}:Own"]  # its mean could be another one
 
 
 def test_loads_at_which_nobody_plays(tmp_path: Path) -> None:

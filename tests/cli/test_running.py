@@ -42,6 +42,10 @@ QUEUE = "--env MatchmakingQueue-v0"
         ("compare --load thin", f"these options need {QUEUE}, got --load"),
         (f"compare {QUEUE} --rank top", "these options need --env Matchmaking-v0, got --rank"),
         (f"compare {QUEUE} --beta 2 --env-kwargs beta=1", "must not repeat other options"),
+        (
+            "compare --rank top --env-kwargs rank=bottom",
+            "must not repeat other options, got --rank",
+        ),
         (f"compare {QUEUE} --env-kwargs num_opponent=3", "got 'num_opponent'"),
         ("study", "the following arguments are required: --out"),
         ("replay no.csv", "no.csv"),

@@ -122,6 +122,11 @@ def test_code_that_is_not_installed_needs_permission(own_module: Path) -> None:
     with only_installed_code():
         with pytest.raises(ValueError, match=r"would run the code of .*evil\.py.*--allow-code"):
             prior_of("evil:Prior")
+        # Names of the standard library can be files here on other systems.
+        (own_module / "winsound.py").write_text("raise AssertionError('it was imported')")
+        for text in ("unittest.__main__:Prior", "pytest.__main__:Prior", "winsound:Prior"):
+            with pytest.raises(ValueError, match="is no module of an installed package"):
+                prior_of(text)
         assert prior_of(NORMAL) == NormalPrior(25.0, 8.3)
     with only_installed_code(allow_code=True):
         assert prior_of("own_leagues:Leagues").gap == 4.0

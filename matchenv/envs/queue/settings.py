@@ -163,7 +163,8 @@ def population_of(given: Any) -> Population:
         ValueError: for other types, bad ratings, and a ``Population`` with bad rows or without a
             hash.
     """
-    if isinstance(given, str) and (given == "normal" or is_object_spec(given)):
+    is_spec = is_object_spec(given) and not os.path.exists(given)
+    if is_spec or (isinstance(given, str) and given == "normal"):
         given = object_named("population", given, {"normal": NormalPopulation()}, Population)
     if isinstance(given, Population):
         rows = as_float_array("rows of the population", given.rows)
