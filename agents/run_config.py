@@ -286,8 +286,8 @@ class RunConfig:
     def comparison(self) -> dict[str, Any]:
         """Return the arguments of the final comparison.
 
-        They have no reward, as a comparison reports all rewards, and no belief, as each policy
-        reads its own.
+        Where the environment's protocol fixes them, they have no reward, as a comparison reports
+        all, and no belief, as each policy reads its own.
         """
         fixed = part_of(self.environment, "protocol").fixed
         others = {name: value for name, value in self.env_kwargs.items()
