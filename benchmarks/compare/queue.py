@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from matchenv.evaluation.episode_table import EpisodeTable
 from matchenv.evaluation.estimates import Record, estimate, paired_difference
 from matchenv.evaluation.registry import family_of
-from matchenv.evaluation.tables import Column
+from matchenv.evaluation.tables import Column, or_dash
 from matchenv.evaluation.visits import GROUPS, MEANS, group_values, long_wait
 
 if TYPE_CHECKING:
     from matchenv.benchmarks.compare.comparison import Comparison
 
 # Further columns of the tables, and their explanation.
-COLUMNS = [Column("95 % wait", lambda row: f"{row.long_wait:.0f}".replace("nan", "–"))]
+COLUMNS = [Column("95 % wait", lambda row: or_dash("{:.0f}", row.long_wait))]
 NOTE = (
     "wait: ticks of a visit, mean and 95 % quantile; left: share of visits without a game\n"
     "error 5: squared error of newcomers' means after 5 games"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from matchenv.evaluation.estimates import AHEAD, BEHIND, Record
 from matchenv.evaluation.registry import family_of
-from matchenv.evaluation.tables import Column, text_table
+from matchenv.evaluation.tables import Column, or_dash, text_table
 from matchenv.evaluation.visits import DECILES, GROUPS
 from matchenv.runtime.files import number
 
@@ -25,11 +24,6 @@ def _measured(heading: str, name: str, digits: int, factor: float = 1.0) -> tupl
         return f"{value.times(factor):+.{digits}f}" if value.known else ""
 
     return Column(heading, cell), Column("verdict", f"{{verdicts[{name}]}}")
-
-
-def _known(form: str, value: float) -> str:
-    """Return a formatted number, or a dash for NaN: nobody played."""
-    return "–" if math.isnan(value) else form.format(value)
 
 
 def _played(found: Record) -> bool:
@@ -64,11 +58,11 @@ def tables_of(found: Record) -> Tables:
     standings = (
         POLICY,
         Column("true reward", "{true_reward.mean:.1f}"),
-        Column("quality", lambda row: _known("{:.3f}", row.match_quality.mean)),
-        Column("true quality", lambda row: _known("{:.3f}", row.true_match_quality.mean)),
-        Column("wait, minutes", lambda row: _known("{:.2f}", minutes * row.wait.mean)),
-        Column("95 %, minutes", lambda row: _known("{:.1f}", minutes * number(row.long_wait))),
-        Column("left", lambda row: _known("{:.2f} %", 100.0 * row.left.mean)),
+        Column("quality", lambda row: or_dash("{:.3f}", row.match_quality.mean)),
+        Column("true quality", lambda row: or_dash("{:.3f}", row.true_match_quality.mean)),
+        Column("wait, minutes", lambda row: or_dash("{:.2f}", minutes * row.wait.mean)),
+        Column("95 %, minutes", lambda row: or_dash("{:.1f}", minutes * number(row.long_wait))),
+        Column("left", lambda row: or_dash("{:.2f} %", 100.0 * row.left.mean)),
     )
     strangers = number(found.evenness.strangers)
     tables: Tables = {

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,7 +23,7 @@ from matchenv.evaluation.ranking import ranking_sums
 from matchenv.evaluation.rollout import REWARD, Summary, sums
 from matchenv.evaluation.seeds import OTHERS, REPORT
 from matchenv.evaluation.seeds import QUEUE as QUEUE_RUNS
-from matchenv.evaluation.tables import Column
+from matchenv.evaluation.tables import Column, or_dash
 from matchenv.evaluation.visits import ERROR_GAMES, recording_simulator, visit_sums
 from matchenv.runtime.checks import as_list, as_positive_number, refusal
 from matchenv.runtime.object_spec import is_object_spec, spec_of
@@ -41,12 +40,8 @@ CellMaker = Callable[[Mapping[str, Sequence[Any]], Any], tuple[Cell, ...]]
 
 def mean_column(measure: str, heading: str, form: str = ".3f") -> tuple[str, Column]:
     """Return a measure, and the column of its mean in tables of standings, a dash for NaN."""
-
-    def cell(row: Any) -> str:
-        mean = row[measure].mean
-        return "–" if math.isnan(mean) else f"{mean:{form}}".replace("%", " %")
-
-    return measure, Column(heading, cell)
+    text = f"{{:{form}}}"
+    return measure, Column(heading, lambda row: or_dash(text, row[measure].mean).replace("%", " %"))
 
 
 @dataclass(frozen=True)

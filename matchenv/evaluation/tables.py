@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -77,6 +78,11 @@ def text_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:
 def _places(text: str) -> int:
     """Return the width of a text on a terminal, where East Asian characters take two places."""
     return len(text) + sum(east_asian_width(char) in "WF" for char in text)
+
+
+def or_dash(form: str, value: float) -> str:
+    """Return a formatted number, or a dash for NaN."""
+    return "–" if math.isnan(value) else form.format(value)
 
 
 def shortened(name: str, length: int = 30) -> str:
