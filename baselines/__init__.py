@@ -4,17 +4,15 @@ Each accepts knowledge states (``act``) or observations (``predict``, with the s
 stable-baselines3's models), one or a batch.
 """
 
-from matchenv.baselines.gittins import Gittins
-from matchenv.baselines.knowledge_gradient import KnowledgeGradient
-from matchenv.baselines.policy import Policy
-from matchenv.baselines.simple import (
-    DrawChance,
-    OptimisticDrawChance,
-    Oracle,
-    PointEstimate,
-    RandomOpponent,
-    ThompsonSampling,
-)
+from matchenv.baselines.gittins import Gittins as Gittins
+from matchenv.baselines.knowledge_gradient import KnowledgeGradient as KnowledgeGradient
+from matchenv.baselines.policy import Policy as Policy
+from matchenv.baselines.simple import DrawChance as DrawChance
+from matchenv.baselines.simple import OptimisticDrawChance as OptimisticDrawChance
+from matchenv.baselines.simple import Oracle as Oracle
+from matchenv.baselines.simple import PointEstimate as PointEstimate
+from matchenv.baselines.simple import RandomOpponent as RandomOpponent
+from matchenv.baselines.simple import ThompsonSampling as ThompsonSampling
 from matchenv.evaluation import registry
 from matchenv.evaluation.registry import ONE_PLAYER, policy_class
 
@@ -24,16 +22,3 @@ POLICIES: dict[str, type[Policy]] = {
     for name, entry in registry.POLICIES[ONE_PLAYER].items()
     if entry.startswith(f"{__name__}.")  # not those that a user has registered
 }
-
-__all__ = [
-    "POLICIES",
-    "DrawChance",
-    "Gittins",
-    "KnowledgeGradient",
-    "OptimisticDrawChance",
-    "Oracle",
-    "PointEstimate",
-    "Policy",
-    "RandomOpponent",
-    "ThompsonSampling",
-]
