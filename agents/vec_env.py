@@ -66,10 +66,8 @@ class MatchmakingVecEnv(VecEnv):
             raise refusal(rule, env_kwargs["autoreset_mode"])
         cells = combinations(env_kwargs)
         if as_integer("num_envs", num_envs, 1) < len(cells):
-            raise ValueError(
-                f"num_envs must be at least {len(cells)}, one for each combination of the options "
-                f"that are lists, got {num_envs}"
-            )
+            least = f"{len(cells)}, one for each combination of the options that are lists"
+            raise refusal(f"num_envs must be at least {least}", num_envs)
         self._slices = [slice(int(part[0]), int(part[-1]) + 1)
                         for part in np.array_split(np.arange(num_envs), len(cells))]  # fmt: skip
         self.natives: list[Any] = [
@@ -253,8 +251,6 @@ def _stacked(options: list[dict[str, Any]]) -> dict[str, Any] | None:
         return None
     names = set(options[0])
     if any(set(each) != names for each in options):
-        raise ValueError(
-            "options must have the same names in every environment, got "
-            f"{[sorted(each) for each in options]}"
-        )
+        found = [sorted(each) for each in options]
+        raise refusal("options must have the same names in every environment", found)
     return {name: np.stack([np.asarray(each[name]) for each in options]) for name in names}

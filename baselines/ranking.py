@@ -83,10 +83,8 @@ class RankingPolicy(PredictMixin):
         if not isinstance(view, RankingView):
             raise refusal("view must be a RankingView", view)
         if view.mu.shape[1:] != (items,):
-            raise ValueError(
-                f"mu must have shape (B, {items}) with num_items={items} (see for_settings), "
-                f"got {view.mu.shape}"
-            )
+            shape = f"(B, {items}) with num_items={items} (see for_settings)"
+            raise refusal(f"mu must have shape {shape}", view.mu.shape)
         truths = [None] * len(view.mu) if view.true_skill is None else view.true_skill
         beliefs = map(RankingView, *view[:3], truths)
         rule, settings, generator = RULES[self.name], self.settings, rng or self._rng
@@ -108,9 +106,7 @@ class RankingPolicy(PredictMixin):
         numbers, settings = as_float_array("observation", observation), self.settings
         size, items, pairs = settings.observation_size, settings.num_items, settings.num_pairs
         if numbers.ndim not in (1, 2) or numbers.shape[-1] != size:
-            raise ValueError(
-                f"observation must have shape ({size},) or (B, {size}), got {numbers.shape}"
-            )
+            raise refusal(f"observation must have shape ({size},) or (B, {size})", numbers.shape)
         if action_masks is None and settings.masks_change:
             action_masks = numbers[..., -pairs:]
         edges = [items, 2 * items, 2 * items + pairs, 2 * (items + pairs)]

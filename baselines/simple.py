@@ -18,6 +18,7 @@ from matchenv.runtime.checks import (
     as_non_negative_number,
     as_number,
     as_positive_number,
+    refusal,
 )
 
 
@@ -193,7 +194,6 @@ class Oracle(Policy):
         try:
             skills = np.broadcast_to(skills.reshape(-1, skills.shape[-1]), shape)
         except (ValueError, IndexError):
-            raise ValueError(
-                f"true_skill must have shape {shape[1:]} or {shape}, got {skills.shape}"
-            ) from None
+            rule = f"true_skill must have shape {shape[1:]} or {shape}"
+            raise refusal(rule, skills.shape) from None
         return np.array(skills)

@@ -80,9 +80,8 @@ class KnowledgeState:
         if extra.size == 0 and 0 in shape:
             extra = np.empty(shape)
         if extra.shape != shape:
-            raise ValueError(
-                f"extra must have shape {shape} with the {self.belief} belief, got {extra.shape}"
-            )
+            rule = f"extra must have shape {shape} with the {self.belief} belief"
+            raise refusal(rule, extra.shape)
         if extra.size > 0:
             _check_differences(sigma, as_positive_array("extra", extra))
         self.__dict__.update(mu=mu, sigma=sigma, extra=extra)

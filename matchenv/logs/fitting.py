@@ -23,7 +23,7 @@ from matchenv.logs.forecasts import (
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.replay import replay_trueskill, variance_of_time_away
 from matchenv.runtime.arrays import Floats, Integers
-from matchenv.runtime.checks import as_open_share
+from matchenv.runtime.checks import as_open_share, refusal
 
 Values = Mapping[str, float]
 
@@ -123,9 +123,8 @@ def fit(log: MatchLog, *, train_share: float = TRAIN_SHARE, quiet: bool = True) 
     """
     share = as_open_share("train_share", train_share)
     if log.num_games < FEWEST_GAMES:
-        raise ValueError(
-            f"log must have at least {FEWEST_GAMES} games to fit and judge, got {log.num_games}"
-        )
+        rule = f"log must have at least {FEWEST_GAMES} games to fit and judge"
+        raise refusal(rule, log.num_games)
     train = log.first_games(int(np.clip(round(share * log.num_games), 2, log.num_games - 2)))
     parameters, reasons = parameters_of(train, share_of_draws(log) > 0.0)
     pairs = pairs_of_sides(train.game_start, train.rank)

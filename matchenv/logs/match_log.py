@@ -242,9 +242,8 @@ class MatchLog:
             raise ValueError(f"scores must hold {len(games)} games, got {len(scores)}")
         for game, (teams, points) in enumerate(zip(games, scores, strict=True)):
             if len(points) != len(teams):
-                raise ValueError(
-                    f"scores must hold {len(teams)} numbers for game {game}, got {len(points)}"
-                )
+                rule = f"scores must hold {len(teams)} numbers for game {game}"
+                raise refusal(rule, len(points))
         sides = [names for teams in games for names in teams]
         entries = [name for names in sides for name in names]
         number = {name: k for k, name in enumerate(dict.fromkeys(entries))}

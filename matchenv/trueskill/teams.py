@@ -102,10 +102,8 @@ def _refuse_bad(sides: list[Any], weights: list[Any] | None) -> None:
     for i, row in enumerate(rows):
         good = (row == 0.0) | ((row >= SMALLEST_WEIGHT) & (row <= LARGEST_WEIGHT))
         if not good.all() or row.max() == 0.0:
-            raise ValueError(
-                f"weights[{i}] must be 0 or in [{SMALLEST_WEIGHT:g}, {LARGEST_WEIGHT:g}], and not "
-                f"all 0, got {row.tolist()}"
-            )
+            allowed = f"0 or in [{SMALLEST_WEIGHT:g}, {LARGEST_WEIGHT:g}], and not all 0"
+            raise refusal(f"weights[{i}] must be {allowed}", row.tolist())
 
 
 def sides_of(name: str, value: Any) -> list[Any]:
