@@ -43,7 +43,12 @@ from matchenv.evaluation.registry import ONE_PLAYER
 from matchenv.evaluation.rollout import one_thread
 from matchenv.runtime.checks import as_action_masks, as_array
 from matchenv.runtime.files import checksum, parsed_json, write_bytes
-from matchenv.runtime.object_spec import CodeRefused, code_is_allowed, is_object_spec
+from matchenv.runtime.object_spec import (
+    CodeRefused,
+    code_is_allowed,
+    errors_named,
+    is_object_spec,
+)
 
 HEADER, CHECKSUM = "matchenv_policy", "sha256"
 FORMAT = 2
@@ -122,13 +127,9 @@ class LearnedPolicy(PredictMixin):
         if env_id_of(settings) != env_id:
             raise ValueError(f"the policy {self.name} only plays {env_id}")
         if hasattr(settings, "belief_type"):
-            try:
+            reads = f"the policy {self.name} reads the {self.belief} belief"
+            with errors_named(f"{reads} and cannot play"):
                 settings = replace(settings, belief=self.belief)  # type: ignore[call-arg]
-            except ValueError as error:
-                raise ValueError(
-                    f"the policy {self.name} reads the {self.belief} belief and cannot play: "
-                    f"{error}"
-                ) from None
         if settings == self.settings:
             return self
         network: Any = self.network

@@ -35,7 +35,7 @@ from matchenv.evaluation import seeds
 from matchenv.evaluation.registry import ONE_PLAYER
 from matchenv.runtime.checks import as_choice, refusal
 from matchenv.runtime.files import checksum, json_bytes, read_json, write_bytes
-from matchenv.runtime.object_spec import is_object_spec
+from matchenv.runtime.object_spec import errors_named, is_object_spec
 from matchenv.runtime.provenance import digest_of, module_digest, versions
 
 PACKAGES = ("gymnasium", "sb3-contrib", "scipy", "stable-baselines3", "torch")
@@ -451,10 +451,8 @@ class RunFolder:
         Raises:
             ValueError: if it is damaged.
         """
-        try:
+        with errors_named(f"the run {self.path} has a damaged {CONFIG}"):
             return RunConfig.from_text(self.config_file.read_text(encoding="utf-8"))
-        except (OSError, TypeError, ValueError) as error:
-            raise ValueError(f"the run {self.path} has a damaged {CONFIG}: {error}") from None
 
     def write_evaluations(self, seed: int, evaluations: list[dict[str, Any]]) -> None:
         """Write the evaluations, with the environment seed of their first episode."""

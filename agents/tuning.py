@@ -37,6 +37,7 @@ from matchenv.agents.run_config import (
 from matchenv.agents.training import Recorder, start_training
 from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.runtime.files import folder_lock, records_csv, write_bytes
+from matchenv.runtime.object_spec import errors_named
 
 SPACES = "search_spaces.yml"
 
@@ -64,17 +65,13 @@ def checked_space(algo: str, content: Mapping[str, Any]) -> dict[str, BaseDistri
     space: dict[str, BaseDistribution] = {}
     for name, entry in content.items():
         as_choice("space", name, known)
-        try:
+        rule = "which must be a list of choices, or low, high and optionally log"
+        with errors_named(f"space has a bad entry for {name}, {rule}"):
             if isinstance(entry, list):
                 space[name] = CategoricalDistribution(entry)
             else:
                 whole = all(isinstance(entry[end], int) for end in ("low", "high"))
                 space[name] = (IntDistribution if whole else FloatDistribution)(**entry)
-        except (ValueError, TypeError, KeyError) as error:
-            raise ValueError(
-                f"space has a bad entry for {name}, which must be a list of choices, or low, high "
-                f"and optionally log: {error}"
-            ) from None
     return space
 
 

@@ -57,7 +57,7 @@ def code_is_allowed() -> bool:
 
 @contextmanager
 def errors_named(what: str) -> Iterator[None]:
-    """Turn errors of third-party code into a ``ValueError`` that says what raised them.
+    """Turn errors of third-party code or a damaged file into a ``ValueError`` that names it.
 
     Errors without a name, and those of memory and full disks, stay as they are.
     """
@@ -157,10 +157,8 @@ def build_object(
         ValueError: for an unknown option, and for values that the factory refuses.
     """
     label = f"{kind} {shown(text)}"
-    try:
+    with errors_named(f"{label} cannot be made"):
         parameters = dict(inspect.signature(factory).parameters)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{label} cannot be made: {error}") from None
     arguments = {name: value for name, value in defaults.items() if name in parameters}
     parameters.pop("true_skill", None)  # never from a text
     any_name = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
