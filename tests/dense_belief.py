@@ -10,7 +10,17 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from matchenv import KnowledgeState
-from matchenv.belief import GameConstants
+from matchenv.belief import GameConstants, IndependentBelief
+
+# A third-party belief, by name, and the factor of its deviations before each game.
+DISCOUNTED, INFLATION = "dense_belief:DiscountedBelief", 1.05
+
+
+class DiscountedBelief(IndependentBelief):
+    """Old games count less, since deviations grow by a factor before each game."""
+
+    def widened(self, sigma: Any, constants: GameConstants) -> Any:
+        return INFLATION * sigma
 
 
 def density(x: float) -> float:
@@ -30,14 +40,14 @@ def truncated_normal(low: float, high: float) -> tuple[float, float, float]:
 class DenseBelief:
     """Means and covariance of all skills, player 0 first, with the moments of the exact posterior.
 
-    ``factorised`` drops covariances after a game, which gives eq. (1) and (2).
+    All beliefs but the full one drop covariances after a game, which gives eq. (1) and (2).
     """
 
     def __init__(
-        self, mu: Any, covariance: Any, beta: float, margin: float = 0.0, factorised: bool = False
+        self, mu: Any, covariance: Any, beta: float, margin: float = 0.0, belief: str = "full"
     ) -> None:
         self.mu, self.covariance = np.array(mu), np.array(covariance)
-        self.game = beta, margin, factorised
+        self.game = beta, margin, belief
 
     def difference(self, j: int) -> tuple[float, float]:
         """Return mean and variance of s_0 - s_j."""
@@ -57,19 +67,21 @@ class DenseBelief:
 
     def after(self, j: int) -> dict[int, tuple[float, DenseBelief]]:
         """Return the probability of each outcome of a game with j, and the belief after it."""
-        beta, margin, factorised = self.game
+        beta, margin, belief = self.game
         ends = {1: (margin, math.inf), -1: (-math.inf, -margin)}
         if margin > 0.0:
             ends[0] = (-margin, margin)
-        gap, variance = self.difference(j)
-        c, results = math.sqrt(variance + 2.0 * beta**2), {}
-        moved = (self.covariance[0] - self.covariance[j]) / c
+        before = self.covariance.copy()
+        before[[0, j], [0, j]] *= INFLATION**2 if belief == DISCOUNTED else 1.0
+        moved, gap = before[0] - before[j], float(self.mu[0] - self.mu[j])
+        c, results = math.sqrt(moved[0] - moved[j] + 2.0 * beta**2), {}
         for outcome, borders in ends.items():
             chance, mean, spread = truncated_normal(*((border - gap) / c for border in borders))
-            covariance = self.covariance - np.outer(moved, moved) * (1.0 - spread)
-            if factorised:
+            covariance = before - np.outer(moved, moved) * ((1.0 - spread) / c**2)
+            if belief != "full":
                 covariance = np.diag(np.diag(covariance))
-            results[outcome] = chance, DenseBelief(self.mu + moved * mean, covariance, *self.game)
+            mu = self.mu + moved * (mean / c)
+            results[outcome] = chance, DenseBelief(mu, covariance, *self.game)
         return results
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dense_belief import DenseBelief, covariance_of, states_after_games
+from dense_belief import DISCOUNTED, DenseBelief, covariance_of, states_after_games
 from numpy.typing import NDArray
 
 from matchenv.baselines import KnowledgeGradient
@@ -29,7 +29,7 @@ GAMES = pytest.mark.parametrize(
 Numbers = tuple[Floats, Floats, Floats]
 
 
-@BELIEFS
+@pytest.mark.parametrize("belief", ["factorised", "full", DISCOUNTED])
 @pytest.mark.parametrize(
     ("opponents", "games", "options", "multiplier", "margin"),
     [
@@ -48,8 +48,7 @@ def test_kg_equals_the_enumeration(
     policy = KnowledgeGradient(**options, draw_margin=margin, belief=belief)
     scores, actions = policy.scores(batch, 37), policy.act(batch, 37)
     for b in range(5):
-        covariance, drops = covariance_of(batch[b]), belief == "factorised"
-        dense = DenseBelief(batch.mu[b], covariance, BETA, margin, drops)
+        dense = DenseBelief(batch.mu[b], covariance_of(batch[b]), BETA, margin, belief)
         # Eq. (12) and (13) over opponents, outcomes and next opponents.
         best = [sum(chance * after.densities.max() for chance, after in dense.after(j).values())
                 for j in range(1, opponents + 1)]  # fmt: skip

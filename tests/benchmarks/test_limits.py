@@ -306,7 +306,7 @@ def value(belief: DenseBelief, games: int, policy: Any = None) -> float:
 
 def by_hand(prior: tuple[Any, Any], settings: Settings) -> list[DenseBelief]:
     """The beliefs of ``random_prior`` with dense covariances."""
-    game = settings.beta, settings.draw_margin, settings.belief == "factorised"
+    game = settings.beta, settings.draw_margin, settings.belief
     return [DenseBelief(mu, np.diag(sigma**2), *game) for mu, sigma in zip(*prior, strict=True)]
 
 
