@@ -201,7 +201,8 @@ def test_a_third_party_belief_trains_and_plays_in_other_processes(
     with pytest.raises(ValueError, match="or in Python call"):
         agents.load(tmp_path / "run")
     assert "forgetting" not in sys.modules
-    assert typed(f"{words} one --workers 1 --allow-code").status == 0
+    for _ in range(2):  # the second time nothing has changed
+        assert typed(f"{words} one --workers 1 --allow-code").status == 0
     assert typed(f"{words} two --workers 2").status == 0
     one, two = ((tmp_path / name / "comparison.csv").read_bytes() for name in ("one", "two"))
     assert one == two

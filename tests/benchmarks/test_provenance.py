@@ -1,16 +1,12 @@
 """Folders of results refuse changed policies, code and versions."""
 
-import importlib
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from matchenv.belief import BELIEFS
-from matchenv.benchmarks.compare import run_comparison
 from matchenv.runtime import jobs, provenance
 
 POLICY = """
@@ -80,32 +76,6 @@ def test_a_changed_policy_is_refused(
     assert f"policies: {policy}:Fixed was " in ended.error
     assert "policies: pe" not in ended.error
     assert stamps(tmp_path / "out") == before
-
-
-BELIEF = """
-from matchenv.belief import IndependentBelief
-
-class Wide(IndependentBelief):
-    name = "wide"
-
-    def widened(self, sigma, constants):
-        return {factor} * sigma
-"""
-
-
-def test_a_changed_belief_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(tmp_path)
-    for factor in (1.02, 1.02, 1.5):
-        (tmp_path / "wide_belief.py").write_text(BELIEF.format(factor=factor))
-        monkeypatch.delitem(sys.modules, "wide_belief", raising=False)
-        importlib.invalidate_caches()
-        monkeypatch.setitem(BELIEFS, "wide", importlib.import_module("wide_belief").Wide())
-        with nullcontext() if factor < 1.5 else pytest.raises(ValueError, match="wide_belief:Wide"):
-            run_comparison(
-                ["kg:belief=wide"], cells={"rank": ["top"]}, episodes=2,
-                env_kwargs={"num_opponents": 3, "horizon": 4},
-                run=jobs.RunOptions(tmp_path / "out", workers=1, quiet=True),
-            )  # fmt: skip
 
 
 @pytest.mark.parametrize("command", COMMANDS)
