@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import sys
 from collections import Counter
 from pathlib import Path
 from statistics import NormalDist
@@ -164,25 +163,6 @@ def test_a_command_does_not_replace_its_log(command: str, name: str, typed: Any)
     assert "out must not have the log among its files" in ended.error
     ended = typed(f"{command} {name}.csv --out=")
     assert (ended.status, "must be a path, got ''" in ended.error) == (2, True)
-
-
-@pytest.mark.parametrize(
-    ("rate", "said"),
-    [
-        ("lambda self, teams: teams", "TypeError: My.<lambda>() takes 2 positional arguments"),
-        ("lambda self, teams, ranks: teams[:1]", "zip() argument 2 is shorter"),
-    ],
-)
-def test_errors_of_a_third_party_system_name_it(
-    rate: str, said: str, typed: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.delitem(sys.modules, "my_system", raising=False)
-    constants = "mu, sigma, beta, tau = 25.0, 8.0, 4.0, 0.1"
-    Path("my_system.py").write_text(f"class My:\n    {constants}\n    rate = {rate}\n")
-    ended = typed(f"replay {LEAGUE} --systems my_system:My")
-    assert (ended.status, f"error: system 'my_system:My': {said}" in ended.error) == (2, True)
-    sys.modules.pop("my_system")
 
 
 def test_a_log_without_draws_has_no_empty_figure(typed: Any) -> None:

@@ -112,17 +112,24 @@ def test_arguments_reach_the_model() -> None:
         )
 
 
+OWN = """
+class Steps:
+    mu, sigma, tau = 25.0, 8.0, 0.0
+    def __init__(self, beta, step=1.0):
+        self.beta, self.step = beta, step
+    def rate(self, teams, ranks):
+        return [[(mu + self.step * (max(ranks) - rank), sigma) for mu, sigma in team]
+                for team, rank in zip(teams, ranks)]
+class Nothing: ...
+class OneArgument(Steps):
+    rate = lambda self, teams: teams
+class OneSide(Steps):
+    rate = lambda self, teams, ranks: teams[:1]
+"""
+
+
 def test_reports_of_python_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "own_system.py").write_text(
-        "class Steps:\n"
-        "    mu, sigma, tau = 25.0, 8.0, 0.0\n"
-        "    def __init__(self, beta, step=1.0):\n"
-        "        self.beta, self.step = beta, step\n"
-        "    def rate(self, teams, ranks):\n"
-        "        return [[(mu + self.step * (max(ranks) - rank), sigma) for mu, sigma in team]\n"
-        "                for team, rank in zip(teams, ranks)]\n"
-        "class Nothing: ...\n"
-    )
+    (tmp_path / "own_system.py").write_text(OWN)
     monkeypatch.chdir(tmp_path)
     names = ("weng-lin-bt", "weng-lin-pl", "own_system:Steps:step=2")
     log = read_log(LEAGUE)
@@ -135,8 +142,13 @@ def test_reports_of_python_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     one, other = (systems[name] for name in names[:2])
     assert one["error"] == other["error"]
     assert one["log_loss"] == pytest.approx(other["log_loss"])
-    with pytest.raises(ValueError, match="must have mu, sigma, beta, tau, rate"):
-        run_replay(log, ReplaySettings(systems=("own_system:Nothing",)))
+    for name, said in (
+        ("Nothing", " must have mu, sigma, beta, tau, rate"),
+        ("OneArgument", r": TypeError: .*<lambda>\(\) takes 2 positional arguments"),
+        ("OneSide", r": zip\(\) argument 2 is shorter"),
+    ):
+        with pytest.raises(ValueError, match=f"^system 'own_system:{name}'{said}"):
+            run_replay(log, ReplaySettings(systems=(f"own_system:{name}",)))
 
 
 class Broken(TrueSkill):
