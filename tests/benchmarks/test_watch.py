@@ -128,15 +128,6 @@ def test_differences_have_a_line_per_other_policy() -> None:
     assert (plain[-130:-40] != 255).any(axis=2).mean() > 0.01
 
 
-def test_hidden_true_skills_do_not_affect_pictures() -> None:
-    shown = queue_stage(show_true_skill=False, width=700)
-    shown.step(2)
-    before = shown.picture()
-    for each in shown.performers:
-        each.batch.state.players["true_skill"] += 9.0
-    np.testing.assert_array_equal(shown.picture(), before)
-
-
 @pytest.mark.parametrize("count", range(1, watch.MOST_POLICIES + 1))
 def test_default_sizes_fit_on_a_screen(count: int) -> None:
     height, width, _ = stage(*POLICIES[:count]).picture().shape

@@ -173,12 +173,16 @@ def test_hidden_true_skills_do_not_affect_pictures() -> None:
         assert found[0].limits[1] >= (5.1 if shown else 3.0)
     np.testing.assert_array_equal(*pictures[False])
     assert (pictures[True][0] != pictures[True][1]).any()
-    ranking = Rendered(RankingEnv, 5, render_true_skill=False)
+    ranking, waiting = (Rendered(make, 5, render_true_skill=False)
+                        for make in (RankingEnv, MatchmakingQueueEnv))  # fmt: skip
     ranking.state.true_skill[:] += 9.0
     for entry in ranking.renderer._log:
         entry[ranking.renderer._facts.index("true_loss")] = 1e6
-    again = ranking.renderer.titled(ranking.state, 0, "title", LIMITS)
-    np.testing.assert_array_equal(*(sheet([each], 800, 0.75) for each in (ranking.scene, again)))
+    waiting.state.players["true_skill"] += 9.0
+    for found in (ranking, waiting):
+        scenes = found.scene, found.renderer.titled(found.state, 0, "title", LIMITS)
+        np.testing.assert_array_equal(*(sheet([each], 800, 0.75) for each in scenes))
+        assert found.renderer.limits(found.state, 0) == found.limits
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)
