@@ -33,6 +33,13 @@ class Ended(NamedTuple):
     out: str
     error: str
 
+    @property
+    def refusal(self) -> str:
+        """Last line on the standard error of a command that refused its input."""
+        line = self.error.rpartition("error: ")[2]
+        assert (self.status, line.count("\n")) == (2, 1), self
+        return line
+
 
 @pytest.fixture
 def typed(

@@ -1,5 +1,6 @@
 """Training: run folders, held-out evaluations, exact resumption and imitation."""
 
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -157,8 +158,7 @@ def test_a_run_imports_foreign_classes_only_with_permission(
     assert RunFolder.open(tmp_path / "run").read_config() == config
     agents.load(tmp_path / "run")
     for words in ("train --resume run --timesteps 256 --quiet", "report run --quiet"):
-        ended = typed(words)
-        assert (ended.status, "give --allow-code" in ended.error) == (2, True)
+        assert "give --allow-code" in typed(words).refusal
         ended = typed(f"{words} --allow-code")
         assert (ended.status, "imported" in ended.error) == (1, True)
     assert not list(tmp_path.glob("*.html"))
@@ -196,8 +196,8 @@ def test_a_third_party_belief_trains_and_plays_in_other_processes(
     forget()
     words = f"compare --policy run kg:belief={belief} --num-opponents 3 --horizon 20 --rank any"
     words += " --episodes 4 --quiet --out"
-    ended = typed(f"{words.replace(f' kg:belief={belief}', '')} one")
-    assert (ended.status, "give --allow-code" in ended.error) == (2, True)
+    refused = typed(f"{words.replace(f' kg:belief={belief}', '')} one").refusal
+    assert re.search("^(?!.*damaged).*give --allow-code", refused)
     with pytest.raises(ValueError, match="or in Python call"):
         agents.load(tmp_path / "run")
     assert "forgetting" not in sys.modules
@@ -213,8 +213,7 @@ def test_a_third_party_belief_trains_and_plays_in_other_processes(
     forget()
     (after,) = candidates_of(["drawchance"], settings)
     assert after.identity != before.identity  # as in the study
-    ended = typed(f"{words} one --allow-code")
-    assert (ended.status, f"kg:belief={belief} was" in ended.error) == (2, True)
+    assert f"kg:belief={belief} was" in typed(f"{words} one --allow-code").refusal
 
 
 def test_evaluation_equals_evaluate_policy(trained):

@@ -144,9 +144,7 @@ def test_scores_in_files_follow_from_the_totals(typed: Any, monkeypatch: Any) ->
     assert "some families, no entry" in typed(f"{words} some --only {FIRST}").out
     assert not Path("some", "entry.json").exists()
     assert read_json(Path("some", "bench.json"))["variants"] is None
-    ended = typed(f"{words} some --only middle")
-    assert ended.status == 2
-    assert f"only must be one of '{FIRST}'" in ended.error
+    assert f"only must be one of '{FIRST}'" in typed(f"{words} some --only middle").refusal
 
 
 def test_the_leaderboard_of_the_page_equals_its_file() -> None:

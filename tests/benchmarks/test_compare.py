@@ -510,14 +510,13 @@ def test_a_third_party_environment_is_found_by_its_module(
         {"goal": "best", "beta": "1.0"}, {"goal": "best", "beta": "2.0"},
     ]  # fmt: skip
     assert found["environment"]["belief"] == "max"
-    ended = typed(f"watch {where} beta=1 goal=best --out film.gif")
-    assert (ended.status, "env must be one with a renderer" in ended.error) == (2, True)
+    refusal = typed(f"watch {where} beta=1 goal=best --out film.gif").refusal
+    assert "env must be one with a renderer" in refusal
     (tmp_path / "club_protocol.py").write_text(f"{PROTOCOL}# edited\n")
     sys.modules.pop("club_protocol")
-    ended = typed(words)
-    assert (ended.status, "code: club_protocol:PROTOCOL was" in ended.error) == (2, True)
+    assert "code: club_protocol:PROTOCOL was" in typed(words).refusal
     for env in ("clubs:Cups-v0", "no_clubs:Clubs-v0", "Cups-v0"):
-        assert "error: argument --env: " in typed(f"compare --env {env}").error
+        assert typed(f"compare --env {env}").refusal.startswith("argument --env: ")
 
 
 def test_the_stopping_rule_is_rarely_wrong() -> None:
