@@ -60,24 +60,16 @@ def test_values_of_pairs_are_yaml():
             parse_pairs("env-kwargs", bad)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("a: [", "config must be YAML"),
-        ("- 1", "must have a mapping under 'Matchmaking-v0'"),
-        ("Other-v0: {}", "must have a mapping"),
-        ("", "must have a mapping"),
-        ("Matchmaking-v0: {env_kwargs: top}", "env_kwargs must be a mapping"),
-        ("Matchmaking-v0: {n_envs: 1}\n" + "# \n" * 50_000, "at most 50,000 characters"),
-        (None, "config must be a readable file"),
-    ],
+test_bad_files_are_refused = refusals(
+    ("a: [", "config must be YAML"),
+    ("- 1", "must have a mapping under 'Matchmaking-v0'"),
+    ("Other-v0: {}", "must have a mapping"),
+    ("", "must have a mapping"),
+    ("Matchmaking-v0: {env_kwargs: top}", "env_kwargs must be a mapping"),
+    ("Matchmaking-v0: {n_envs: 1}\n" + "# \n" * 50_000, "at most 50,000 characters"),
+    call=lambda path: configured("ppo", config_file=path),
+    file="bad.yml",
 )
-def test_bad_files_are_refused(tmp_path, text, message):
-    file = tmp_path / "bad.yml"
-    if text is not None:
-        file.write_text(text)
-    with pytest.raises(ValueError, match=message):
-        configured("ppo", config_file=file)
 
 
 def test_a_damaged_configuration_is_refused(tmp_path):
@@ -159,6 +151,7 @@ test_bad_configurations_are_refused = refusals(
     ({"evaluation_episodes": 1}, "evaluation_episodes must be greater than or equal to 2"),
     ({"evaluation_episodes": 10**30}, "evaluation_episodes"),
     ({"checkpoint_every": 0}, "checkpoint_every"),
+    ({"config_file": Path("no.yml")}, "config must be a readable file"),
     ({"env_kwargs": {"opponents": 3}}, "num_opponents"),
     ({"env_kwargs": {"rank": []}}, "rank must list at least one value"),
     ({"env_kwargs": {"rank": [["top"]]}}, "names and numbers"),

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from refusals import refusals
 
 from matchenv.runtime import files
 
@@ -168,16 +169,13 @@ def test_a_changed_digit_in_checked_json_is_detected(tmp_path: Path) -> None:
         files.read_json(path)
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [(b"[" * 100_000, "nested too deeply"), (b"{", "must be JSON"), (b"\xff", "must be JSON"),
-     (b"[NaN]", "finite"), (b"9" * 5000, "must be JSON")],
-)  # fmt: skip
-def test_bad_json_names_its_file(tmp_path: Path, content: bytes, message: str) -> None:
-    path = tmp_path / "bad.json"
-    path.write_bytes(content)
-    with pytest.raises(ValueError, match=f"bad.json .*{message}"):
-        files.read_json(path)
+test_bad_json_names_its_file = refusals(
+    (b"[" * 100_000, "bad.json .*nested too deeply"),
+    (b"[NaN]", "bad.json .*finite"),
+    *((content, "bad.json .*must be JSON") for content in (b"{", b"\xff", b"9" * 5000)),
+    call=files.read_json,
+    file="bad.json",
+)
 
 
 HOLDING = """
