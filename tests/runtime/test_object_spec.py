@@ -144,17 +144,21 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         "package/other": "import mine\nPART = 2",
         "plots": "import mine",
         "broken": "import",
+        "packet/__init__": "from .helper import f",
+        "packet/helper": "f = 1",
+        "helper": "",
+        "odd.v2": "",
     }
     for name, text in texts.items():
         (tmp_path / f"{name}.py").parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / f"{name}.py").write_text(text)
     (tmp_path / ".#mine.py").symlink_to("nowhere")  # an editor's lock
     monkeypatch.syspath_prepend(tmp_path)
-    for name in ("mine", "package.below.part"):
+    for name in ("mine", "package.below.part", "packet"):
         import_module(name)
     yield tmp_path
     for name in [*sys.modules]:
-        if name.startswith(("mine", "package")):
+        if name.startswith(("mine", "pack")):
             sys.modules.pop(name)
 
 
@@ -163,6 +167,8 @@ def test_a_module_has_the_files_that_it_imports_from_its_folder(folder: Path) ->
              "package/other.py"]  # fmt: skip
     for spec in ("mine:Policy:size=3", "package.below.part:Policy"):
         assert module_files(spec) == [folder / name for name in names]
+    found = module_files("packet:Policy")
+    assert found == [folder / "packet" / "__init__.py", folder / "packet" / "helper.py"]
     # An installed module is its package alone.
     (folder / "mine-1.0.dist-info").mkdir()
     (folder / "package-2.dist-info").mkdir()
@@ -209,16 +215,3 @@ def test_a_file_that_was_edited_between_its_import_and_its_first_use_is_refused(
     reload(early)
     assert module_digest("early:Early") == module_digest("early:Early")
     sys.modules.pop("early")
-
-
-def test_packages_and_dotted_folders_have_their_own_files(tmp_path: Path, monkeypatch: Any) -> None:
-    for name, text in {"pk2/__init__": "from .helper import f", "pk2/helper": "f = 1",
-                       "helper": "", "odd.v2": ""}.items():  # fmt: skip
-        (tmp_path / f"{name}.py").parent.mkdir(exist_ok=True)
-        (tmp_path / f"{name}.py").write_text(text)
-    monkeypatch.syspath_prepend(tmp_path)
-    import_module("pk2")
-    found = module_files("pk2:Policy")
-    for name in ("pk2", "pk2.helper"):
-        sys.modules.pop(name)
-    assert found == [tmp_path / "pk2" / "__init__.py", tmp_path / "pk2" / "helper.py"]
