@@ -42,19 +42,30 @@ class Lowest:
 
 
 def by_hand(policy: Any, settings: QueueSettings, seed: int) -> tuple[float, dict[str, Any]]:
-    """Return the reward of a single queue, and its visits."""
+    """Return the reward of a single queue, and its visits, which agree with its totals."""
     simulator, running = QueueSimulator(settings, keep_visits=True), np.ones(1, dtype=np.bool_)
     key = np.array([drawn_key(np_random(seed)[0])], np.uint64)
     state = simulator.begin(simulator.new_state(1), np.arange(1), key)
-    total, rng = 0.0, np.random.default_rng(0)
+    total, quality, rng = 0.0, 0.0, np.random.default_rng(0)
     while state.queue["phase"][0] != OVER:
         if hasattr(policy, "choose"):
             action = policy.choose(simulator.waiting_players(state, 0), rng)
         else:
             action = int(state.mask[0].sum()) - 1
         state, reward, *_ = simulator.step(state, np.array([action]), running)
-        total += reward[0]
-    return total, simulator.taken_visits(state)
+        info = simulator.info(state, 0)
+        total, quality = total + reward[0], quality + 2.0 * info["match_quality"]
+    visits = simulator.taken_visits(state)
+    assert visits["served"].sum() == info["matched_players"]
+    assert (visits["served"] == 0).sum() == info["abandoned"]
+    assert visits["waited"].mean() == pytest.approx(info["mean_wait"])
+    assert visits["match_quality"].sum() == pytest.approx(quality)
+    assert (np.diff(visits["tick"]) >= 0).all()
+    fresh = visits["games_played"] == 0
+    assert len(set(visits["player"][fresh])) == fresh.sum() < fresh.size
+    assert (visits["mu"][(visits["newcomer"] == 1) & fresh] == 0.0).all()
+    assert (visits["sigma"][~fresh] < 2.5).all()
+    return total, visits
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from refusals import refusals
 
-from matchenv import MatchmakingQueueEnv, MatchmakingQueueVectorEnv
+from matchenv import MatchmakingQueueEnv
 from matchenv.envs.queue import NOBODY, WaitingPlayers
 from matchenv.envs.queue.dynamics import FIRST_ROOM
 from matchenv.envs.queue.settings import (
@@ -237,35 +237,6 @@ def test_newcomers_and_regulars_follow_the_population() -> None:
         size = kind.sum()
         assert z[kind].mean() == pytest.approx(0, abs=5 / math.sqrt(size))
         assert z[kind].std() == pytest.approx(1, abs=5 / math.sqrt(2 * size))
-
-
-def test_visits_agree_with_the_totals() -> None:
-    env = MatchmakingQueueVectorEnv(3, horizon=60, arrival_rate=2.0)
-    env.keep_visits()
-    env.reset(seed=5)
-    env.action_space.seed(0)
-    seen: list[dict[str, np.ndarray]] = []
-    quality = np.zeros(3)
-    while True:
-        _, _, _, truncated, infos = env.step(env.action_space.sample())
-        quality += 2 * infos["match_quality"]
-        seen.append(env.taken_visits())
-        if truncated[0]:
-            break
-    visits = {name: np.concatenate([each[name] for each in seen]) for name in seen[0]}
-    first = {name: column[visits["environment"] == 0] for name, column in visits.items()}
-    info = {name: infos[name][0] for name in infos if not name.startswith("_")}
-    assert first["served"].sum() == info["matched_players"]
-    assert (first["served"] == 0).sum() == info["abandoned"] > 0
-    assert first["waited"].mean() == pytest.approx(info["mean_wait"])
-    assert first["match_quality"].sum() == pytest.approx(quality[0])
-    assert first["games_played"].max() > 1
-    assert (np.diff(first["tick"]) >= 0).all()
-    fresh = first["games_played"] == 0
-    assert len(set(first["player"][fresh])) == fresh.sum()
-    new = (first["newcomer"] == 1) & fresh
-    assert (first["mu"][new] == 0.0).all()
-    assert (first["sigma"][~fresh] < 2.5).all()
 
 
 def test_changed_settings() -> None:
