@@ -55,6 +55,52 @@ QUEUE = "--env MatchmakingQueue-v0"
         ("train --resume . --seed 0 --num-envs=3", "its other options, got --num-envs, --seed"),
         ("train --seed 1 --seeds 2", "seed must be left out where seeds is given"),
         ("train --space gamma=[1]", "these options need --tune, got --space"),
+        ("train --imitate gittins --belief factorised", "choose --belief full"),
+        ("train --imitate oracle", "must know the true skills"),
+        ("train --imitate kg --algo ppo", "algo must be left out where imitate is given"),
+        ("train --seeds 0 0", "different numbers"),
+        ("train --comparison-episodes 1", "comparison_episodes must be an integer of at least 2"),
+        ("train --env-kwargs 'draw_margin=[0, 1]'", "must be 0 where draw_margin is a list"),
+        (
+            "train --imitate kg --comparison-episodes 0 --env-kwargs 'draw_margin=[0, 1]'",
+            "not be a list where 'kg' teaches",
+        ),
+        ("train --device abacus", "device must be auto, cpu, cuda or cuda:N, got 'abacus'"),
+        ("train --num-envs 1 --hyperparams n_steps=1", "hyperparameters must fit ppo"),
+        ("train --threads 5000", "threads must be an integer in [1, 1024]"),
+        ("train --seeds 4294967296", "seed must be less than or equal to 4294967295"),
+        (f"train {QUEUE} --hyperparams policy=MlpPolicy", "got ppo with MlpPolicy"),
+        ("train --env Ranking-v0 --imitate oracle", "'oracle' does not"),
+        (
+            "train --tune 2 --space gamma=[0.9] --space-file a",
+            "space must be left out where space_file",
+        ),
+        ("train --tune 1 --space gama=[0.9]", "'vf_coef', got 'gama'"),
+        ("train --tune 1 --space 'learning_rate=[0.1, 1.0e30]'", "a rate must be a number"),
+        ("train --tune 1 --space gamma=[]", "bad entry for gamma"),
+        ("train --tune 1 --space gamma=0.9", "bad entry for gamma"),
+        ("train --tune 1 --space 'gamma={low: 0.0}'", "bad entry for gamma"),
+        ("train --hyperparams gama=0.9", "vf_coef and no others; got 'gama'"),
+        ("train --hyperparams 'policy_kwargs={net_arch: wide}'", "net_arch"),
+        ("train --hyperparams 'policy_kwargs={net_arch: [0]}'", "net_arch.0 must be greater"),
+        ("train --hyperparams learning_rate=lin_fast", "rate must be"),
+        ("train --hyperparams learning_rate=null", "a rate must be a number"),
+        ("train --hyperparams gamma=1.5", "gamma must be less than or equal to 1, got 1.5"),
+        ("train --hyperparams gamma=.nan", "gamma must be a finite number"),
+        ("train --hyperparams n_steps=1e30", "n_steps must be less than or equal to"),
+        (
+            "train --hyperparams normalize_advantage=1",
+            "normalize_advantage must be a valid boolean",
+        ),
+        ("train --hyperparams use_sde=true", "use_sde must be False"),
+        ("train --hyperparams max_grad_norm=0", "max_grad_norm must be greater than 0"),
+        (
+            "train --algo dqn --hyperparams 'train_freq=[4, step]'",
+            "train_freq must be a valid integer",
+        ),
+        ("train --hyperparams 'gamma=&a [*a]'", "aliases (*name) are not allowed"),
+        ("train --hyperparams gamma=2001-99-99", "must be YAML"),
+        (f"train --hyperparams gamma={'[' * 5000}", "[[[[': maximum recursion depth exceeded"),
         ("limits nothing", "what must be one of bound, optimum, got 'nothing'"),
         ("limits --depth 0", "depth must"),
         ("limits --truths 3", "matchenv limits bound does not have these options, got --truths"),
@@ -71,7 +117,7 @@ QUEUE = "--env MatchmakingQueue-v0"
 def test_bad_input_is_one_line_and_status_2(
     words: str, message: str, tmp_path: Path, typed: Any
 ) -> None:
-    ended = typed(words)
+    ended = typed(shlex.split(words))
     assert message in ended.refusal
     assert ended == (2, "", f"error: {ended.refusal}")
     assert list(tmp_path.iterdir()) == []
