@@ -60,9 +60,6 @@ from matchenv.trueskill.normal import TAIL_START, near_mills_ratio, normal_densi
 # Offsets of sections in the table of ``play_games``, which ``update_games`` uses afterwards.
 SKILL_GAP, ERROR, LUCK, TRUE_DENSITY, WIN = range(0, 5 * PART, PART)
 
-# Episodes whose players are drawn at once.
-DRAWN_AT_ONCE = 256
-
 # Beliefs that learn in the compiled step; others learn after it.
 LEARN_COMPILED = (FactorisedBelief, FullBelief)
 FACTORISED, FULL, OTHER = range(3)
@@ -206,28 +203,6 @@ class OnePlayer(Simulator[State]):
         self, state: State, rows: Integers, keys: Keys, given: dict[str, Floats] | None = None
     ) -> State:
         """Start episodes; see ``Simulator.begin``."""
-        # In parts, since new memory for large arrays takes longer than to fill it. All are drawn
-        # before any begins, since a custom prior can raise.
-        firsts = range(0, rows.size, DRAWN_AT_ONCE)
-        spans = [slice(first, first + DRAWN_AT_ONCE) for first in firsts]
-        drawn = [self._drawn(len(state.games), rows[span], keys[span], given) for span in spans]
-        for span, values in zip(spans, drawn, strict=True):
-            for entry in (MU, SIGMA, TRUE_SKILL):
-                state.players[rows[span], :, entry] = values[entry]
-            self.belief.begin(state.beliefs, rows[span])
-        state.key[rows] = keys
-        state.measures[:, rows] = 0.0
-        for counts in (state.games, state.met, state.met_before, state.won, state.outcomes):
-            counts[rows] = 0
-        state.shown[rows, self._last_shown] = 1.0
-        if self._masked:
-            self._change_pool(state, rows)
-        return state
-
-    def _drawn(
-        self, count: int, rows: Integers, keys: Keys, given: dict[str, Floats] | None
-    ) -> tuple[Floats, Floats, Floats]:
-        """Return mu, sigma and true skill of the players of some of ``count`` episodes."""
         players = self.settings.num_players
         numbers = numbers_of_players(keys, MEANS, 0, players)
         mu, sigma, skill = instances_of(
@@ -236,12 +211,22 @@ class OnePlayer(Simulator[State]):
             self.settings.place,
             by_skill=self.settings.rank_by == "true_skill",
         )
-        if given is None:
-            return mu, sigma, skill
-        fixed = {name: np.broadcast_to(array, (count, players))[rows]
-                 for name, array in given.items()}  # fmt: skip
-        mu, sigma = fixed.get("mu", mu), fixed.get("sigma", sigma)
-        return mu, sigma, fixed.get("true_skill", mu + sigma * numbers[2])
+        if given is not None:
+            shape = (len(state.games), players)
+            fixed = {name: np.broadcast_to(array, shape)[rows] for name, array in given.items()}
+            mu, sigma = fixed.get("mu", mu), fixed.get("sigma", sigma)
+            skill = fixed.get("true_skill", mu + sigma * numbers[2])
+        for entry, values in ((MU, mu), (SIGMA, sigma), (TRUE_SKILL, skill)):
+            state.players[rows, :, entry] = values
+        state.key[rows] = keys
+        state.measures[:, rows] = 0.0
+        for counts in (state.games, state.met, state.met_before, state.won, state.outcomes):
+            counts[rows] = 0
+        self.belief.begin(state.beliefs, rows)
+        state.shown[rows, self._last_shown] = 1.0
+        if self._masked:
+            self._change_pool(state, rows)
+        return state
 
     def step(self, state: State, actions: Integers, running: Masks) -> Step[State]:
         """Play one game in every running episode; see ``Simulator.step``."""
