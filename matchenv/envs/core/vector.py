@@ -252,13 +252,11 @@ class NativeVectorEnv(SimulatorEnv, VectorEnv[NDArray[np.float32], Integers, NDA
         if self._masked:
             masks = self.simulator.masks(self._state).astype(np.int8)
             facts = {**facts, "action_mask": masks, "invalid_action": self._invalid.copy()}
-        everywhere, mask = mask is self._everywhere, mask.copy()  # callers may edit it
-        infos: Infos = {}
-        for name, values in facts.items():
-            infos[name], infos[f"_{name}"] = values, mask
-            if not everywhere:
+        if mask is not self._everywhere:
+            for values in facts.values():
                 values[~mask] = 0
-        return infos
+        # A copy, since callers may edit it.
+        return {**facts, **dict.fromkeys([f"_{name}" for name in facts], mask.copy())}
 
     def _observations(self) -> NDArray[np.float32]:
         observations = self.simulator.observe(self._state)
