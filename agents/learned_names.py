@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from matchenv.agents import with_extra
-from matchenv.runtime.object_spec import errors_named, is_object_spec
+from matchenv.runtime.checks import errors_named
+from matchenv.runtime.object_spec import is_object_spec
 
 # Packaged policies; their names take precedence over folders.
 WEIGHTS = Path(__file__).parent / "weights"

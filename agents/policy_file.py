@@ -41,14 +41,9 @@ from matchenv.envs import env_id_of
 from matchenv.envs.core.settings import Options
 from matchenv.evaluation.registry import ONE_PLAYER
 from matchenv.evaluation.rollout import one_thread
-from matchenv.runtime.checks import as_action_masks, as_array
+from matchenv.runtime.checks import as_action_masks, as_array, errors_named
 from matchenv.runtime.files import checksum, parsed_json, write_bytes
-from matchenv.runtime.object_spec import (
-    CodeRefused,
-    code_is_allowed,
-    errors_named,
-    is_object_spec,
-)
+from matchenv.runtime.object_spec import CodeRefused, code_is_allowed, is_object_spec
 
 HEADER, CHECKSUM = "matchenv_policy", "sha256"
 FORMAT = 2

@@ -33,9 +33,9 @@ from matchenv.envs import part_of, simulator_of
 from matchenv.envs.one_player.settings import as_texts
 from matchenv.evaluation import seeds
 from matchenv.evaluation.registry import ONE_PLAYER
-from matchenv.runtime.checks import as_choice, refusal
+from matchenv.runtime.checks import as_choice, errors_named, refusal
 from matchenv.runtime.files import checksum, json_bytes, read_json, write_bytes
-from matchenv.runtime.object_spec import errors_named, is_object_spec
+from matchenv.runtime.object_spec import is_object_spec
 from matchenv.runtime.provenance import digest_of, module_digest, versions
 
 PACKAGES = ("gymnasium", "sb3-contrib", "scipy", "stable-baselines3", "torch")

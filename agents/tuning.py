@@ -35,9 +35,8 @@ from matchenv.agents.run_config import (
     hyperparameter_names,
 )
 from matchenv.agents.training import Recorder, start_training
-from matchenv.runtime.checks import as_choice, as_integer
+from matchenv.runtime.checks import as_choice, as_integer, errors_named
 from matchenv.runtime.files import folder_lock, records_csv, write_bytes
-from matchenv.runtime.object_spec import errors_named
 
 SPACES = "search_spaces.yml"
 

@@ -17,8 +17,8 @@ from matchenv.logs import TrueSkillReplay
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.replay import check_seconds, variance_of_time_away
 from matchenv.runtime.arrays import Integers, Masks
-from matchenv.runtime.checks import as_non_negative_number, refusal
-from matchenv.runtime.object_spec import errors_named, is_object_spec
+from matchenv.runtime.checks import as_non_negative_number, errors_named, refusal
+from matchenv.runtime.object_spec import is_object_spec
 
 DEFAULTS = QueueSettings.checked()
 

@@ -74,17 +74,19 @@ def tables_of(found: Record) -> Tables:
         ),
         f"Matchers at this load, {found.runs} runs of {found.environment['horizon']} ticks of "
         f"{60.0 * minutes:.0f} s": (standings, found.standings, load_text(found.load)),
-        f"Minus {known}{against}, on the same arrivals and luck": (
-            (POLICY, *REWARD, *CHANGES), found.contests, "",
-        ),
-        f"Who pays, if {found.ours} were to take its place": (
-            (PLAYERS, *CHANGES), found.who_pays, "",
-        ),
-        "How much would learning have gained? The oracle knows all skills; kg also counts what "
-        "games teach": (GAINS, found.learning, ""),
-    }  # fmt: skip
-    shown = len(tables) if _played(found) else 2  # no differences between runs without games
-    return {title: table for title, table in list(tables.items())[:shown] if table[1]}
+    }
+    if _played(found):
+        tables |= {
+            f"Minus {known}{against}, on the same arrivals and luck": (
+                (POLICY, *REWARD, *CHANGES), found.contests, "",
+            ),
+            f"Who pays, if {found.ours} were to take its place": (
+                (PLAYERS, *CHANGES), found.who_pays, "",
+            ),
+            "How much would learning have gained? The oracle knows all skills; kg also counts what "
+            "games teach": (GAINS, found.learning, ""),
+        }  # fmt: skip
+    return {title: table for title, table in tables.items() if table[1]}
 
 
 def judgement_text(found: Record) -> str:

@@ -38,10 +38,9 @@ from matchenv.evaluation.rollout import Batch, belief_of, one_thread
 from matchenv.evaluation.seeds import TRUTHS, episode_seeds, spans_of, stream_of
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.arrays import Floats, Integers
-from matchenv.runtime.checks import as_actions, as_choice, as_integer
+from matchenv.runtime.checks import as_actions, as_choice, as_integer, errors_named
 from matchenv.runtime.files import Arrays, json_bytes, records_csv
 from matchenv.runtime.jobs import Job, RunOptions
-from matchenv.runtime.object_spec import errors_named
 from matchenv.runtime.provenance import versions
 from matchenv.trueskill import true_draw_density
 

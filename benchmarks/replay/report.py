@@ -36,9 +36,9 @@ from matchenv.logs.replay import (
 from matchenv.ratings.elo import LOGISTIC_RATE, Elo, elo_log_probabilities
 from matchenv.ratings.openskill import OpenSkill
 from matchenv.runtime.arrays import Floats, Masks
-from matchenv.runtime.checks import as_choice, as_positive_share, counted
+from matchenv.runtime.checks import as_choice, as_positive_share, counted, errors_named
 from matchenv.runtime.files import columns_csv, csv_bytes, json_bytes, number, write_together
-from matchenv.runtime.object_spec import build_object, class_from_spec, errors_named, is_object_spec
+from matchenv.runtime.object_spec import build_object, class_from_spec, is_object_spec
 
 Content = Mapping[str, Any]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from matchenv.belief import BELIEFS, belief_named
+from matchenv.belief import belief_named
 from matchenv.envs import env_id_of
 from matchenv.envs.core.settings import Options
 from matchenv.envs.one_player.settings import Settings
@@ -282,9 +282,7 @@ def candidate_of(given: Any, env_id: str = ONE_PLAYER) -> Candidate:
         digest = digest_of(files)
         known = module_digest(text) if is_object_spec(text) else digest
         identity = f"{text} {known}" if files or known != digest else text
-        # Workers may import the beliefs that this process knows.
-        make = partial(_built, text, files, digest, tuple(filter(is_object_spec, BELIEFS)))
-        return Candidate(text.rstrip("/\\") or text, make, identity)
+        return Candidate(text.rstrip("/\\") or text, partial(_built, text, files, digest), identity)
     label = getattr(given, "name", None)
     if isinstance(given, type):
         raise ValueError(f"a policy must be an object, as {given.__name__}(), got the class")
@@ -297,25 +295,17 @@ def candidate_of(given: Any, env_id: str = ONE_PLAYER) -> Candidate:
     with suppress(Exception):  # third-party code
         if " at 0x" not in (text := repr(given)):
             identity = text if len(text) <= LONGEST_REPR else f"{identity} {checksum(text)}"
-    return Candidate(label, partial(_built, given, (), "", ()), identity, lasting=False)
+    return Candidate(label, partial(_built, given, (), ""), identity, lasting=False)
 
 
 def _built(
-    given: Any,
-    files: Sequence[Path],
-    digest: str,
-    beliefs: Sequence[str],
-    settings: Options,
-    skills: TrueSkills | None,
+    given: Any, files: Sequence[Path], digest: str, settings: Options, skills: TrueSkills | None
 ) -> Any:
     if not isinstance(given, str):
         try:
             return adapted(copy.deepcopy(given), settings)
         except RuntimeError as error:  # torch copies no results of a training
             raise ValueError(f"save it, and give its file as the policy: {error}") from error
-    for belief in beliefs:
-        with suppress(ValueError):  # a belief that this policy does not read may be gone
-            belief_named(belief)
     policy = policy_named(given, settings, skills)
     if digest_of(files) != digest:
         raise ValueError(
@@ -360,9 +350,18 @@ def _with_belief(candidate: Candidate, settings: Options) -> Candidate:
         return candidate
     belief = belief_of(candidate.make(settings, tuple))
     kind = type(belief_named(belief))
-    own = kind.__module__.startswith("matchenv.")
-    code = "" if own else f" {module_digest(f'{kind.__module__}:{kind.__name__}')}"
-    return replace(candidate, belief=belief, identity=f"{candidate.identity}{code}")
+    if kind.__module__.startswith("matchenv."):
+        return replace(candidate, belief=belief)
+    code = module_digest(f"{kind.__module__}:{kind.__name__}")
+    make = partial(_built_with, belief, candidate.make)
+    return replace(candidate, make=make, identity=f"{candidate.identity} {code}", belief=belief)
+
+
+def _built_with(belief: str, make: Callable[..., Any], settings: Options, skills: Any) -> Any:
+    """Build a policy in a process that may not know its belief, which the user permitted."""
+    if is_object_spec(belief):  # a module that registers a name is imported by the policy
+        belief_named(belief)
+    return make(settings, skills)
 
 
 def _check_same(given: Candidate, reference: Candidate, settings: Options) -> None:

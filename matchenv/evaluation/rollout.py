@@ -20,10 +20,9 @@ from matchenv.envs import env_id_of, part_of, simulator_of
 from matchenv.envs.core.settings import Options
 from matchenv.envs.core.simulator import LAST, MEAN, SUM, Simulator, Step
 from matchenv.runtime.arrays import Floats
-from matchenv.runtime.checks import as_actions, as_integer, refusal
+from matchenv.runtime.checks import as_actions, as_integer, errors_named, refusal
 from matchenv.runtime.files import Arrays
 from matchenv.runtime.jobs import CLOCK
-from matchenv.runtime.object_spec import errors_named
 from matchenv.runtime.random import drawn_key
 
 # Returns the current true skills of all players, shape (B, players).

@@ -6,9 +6,11 @@ Callers check all arguments before they change anything.
 
 from __future__ import annotations
 
+import errno
 import operator
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -77,6 +79,22 @@ def shown(value: Any) -> str:
 def refusal(rule: str, value: Any) -> ValueError:
     """Return the error for a value that breaks a rule, with both in its message."""
     return ValueError(f"{rule}, got {shown(value)}")
+
+
+@contextmanager
+def errors_named(what: str) -> Iterator[None]:
+    """Turn errors of third-party code or a damaged file into a ``ValueError`` that names it.
+
+    Errors without a name, and those of memory and full disks, stay as they are.
+    """
+    try:
+        yield
+    except Exception as error:
+        full = isinstance(error, OSError) and error.errno == errno.ENOSPC
+        if not what or full or isinstance(error, MemoryError):
+            raise
+        kind = "" if isinstance(error, ValueError | ImportError) else f"{type(error).__name__}: "
+        raise ValueError(f"{what}: {kind}{error}") from error
 
 
 def _checked(array: NDArray[np.float64], good: NDArray[np.bool_], rule: str) -> NDArray[np.float64]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import inspect
 import re
 import sys
@@ -16,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from matchenv.runtime.checks import refusal, shown
+from matchenv.runtime.checks import errors_named, refusal, shown
 
 FORM = re.compile(r"(?P<module>\w+(\.\w+)*):(?P<name>[A-Za-z_]\w*)(:(?P<options>.*))?")
 
@@ -53,22 +52,6 @@ def only_installed_code(*, allow_code: bool = False) -> Iterator[None]:
 def code_is_allowed() -> bool:
     """Return whether the user gave permission to import any module that a file names."""
     return _any_code.get() is True
-
-
-@contextmanager
-def errors_named(what: str) -> Iterator[None]:
-    """Turn errors of third-party code or a damaged file into a ``ValueError`` that names it.
-
-    Errors without a name, and those of memory and full disks, stay as they are.
-    """
-    try:
-        yield
-    except Exception as error:
-        full = isinstance(error, OSError) and error.errno == errno.ENOSPC
-        if not what or full or isinstance(error, MemoryError):
-            raise
-        kind = "" if isinstance(error, ValueError | ImportError) else f"{type(error).__name__}: "
-        raise ValueError(f"{what}: {kind}{error}") from error
 
 
 def object_named(kind: str, given: Any, named: Mapping[str, Any], base: type) -> Any:
@@ -119,12 +102,12 @@ def class_from_spec(
         raise refusal(f"{kind} must be one of {kinds}", text)
     label = f"{kind} {shown(text)}"
     search_working_folder()
-    top, *_, last = form["module"].split(".") * 2
-    if _any_code.get() is False and top != "matchenv":
-        spec = find_spec(top)  # imports nothing
+    parts = form["module"].split(".")
+    if _any_code.get() is False and parts[0] != "matchenv":
+        spec = find_spec(parts[0])  # imports nothing
         places = list(spec.submodule_search_locations or [spec.origin or ""]) if spec else []
         installed = tuple(sysconfig.get_path(name) for name in ("purelib", "platlib"))
-        if last == "__main__" or not all(place.startswith(installed) for place in places):
+        if parts[-1] == "__main__" or not all(place.startswith(installed) for place in places):
             raise CodeRefused(
                 f"{label} would run the code of {', '.join(places)}, which is no module of an "
                 "installed package: look at it, then give --allow-code"

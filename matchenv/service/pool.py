@@ -20,8 +20,7 @@ from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.registry import policy_named
 from matchenv.runtime.arrays import Floats
-from matchenv.runtime.checks import as_integer, as_number, refusal
-from matchenv.runtime.object_spec import errors_named
+from matchenv.runtime.checks import as_integer, as_number, errors_named, refusal
 from matchenv.service.players import (
     Game,
     Meeting,

@@ -25,9 +25,10 @@ from matchenv.runtime.checks import (
     as_number,
     as_positive_share,
     as_share,
+    errors_named,
     refusal,
 )
-from matchenv.runtime.object_spec import errors_named, object_named, spec_of
+from matchenv.runtime.object_spec import object_named, spec_of
 
 RANKS = ("top", "middle", "bottom")
 ANY = "any"
@@ -116,7 +117,7 @@ class Settings(GameOptions):
     )  # fmt: skip
     rank: int | str | None = option(
         None,
-        lambda _, rank: None if str(rank) == ANY else rank,
+        lambda _, rank: None if isinstance(rank, str) and rank == ANY else rank,
         'place of player 0: `"any"` or None, 0 (the best) to `num_opponents`, '
         '`"top"`, `"middle"` or `"bottom"`',
     )
