@@ -14,9 +14,9 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
+from matchenv.logs.columns import LATEST
 from matchenv.logs.forecasts import draws_of_games, share_of_draws
 from matchenv.logs.match_log import Indices, MatchLog
-from matchenv.logs.reading import LATEST
 from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import (
     as_float_array,

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from matchenv.logs.match_log import MatchLog, ranks_from_scores
-from matchenv.logs.reading import (
+from matchenv.logs.columns import (
     LATEST,
     RESULTS,
     UNREADABLE,
@@ -22,6 +21,7 @@ from matchenv.logs.reading import (
     BadRow,
     find_columns,
 )
+from matchenv.logs.match_log import MatchLog, ranks_from_scores
 from matchenv.trueskill.sides import LARGEST_WEIGHT
 
 BadRows = dict[int, BadRow]
