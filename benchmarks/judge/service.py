@@ -14,8 +14,8 @@ from matchenv.evaluation.estimates import Record
 from matchenv.evaluation.registry import POLICIES, QUEUE, Candidate, candidates_of, expanded
 from matchenv.evaluation.rollout import rollout
 from matchenv.logs import TrueSkillReplay
-from matchenv.logs.match_log import MatchLog
-from matchenv.logs.replay import check_seconds, variance_of_time_away
+from matchenv.logs.match_log import MatchLog, check_seconds
+from matchenv.logs.replay import variance_of_time_away
 from matchenv.runtime.arrays import Integers, Masks
 from matchenv.runtime.checks import as_non_negative_number, errors_named, refusal
 from matchenv.runtime.object_spec import is_object_spec

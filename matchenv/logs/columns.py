@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-LATEST = 1e11  # seconds; numbers after the year 5000 are likely milliseconds
-
 # Usual names of the column of each role, in lower case without blanks and punctuation.
 NAMES: dict[str, tuple[str, ...]] = {
     "game": ("game", "gameid", "gameuuid", "match", "matchid", "matchuuid", "matchguid"),

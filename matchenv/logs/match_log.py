@@ -22,6 +22,8 @@ from matchenv.trueskill.teams import dense_rank
 
 Indices = NDArray[np.int32]
 
+LATEST = 1e11  # seconds; numbers after the year 5000 are likely milliseconds
+
 # Data type of each array of a log.
 ARRAYS = {
     "player": np.int32, "team_start": np.int64, "game_start": np.int64, "rank": np.int32,
@@ -262,6 +264,15 @@ class MatchLog:
             game_start=game_start,
             rank=ranks_from_scores([score for points in scores for score in points], game_start),
             **arrays,
+        )
+
+
+def check_seconds(time: Integers) -> None:
+    """Refuse ascending times that are likely milliseconds, where durations matter."""
+    if time.size and time[-1] > LATEST:
+        raise ValueError(
+            f"time must be in seconds, at most {LATEST:g}, got {time[-1]:d}: if it is in "
+            "milliseconds, divide it by 1,000"
         )
 
 

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from matchenv.logs.columns import LATEST
 from matchenv.logs.forecasts import draws_of_games, share_of_draws
-from matchenv.logs.match_log import Indices, MatchLog
+from matchenv.logs.match_log import Indices, MatchLog, check_seconds
 from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import (
     as_float_array,
@@ -130,15 +129,6 @@ def games_of(log: MatchLog, model: Model) -> Games:
     if log.neutral is not None:
         advantage[log.neutral] = 0.0
     return Games(log.player, log.team_start, log.game_start, log.rank, weight, advantage)
-
-
-def check_seconds(time: Integers) -> None:
-    """Refuse ascending times that are likely milliseconds, where durations matter."""
-    if time.size and time[-1] > LATEST:
-        raise ValueError(
-            f"time must be in seconds, at most {LATEST:g}, got {time[-1]:d}: if it is in "
-            "milliseconds, divide it by 1,000"
-        )
 
 
 def variance_of_time_away(log: MatchLog, time_drift: float) -> Floats:

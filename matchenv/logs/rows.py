@@ -13,15 +13,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from matchenv.logs.columns import (
-    LATEST,
-    RESULTS,
-    UNREADABLE,
-    BadLogError,
-    BadRow,
-    find_columns,
-)
-from matchenv.logs.match_log import MatchLog, ranks_from_scores
+from matchenv.logs.columns import RESULTS, UNREADABLE, BadLogError, BadRow, find_columns
+from matchenv.logs.match_log import LATEST, MatchLog, ranks_from_scores
 from matchenv.trueskill.sides import LARGEST_WEIGHT
 
 BadRows = dict[int, BadRow]
