@@ -62,7 +62,7 @@ def steps_of(folder: Path) -> int:
 
 
 def read_checkpoint(path: Path, config: RunConfig) -> dict[str, Any]:
-    """Return the state in a checkpoint, arrays as tensors.
+    """Return the state in a checkpoint, arrays as tensors on the CPU.
 
     Raises:
         ValueError: for a damaged file or one of another run.
@@ -70,7 +70,7 @@ def read_checkpoint(path: Path, config: RunConfig) -> dict[str, Any]:
     digest, _, content = path.read_bytes().partition(b"\n")
     if digest != _digest(config, content):
         raise ValueError("its digest does not fit the file and the run")
-    return dict(torch.load(io.BytesIO(content), weights_only=True))
+    return dict(torch.load(io.BytesIO(content), map_location="cpu", weights_only=True))
 
 
 def restore_newest(folder: Path, model: BaseAlgorithm, config: RunConfig) -> list[dict[str, Any]]:
@@ -141,6 +141,8 @@ def _state(model: Any) -> dict[str, Any]:
         "numpy": np.random.get_state(),  # noqa: NPY002
         "torch": torch.get_rng_state(),
     }
+    if model.device.type == "cuda":
+        state["cuda"] = torch.cuda.get_rng_state(model.device)
     buffer = getattr(model, "replay_buffer", None)
     if buffer is not None:
         written = buffer.buffer_size if buffer.full else buffer.pos
@@ -165,3 +167,5 @@ def _restore(model: Any, tensors: dict[str, Any]) -> None:
     random.setstate(state["python"])
     np.random.set_state(state["numpy"])  # noqa: NPY002
     torch.set_rng_state(tensors["torch"])
+    if "cuda" in tensors and model.device.type == "cuda":
+        torch.cuda.set_rng_state(tensors["cuda"], model.device)

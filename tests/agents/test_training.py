@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 import yaml
 from scipy import stats
 from stable_baselines3.common.evaluation import evaluate_policy
@@ -103,6 +104,26 @@ def test_an_interrupted_training_continues_bit_for_bit(
             agents.load(early)
         agents.continue_training(early, quiet=True)
         assert results(early) == results(trained().path)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("algo", ["ppo", "dqn"])
+def test_a_training_on_a_gpu_continues_there_and_on_the_cpu(
+    tmp_path, small_config, interrupted, algo
+):
+    config, whole, part = small_config(algo), tmp_path / "whole", tmp_path / "part"
+    agents.start_training(whole, config, device="cuda", quiet=True)
+    interrupted(lambda: agents.start_training(part, config, device="cuda", quiet=True), 300)
+    moved = shutil.copytree(part, tmp_path / "moved")
+    agents.continue_training(part, device="cuda", quiet=True)
+    assert results(part) == results(whole)
+    agents.continue_training(moved, quiet=True)
+    assert len(RunFolder(moved).read_evaluations()) == len(RunFolder(whole).read_evaluations())
+    observations, _ = MatchmakingVectorEnv(200, num_opponents=3, horizon=20).reset(seed=0)
+    first, second = (
+        agents.load(moved, device=device).predict(observations)[0] for device in ("cpu", "cuda")
+    )
+    assert (first == second).mean() > 0.98  # the sums of the two devices are rounded differently
 
 
 def test_a_damaged_checkpoint_is_skipped(tmp_path, trained, small_config, interrupted):
