@@ -34,8 +34,10 @@ help:
 	@echo "make clean-cache  delete Numba's compilation caches"
 
 $(VENV)/bin/python:
-	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "matchenv needs Python 3.11 or later")'
+	$(PYTHON) $(CHECK_PYTHON)
 	$(PYTHON) -m venv $(VENV)
+
+CHECK_PYTHON := -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "matchenv needs Python 3.11 or later, not " + sys.executable)'
 
 # torch first and pinned: a bare "torch" would install gigabytes of CUDA packages. Its wheel differs
 # between machines, so it has no hash; the lock covers everything else. --no-compile: Python compiles
@@ -46,6 +48,7 @@ DOCS_PIP := $(DOCS_VENV)/bin/python $(QUIET_INSTALL)
 RAY_PIP := $(RAY_VENV)/bin/python $(QUIET_INSTALL)
 
 $(STAMP): $(VENV)/bin/python requirements.txt requirements-torch.txt pyproject.toml
+	$(BIN)/python $(CHECK_PYTHON)
 	$(PIP_INSTALL) -r requirements-torch.txt
 	$(PIP_INSTALL) --require-hashes -r requirements.txt
 	$(PIP_INSTALL) --no-build-isolation -e .
@@ -99,8 +102,9 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	rm -rf $(ONE_NAME) && mkdir -p $(ONE_NAME)/matchenv
-	ln -s $(addprefix $(CURDIR)/,$(wildcard matchenv/*) baselines agents benchmarks) $(ONE_NAME)/matchenv
-	cd $(ONE_NAME) && $(abspath $(BIN))/mypy --num-workers $(WORKERS) --cache-dir $(CURDIR)/.mypy_cache --config-file $(CURDIR)/pyproject.toml
+	for part in matchenv/* baselines agents benchmarks; do ln -s "$(CURDIR)/$$part" $(ONE_NAME)/matchenv; done
+	bin=$$(cd $(BIN) && pwd) && cd $(ONE_NAME) \
+		&& "$$bin/mypy" --num-workers $(WORKERS) --cache-dir "$(CURDIR)/.mypy_cache" --config-file "$(CURDIR)/pyproject.toml"
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
