@@ -20,6 +20,8 @@ from matchenv.trueskill import match_quality
 
 # A player is a newcomer in this many first games of the log.
 NEWCOMER_GAMES = 10
+# A group needs as many effective blocks for an interval.
+LEAST_BLOCKS = 5
 # Random pairings of all sides, for the quality of random games.
 DEALS = 10
 
@@ -112,7 +114,7 @@ def group_evenness(
     the estimated parameters and skills; ``skill`` is (entries,) in hindsight.
 
     Returns:
-        For each ``group`` that played: its number of participations, ``parts``; its mean match
+        For each ``group`` that played in enough blocks: its participations, ``parts``; its match
         quality, ``believed`` before the games and in ``hindsight``; the ``difference`` of the
         latter from that of all players, and its ``verdict``.
     """
@@ -125,18 +127,20 @@ def group_evenness(
     block = blocks_of(log.num_games)[log.entry_game]
     masks = groups_of(log, skill)
     everyone = block_values(hindsight, masks[GROUPS[0]], block)
-    rows = []
+    rows, counts = [], []
     for group, mask in masks.items():
-        if mask.any():
+        count = effective_blocks(mask, block)
+        if count >= LEAST_BLOCKS:
+            counts.append(count)
             mine = block_values(hindsight, mask, block)
             rows.append(Record(
                 group=group,
                 parts=int(mask.sum()),
-                believed=estimate(block_values(believed, mask, block)),
-                hindsight=estimate(mine),
-                difference=UNKNOWN if group == GROUPS[0] else paired_difference(mine, everyone),
+                believed=estimate(block_values(believed, mask, block), count),
+                hindsight=estimate(mine, count),
+                difference=UNKNOWN if group == GROUPS[0] else estimate(mine - everyone, count),
             ))  # fmt: skip
-    words = verdicts([row.difference for row in rows], everyone.size)
+    words = verdicts([row.difference for row in rows], counts)
     return [Record(row, verdict=word if judged else "")
             for row, word in zip(rows, words, strict=True)]  # fmt: skip
 
@@ -158,6 +162,12 @@ def favourites_of(log: MatchLog, found: Qualities) -> Record:
     (verdict,) = verdicts([difference], stated.size)
     return Record(pairs=int(some.sum()), stated=estimate(stated), scored=estimate(scored),
                   difference=difference, verdict=verdict)  # fmt: skip
+
+
+def effective_blocks(mask: Masks, block: Integers) -> int:
+    """Return the effective number of blocks of masked values: (sum n)^2 / sum n^2, rounded."""
+    below = np.bincount(block[mask], minlength=1)
+    return round(below.sum() ** 2 / max(1, below @ below))
 
 
 def block_values(values: Floats, mask: Masks, block: Integers) -> Floats:

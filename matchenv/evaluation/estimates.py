@@ -125,18 +125,19 @@ def t_quantile(count: int) -> float:
     return float(stdtrit(count - 1, 0.5 + CONFIDENCE / 2.0))
 
 
-def estimate(values: Floats) -> Estimate:
+def estimate(values: Floats, count: int | None = None) -> Estimate:
     """Return the mean of independent values with Student's interval.
 
     Args:
         values: shape (E,); NaN are ignored. ``UNKNOWN`` if fewer than two are left.
+        count: effective number of values, for Student's quantile; by default those left.
     """
     known = values[~np.isnan(values)]
     if known.size < 2:
         return UNKNOWN
     mean = float(known.mean())
     error = float(known.std(ddof=1)) / math.sqrt(known.size)
-    half = t_quantile(known.size) * error
+    half = t_quantile(count or known.size) * error
     return Estimate(mean, error, mean - half, mean + half)
 
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.stats import norm
+from scipy.stats import norm, t
 from simulated_service import MODEL as TRUTH
 from simulated_service import WINDOW, HiddenWindow, simulated_service
 
@@ -127,6 +127,22 @@ def test_groups_by_brute_force() -> None:
         assert_allclose(rows[group].hindsight.mean, hindsight[mask].mean())
         assert_allclose(rows[group].believed.mean, believed[mask].mean())
     assert rows["all"].verdict == ""
+
+
+def test_a_group_in_few_blocks_has_a_wider_interval_or_no_row() -> None:
+    """Two players have all their games as newcomers in the first block of 400 games."""
+    rng = np.random.default_rng(5)
+    names = [[["a"], ["b"]] for _ in range(400)]
+    log = MatchLog.from_games(names, rng.permuted([[0, 1]] * 400, axis=1).tolist())
+    found, _ = seen(log, TRUTH)
+    # The strongest tenth lies in 6 of the 40 blocks.
+    skill = (log.entry_game // 10 % 7 == 1) + 0.01 * rng.random(800)
+    rows = {row.group: row for row in evenness.group_evenness(log, found, skill)}
+    assert "newcomers" not in rows
+    few = rows["decile_10"].difference
+    mask = evenness.groups_of(log, skill)["decile_10"]
+    assert evenness.effective_blocks(mask, log.entry_game // 10) == 6
+    assert few.half_width == pytest.approx(t.ppf(0.975, 5) * few.standard_error)
 
 
 def test_block_values_have_the_error_of_a_ratio() -> None:
