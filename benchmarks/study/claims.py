@@ -21,7 +21,7 @@ from matchenv.benchmarks.study.settings import (
     middle_places,
     place_at_share,
 )
-from matchenv.evaluation.estimates import AHEAD, BEHIND, Estimate, Record, verdicts
+from matchenv.evaluation.estimates import AHEAD, BEHIND, Estimate, Record, t_quantile, verdicts
 from matchenv.evaluation.protocols import ordinal
 
 if TYPE_CHECKING:
@@ -144,21 +144,21 @@ def _no_winner(where: str, results: Sequence[CellResult]) -> Record:
 def _noise_findings(
     by_place: Mapping[tuple[str, int], CellResult], middle: Sequence[int]
 ) -> Iterator[Record]:
-    """Yield the findings on how much smaller standard errors are with equal priors."""
+    """Yield the findings on the logs of standard errors, whose intervals are symmetric."""
     for place, measure in product(middle, (DIFFERENCE, WINS)):
         cells = [by_place[prior, place] for prior in ON_MIDDLE if (prior, place) in by_place]
         noise = [float(np.median([cell.curve(policy, measure).standard_error
                                   for policy in PAPER_POLICIES])) for cell in cells]  # fmt: skip
-        if len(cells) < len(ON_MIDDLE) or noise[0] == 0.0:
+        if len(cells) < len(ON_MIDDLE) or 0.0 in noise:
             continue  # a cell is missing, or all episodes are equal
-        share = 1.0 - noise[1] / noise[0]
-        # The relative error of a standard deviation of n values is 1 / sqrt(2 n); of the ratio of
-        # two, 1 / sqrt(n).
-        error = (1.0 - share) / math.sqrt(cells[0].units)
+        value, units = math.log(noise[0] / noise[1]), cells[0].units
+        # The relative error of a standard deviation is 1 / sqrt(2 (n - 1)).
+        error = 1.0 / math.sqrt(units - 1)
+        half = t_quantile(units) * error
         yield Record(
-            label=f"{ordinal(place + 1)}, {measure}: how much smaller the typical standard error "
-            "of a game is with equal priors, as a share",
-            value=Estimate(share, error, share - 1.96 * error, share + 1.96 * error),
+            label=f"{ordinal(place + 1)}, {measure}: log of the typical standard error of a game, "
+            "informative minus equal priors",
+            value=Estimate(value, error, value - half, value + half),
         )
 
 

@@ -5,6 +5,7 @@ import math
 from functools import cache, partial
 from itertools import product
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -271,6 +272,17 @@ def test_claims_about_equal_policies_are_undecided() -> None:
             assert verdict in (claims.OPEN, claims.MIXED, claims.REFUSED)
     assert sum(verdict == claims.OPEN for verdict in found.values()) >= len(found) // 2
     assert claims.OPEN in [found[text] for text in found if "no clear winner" in text]
+
+
+def test_the_noise_of_equal_priors_differs_by_chance_alone() -> None:
+    rng, count, found = np.random.default_rng(0), 5, []
+    for _ in range(500):
+        cells = {(prior, 0): mock.Mock(units=count) for prior in claims.ON_MIDDLE}
+        for cell in cells.values():
+            cell.curve.return_value.standard_error = rng.normal(size=count).std(ddof=1)
+        values = [each.value for each in claims._noise_findings(cells, [0])]
+        found.append(values[0].verdict)
+    assert found.count("undecided") >= 0.95 * len(found)
 
 
 def test_claims_require_the_papers_policies() -> None:
