@@ -147,8 +147,8 @@ def family_scores(above: Floats, span: Floats) -> Floats:
 def overall(above: Floats, span: Floats) -> Estimate:
     """Return the interquartile mean of ``family_scores`` with its bootstrap interval.
 
-    The bootstrap resamples the episodes of each family, the same for all policies, and the runs in
-    each family if there are several.
+    The bootstrap resamples the episodes of each family, the same for all policies, and the runs if
+    there are several, the same for all families.
     """
     runs, families, episodes = above.shape
     rng = np.random.default_rng(BOOTSTRAP_SEED)
@@ -158,7 +158,7 @@ def overall(above: Floats, span: Floats) -> Estimate:
         chosen = rng.integers(episodes, size=(families, episodes))
         parts = family_scores(above[:, rows, chosen], span[rows, chosen])
         if runs > 1:
-            parts = parts[rng.integers(runs, size=(runs, families)), np.arange(families)]
+            parts = parts[rng.integers(runs, size=runs)]
         resampled[k] = np.ravel(parts)
     values = trim_mean(resampled, 0.25, axis=1)
     low, high = np.quantile(values, (TAIL, 1.0 - TAIL)).tolist()

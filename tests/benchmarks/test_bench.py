@@ -66,6 +66,10 @@ def test_marks_count_from_five_errors_and_score_0_and_1_and_the_interval_covers(
     # About the error of a mean of 1,200 episodes with a spread of 4 in units of 8.
     assert found.high - found.low == pytest.approx(2 * 1.96 * 0.5 / np.sqrt(1200), rel=0.5)
     assert benchmark.overall(0.0 * half[None], span).high == 0.0
+    # A run that is better is so in all families.
+    runs = rng.normal(size=(8, 1, 1))
+    one, six = (benchmark.overall(np.tile(runs, (1, n, 2)), np.ones((n, 2))) for n in (1, 6))
+    assert six.standard_error == pytest.approx(one.standard_error, rel=0.1)
 
 
 def test_a_score_is_the_share_of_the_gap_to_the_mark() -> None:
