@@ -136,9 +136,11 @@ def mean_over_pairs(value: Floats, game: Integers) -> tuple[float, float]:
         return math.nan, math.nan
     mean = float(value[counted].mean())
     by_game = np.bincount(game[counted], weights=value[counted] - mean)
-    if np.ptp(game[counted]) == 0:
+    games = np.unique(game[counted]).size
+    if games == 1:
         return mean, math.nan
-    return mean, float(np.sqrt(np.sum(by_game**2)) / np.count_nonzero(counted))
+    total = np.sum(by_game**2) * (games / (games - 1))
+    return mean, float(np.sqrt(total) / np.count_nonzero(counted))
 
 
 def constant_log_loss(outcome: Outcomes) -> float:

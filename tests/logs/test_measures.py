@@ -67,6 +67,8 @@ def test_prediction_error_by_hand() -> None:
     assert forecasts.mean_over_pairs(costs, np.arange(6))[0] == pytest.approx(3 / 4)
     assert np.isnan(forecasts.mean_over_pairs(costs[4:], np.arange(2))).all()
     assert np.isnan(forecasts.mean_over_pairs(costs, np.zeros(6, dtype=int))[1])
+    # With a pair a game, the standard error of a mean.
+    assert forecasts.mean_over_pairs(costs, np.arange(6))[1] == pytest.approx(0.25)
 
 
 def test_standard_error_equals_the_spread_over_logs() -> None:
