@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+from scipy.special import nctdtrinc, stdtr, stdtrit
 
 from matchenv.runtime.arrays import Floats
 
@@ -285,7 +285,7 @@ def detectable_effect(difference: Estimate, count: int) -> float:
         count: number of values behind its mean, >= 2.
 
     Returns:
-        The difference in the unit of the values, by Student's quantiles.
+        The difference in the unit of the values, by the noncentral t distribution.
     """
-    quantiles = t_quantile(count) + float(stdtrit(count - 1, POWER))
-    return quantiles * difference.standard_error
+    errors = float(nctdtrinc(count - 1, 1.0 - POWER, t_quantile(count)))
+    return errors * difference.standard_error

@@ -137,10 +137,10 @@ def test_verdicts_follow_holms_rule_on_students_p_values(seed: int) -> None:
     assert verdicts(same, [8, 3, 8]) == ["undecided", "undecided", "behind"]
 
 
-@pytest.mark.parametrize("count", [20, 200])
+@pytest.mark.parametrize("count", [2, 5, 20, 200])
 def test_a_detectable_effect_is_detected_with_a_probability_of_80_percent(count: int) -> None:
     """Computed from the noncentral t distribution."""
     found = estimate(np.random.default_rng(3).standard_normal(count))
     shift = detectable_effect(found, count) / found.standard_error
     limit = stats.t.ppf(0.975, count - 1)
-    assert stats.nct.sf(limit, count - 1, shift) == pytest.approx(0.8, abs=0.01)
+    assert stats.nct.sf(limit, count - 1, shift) == pytest.approx(0.8, abs=1e-6)
