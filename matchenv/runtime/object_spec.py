@@ -76,8 +76,9 @@ def object_named(kind: str, given: Any, named: Mapping[str, Any], base: type) ->
 
 def search_working_folder() -> None:
     """Search the working folder for modules, last, so that it hides no installed package."""
-    if str(Path.cwd()) not in sys.path:
-        sys.path.append(str(Path.cwd()))
+    with suppress(FileNotFoundError):  # of a folder that was deleted
+        if str(Path.cwd()) not in sys.path:
+            sys.path.append(str(Path.cwd()))
 
 
 def class_from_spec(

@@ -53,6 +53,15 @@ def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     sys.modules.pop("own_leagues", None)
 
 
+def test_installed_modules_are_found_from_a_deleted_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert prior_of("matchenv:NormalPrior:mean=2").mean == 2
+
+
 def test_specifications_make_objects_and_back(own_module: Path) -> None:
     made = prior_of("own_leagues:Leagues:gap=3,wide=true,label=x")
     assert (made.gap, made.wide, made.label) == (3, True, "x")
