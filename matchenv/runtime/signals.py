@@ -90,8 +90,10 @@ class Stopping:
         while number not in STOPS:  # a library may handle other signals
             number = os.read(reading, 1)[0]
         time.sleep(UNSEEN)
-        # The first one may have come just before the main thread began to wait.
-        signal.pthread_kill(self._main, number)
+        # The first one may have come just before the main thread began to wait. A server of its own
+        # handlers would end at the second one without finishing its requests.
+        if signal.getsignal(number) == self._end:
+            signal.pthread_kill(self._main, number)
         time.sleep(GRACE)
         self._end(number)
 

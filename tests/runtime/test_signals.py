@@ -102,6 +102,19 @@ def test_work_keeps_its_status_and_ignored_signals_stay_ignored() -> None:
         assert running.ended().status == 7
 
 
+def test_a_server_with_handlers_of_its_own_receives_a_signal_once() -> None:
+    received = list[int]()
+
+    def work() -> int:
+        signal.signal(INT, lambda number, _: received.append(number))
+        os.kill(os.getpid(), INT)
+        time.sleep(4.0 * signals.UNSEEN)
+        return len(received)
+
+    with child(lambda: Stopping().run(work)) as running:
+        assert running.ended().status == 1
+
+
 @pytest.mark.parametrize("words", [("-m", "matchenv", "compare"), ("-c", "import matchenv")])
 def test_during_import_a_command_ends_and_a_users_program_gets_the_exception(
     tmp_path: Path, words: tuple[str, ...]
