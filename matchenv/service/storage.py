@@ -168,7 +168,8 @@ def create_file(path: Path, content: bytes) -> None:
                     path.unlink()
                     raise
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
 
 
 def _lock_file(file: BinaryIO) -> None:

@@ -298,7 +298,9 @@ def game(number: int) -> Game:
     return Game([[f"p{number % 20}"], [f"p{(number * 7 + 1) % 20}"]], [0, 1])
 
 
-def test_a_copy_of_a_live_file_is_a_pool_and_damage_is_detected(tmp_path: Path) -> None:
+def test_a_copy_of_a_live_file_is_a_pool_and_damage_is_detected(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Damage: flipped bits in the journal, a changed name, truncation, another kind of file."""
     file, journal = tmp_path / "pool.db", tmp_path / "pool.db-journal"
     with Pool.open(file, recent=1) as pool:
@@ -323,7 +325,12 @@ def test_a_copy_of_a_live_file_is_a_pool_and_damage_is_detected(tmp_path: Path) 
         file.write_bytes(bad)
         with pytest.raises(ValueError, match="pool's file"):
             Pool.open(file)
-    with pytest.raises(FileNotFoundError):
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise OSError("Read-only file system")
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(FileNotFoundError, match=r"none/pool\.db"):
         Pool.open(tmp_path / "none" / "pool.db")
 
 
