@@ -45,7 +45,7 @@ def declare_serve(add: Parser) -> Command:
     given.needs("serve")
     from matchenv.logs.reading import read_ratings
     from matchenv.runtime.checks import as_integer
-    from matchenv.service import NewPlayer, Pool
+    from matchenv.service import Game, NewPlayer, Pool
     from matchenv.service.http import listen, serve
 
     given.note = lambda: f"{given.pool} has all acknowledged games"
@@ -70,6 +70,13 @@ def declare_serve(add: Parser) -> Command:
         players = [NewPlayer(*row) for row in zip(*columns.values(), strict=True)]
     # Bad players and a port in use must not leave a new file.
     Pool(rule=given.policy, **settings).add_many(players)
+    # The first requests must not wait for the compiler.
+    trial, names = Pool(rule=given.policy, **settings), list("abcd")
+    trial.add_many(names)
+    trial.propose("a")
+    trial.match(names)
+    trial.split(names)
+    trial.rate([Game([["a"], ["b"]], [1, 2]), Game([["a", "b"], ["c", "d"]], [1, 2])])
     with (
         listen(given.host, port) as listener,
         Pool.open(given.pool, rule=given.policy, **settings) as pool,
