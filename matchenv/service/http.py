@@ -275,3 +275,4 @@ def serve(pool: Pool, listener: socket.socket) -> None:
         timeout_graceful_shutdown=LAST_SECONDS,
     )
     uvicorn.Server(config).run(sockets=[listener])
+        log_config=None,  # errors go to standard error

@@ -9,6 +9,7 @@ import re
 import signal
 import socket
 from collections.abc import Iterator
+import sys
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -140,7 +141,7 @@ def test_bad_requests_are_explained_and_change_nothing(client: TestClient, pool:
 def test_a_served_process(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Start from ratings and a fit; SIGTERM loses nothing.
+    """Start from ratings and a fit, without standard output; SIGTERM loses nothing.
 
     Half-sent requests do not block others, and time out. A second service on the same port fails
     with one line, and creates no pool.
@@ -158,7 +159,12 @@ def test_a_served_process(
     words = ["serve", "--ratings", str(ratings), "--fitted", str(fit), "--port", str(port)]
     words += ["--pool"]
     halves: list[socket.socket] = []
-    with child(as_a_process([*words, str(file)], tmp_path)) as running:
+
+    def without_output() -> int:
+        sys.stdout = None  # type: ignore[assignment]
+        return as_a_process([*words, str(file)], tmp_path)()
+
+    with child(without_output) as running:
         while running.process.is_alive():
             with suppress(OSError), socket.create_connection(("127.0.0.1", port)):
                 break
