@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import time
-from collections.abc import Awaitable, Callable
-from contextlib import nullcontext
+from collections.abc import Callable
 from inspect import getdoc, signature
 from typing import Annotated, Any, TypeVar, get_type_hints
 
@@ -20,7 +20,9 @@ from fastapi_swagger import patch_fastapi
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, Summary
 from prometheus_client import generate_latest as metrics_text
 from pydantic import AfterValidator, ConfigDict, Field, create_model
+from starlette.concurrency import run_in_threadpool
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import matchenv
@@ -30,12 +32,14 @@ from matchenv.trueskill import Rating
 
 # Limits of one request, chosen so that it takes about a second.
 BODY_BYTES, SPLIT_PLAYERS, PROPOSALS, WAITING, RANKS = 1_000_000, 100, 25, 10_000, 10_000
+# Proposals, matches and splits that are computed at the same time.
+DECISIONS = 2
 # Seconds to receive a request, to send its answer, between two checks of these, and to finish
 # requests after a signal.
 REQUEST_SECONDS, ANSWER_SECONDS, CHECK_SECONDS, LAST_SECONDS = 10, 60, 1, 1
 # Open connections, and connections that the system accepts ahead: together well below the 256 file
 # descriptors that some systems allow a process.
-CONNECTIONS, BACKLOG = 100, 16
+CONNECTIONS, BACKLOG = 100, 64
 
 SQLITE = "application/vnd.sqlite3"  # the type of a backup
 
@@ -131,26 +135,36 @@ def _add_service(app: FastAPI, pool: Pool) -> None:
         "matchenv_request_seconds", "Requests and their durations.", labels, registry=registry
     )
 
-    @app.middleware("http")
-    async def count(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
-        start, status = time.perf_counter(), 500
-        try:
-            response = await answer(request)
-            status = response.status_code
-        finally:
-            # Declared routes and methods only: clients could create any number of other labels.
-            is_known = "route" in request.scope and status != 405
-            route = request.scope["route"].path if is_known else "other"
-            method = request.method if is_known else "other"
-            requests.labels(method, route, status).observe(time.perf_counter() - start)
-        return response
+    def counted(inner: ASGIApp) -> ASGIApp:
+        async def answer(scope: Scope, receive: Receive, send: Send) -> None:
+            if scope["type"] != "http":
+                return await inner(scope, receive, send)
+            start, status = time.perf_counter(), 500
+
+            async def note(message: Message) -> None:
+                nonlocal status
+                status = message.get("status", status)
+                await send(message)
+
+            try:
+                await inner(scope, receive, note)
+            finally:
+                # Declared routes and methods only: clients could create any number of other labels.
+                is_known = "route" in scope and status != 405
+                route = scope["route"].path if is_known else "other"
+                method = scope["method"] if is_known else "other"
+                requests.labels(method, route, status).observe(time.perf_counter() - start)
+
+        return answer
+
+    app.add_middleware(counted)
 
     @app.get("/health", tags=["service"], response_model=HEALTH)
-    def health() -> Any:
+    async def health() -> Any:  # like the metrics, even while all threads work
         return {"status": "ok", "players": len(pool), "games": pool.games}
 
     @app.get("/metrics", tags=["service"], response_class=PlainTextResponse)
-    def metrics() -> Response:
+    async def metrics() -> Response:
         return Response(metrics_text(registry), media_type=CONTENT_TYPE_LATEST)
 
     @app.get("/backup", tags=["service"], response_class=Response,
@@ -173,6 +187,8 @@ def _add_players(app: FastAPI, pool: Pool) -> None:
     def standings(limit: int = Query(100, le=RANKS)) -> Any:
         return {"standings": pool.standings(limit)}
 
+    deciding = asyncio.Semaphore(DECISIONS)
+
     def ratings(games: list[Game]) -> Any:
         names = {name for game in games for side in game.teams for name in side}
         return {name: pool[name] for name in sorted(names)}
@@ -186,11 +202,18 @@ def _add_players(app: FastAPI, pool: Pool) -> None:
         ``answer`` builds the answer, of type ``kind``, from the body and the result of the call.
         """
 
-        def endpoint(body: Any) -> Any:
+        def change(body: Any) -> Any:
             # A player of the change must not be removed before the answer is built.
-            with nullcontext() if tag == "decisions" else pool._lock:
+            with pool._lock:
                 return answer(body, call(**dict(body)))
 
+        async def decide(body: Any, request: Request) -> Any:
+            async with deciding:  # waiting in threads would leave none for other requests
+                if await request.is_disconnected():
+                    return Response(status_code=499)
+                return answer(body, await run_in_threadpool(call, **dict(body)))
+
+        endpoint: Any = decide if tag == "decisions" else change
         endpoint.__name__ = path.strip("/").replace("/", "_")
         name = f"{endpoint.__name__.title()}Body"
         endpoint.__annotations__["body"] = model(name, call, body=True, **types)
@@ -267,6 +290,7 @@ def serve(pool: Pool, listener: socket.socket) -> None:
     """
     config = uvicorn.Config(
         create_app(pool),
+        log_config=None,  # errors go to standard error
         http=LimitedConnection,
         ws="none",
         log_level="error",
@@ -275,4 +299,3 @@ def serve(pool: Pool, listener: socket.socket) -> None:
         timeout_graceful_shutdown=LAST_SECONDS,
     )
     uvicorn.Server(config).run(sockets=[listener])
-        log_config=None,  # errors go to standard error

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import json
 import os
 import re
 import signal
 import socket
-from collections.abc import Iterator
 import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -100,6 +104,39 @@ def test_answers_are_typed_and_the_documentation_works_offline(client: TestClien
     assert len(links) >= 3
     for link in links:
         assert client.get(link).status_code == 200  # fails for links to other hosts
+
+
+def test_decisions_leave_threads_to_other_requests(client: TestClient, pool: Pool) -> None:
+    pool.add_many(["ann", "bob"])
+    decided = threading.Event()
+    pool._rule = lambda *_: 0 if decided.wait(60) else 1
+    with ThreadPoolExecutor(60) as clients:
+        asked = [clients.submit(client.post, "/proposals", json={"player": "ann"})
+                 for _ in range(50)]  # fmt: skip
+        try:
+            time.sleep(0.5)
+            for path in ("/health", "/players/ann"):
+                assert clients.submit(client.get, path).result(timeout=30).status_code == 200
+        finally:
+            decided.set()
+    assert {each.result().status_code for each in asked} == {200}
+
+
+def test_decisions_for_clients_that_have_left_are_not_computed(pool: Pool) -> None:
+    headers = [(b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": "/proposals", "headers": headers,
+             "query_string": b"", "root_path": "", "http_version": "1.1"}  # fmt: skip
+    received = iter([{"type": "http.request", "body": b'{"player": "nobody"}'}])
+    sent = list[Any]()
+
+    async def receive() -> Any:
+        return next(received, {"type": "http.disconnect"})
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    asyncio.run(create_app(pool)(scope, receive, send))
+    assert [message.get("status") for message in sent] == [499, None]
 
 
 def many(count: int) -> list[str]:
