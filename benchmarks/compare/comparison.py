@@ -326,7 +326,8 @@ def problem_of(
 def third_party_code(settings: Any, cells: Sequence[Cell]) -> dict[str, dict[str, str]]:
     """Return digests of the files of third-party priors, populations, environments and protocols.
 
-    They are by specification, under ``"priors"`` and ``"code"``, if there are some.
+    They are by specification, under ``"priors"`` and ``"code"``, if there are some. See
+    ``module_digest`` for empty ones.
     """
     kinds: list[type] = [type(settings), type(simulator_of(settings))]
     kinds += [type(each) for each in vars(settings).values() if isinstance(each, Population)]
@@ -363,6 +364,9 @@ def plan_of(
     candidates = candidates_of(policies, settings, references)
     for candidate, cell in product(candidates, cells[1:]):
         check_can_play(candidate.label, candidate.make, replace(settings, **cell.options))
+    code = third_party_code(settings, cells)
+    if not all(digest for found in code.values() for digest in found.values()):
+        candidates = tuple(replace(candidate, lasting=False) for candidate in candidates)
     env = env_id_of(settings)
     kind: Protocol = part_of(env, "protocol")
     key = kind.key_of(purpose)
@@ -392,7 +396,7 @@ def plan_of(
             }
             for cell in cells
         },
-        **third_party_code(settings, cells),
+        **code,
         "episodes": episodes,
         "seed": seed,
         "block_size": size,

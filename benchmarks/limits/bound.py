@@ -141,6 +141,7 @@ def run_bound(
                 count,
                 partial(bounds_of, plan.settings_of(cell, 0), seeds[first : first + count], depth,
                         rows.arrays["met"][c, order, 0, first : first + count]),
+                all(candidate.lasting for candidate in plan.candidates),
             )
             for c, cell in enumerate(plan.cells)
             for first, count in spans_of(episodes, BLOCK)

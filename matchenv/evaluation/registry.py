@@ -202,8 +202,8 @@ def adapted(policy: Any, settings: Options, options: str = "") -> Any:
     return policy
 
 
-def files_of(text: str, env_id: str = ONE_PLAYER) -> list[Path]:
-    """Return the files that define a policy; their content is part of its identity.
+def files_of(text: str, env_id: str = ONE_PLAYER) -> tuple[list[Path], str]:
+    """Return the files that define a policy, and a digest of their content.
 
     Args:
         text: see ``policy_named``; the module of a third-party class has been imported.
@@ -211,15 +211,17 @@ def files_of(text: str, env_id: str = ONE_PLAYER) -> list[Path]:
 
     Returns:
         The weights of a learned policy; the module of a class, and what it imports from its
-        folder; none for a baseline.
+        folder; none for a baseline. The digest is empty if no later run may use its results, see
+        ``module_digest``.
     """
     name, _, options = text.partition(":")
     if env_id == QUEUE and name == RESERVATION:
         return files_of(str(parsed_options("policy", text, options).get("policy", "")))
-    if name in POLICIES.get(env_id, {}):
-        return module_files(POLICIES[env_id][name])
-    file = resolve_name(f"{LEARNED}:learned_file")(text)
-    return module_files(text) if file is None else [file]
+    spec = POLICIES.get(env_id, {}).get(name, text)
+    file = resolve_name(f"{LEARNED}:learned_file")(text) if spec == text else None
+    if file is not None:
+        return [file], digest_of([file])
+    return module_files(spec), module_digest(spec)
 
 
 def expanded(texts: Iterable[str]) -> list[str]:
@@ -278,11 +280,11 @@ def candidate_of(given: Any, env_id: str = ONE_PLAYER) -> Candidate:
     if isinstance(given, Candidate):
         return given
     if isinstance(given, str | Path):
-        text, files = str(given), files_of(str(given), env_id)
-        digest = digest_of(files)
-        known = module_digest(text) if is_object_spec(text) else digest
-        identity = f"{text} {known}" if files or known != digest else text
-        return Candidate(text.rstrip("/\\") or text, partial(_built, text, files, digest), identity)
+        text = str(given)
+        files, digest = files_of(text, env_id)
+        make = partial(_built, text, files, digest_of(files))
+        identity = f"{text} {digest}" if files and digest else text
+        return Candidate(text.rstrip("/\\") or text, make, identity, bool(digest))
     label = getattr(given, "name", None)
     if isinstance(given, type):
         raise ValueError(f"a policy must be an object, as {given.__name__}(), got the class")
@@ -353,8 +355,10 @@ def _with_belief(candidate: Candidate, settings: Options) -> Candidate:
     if kind.__module__.startswith("matchenv."):
         return replace(candidate, belief=belief)
     code = module_digest(f"{kind.__module__}:{kind.__name__}")
-    make = partial(_built_with, belief, candidate.make)
-    return replace(candidate, make=make, identity=f"{candidate.identity} {code}", belief=belief)
+    return replace(
+        candidate, make=partial(_built_with, belief, candidate.make), belief=belief,
+        identity=f"{candidate.identity} {code}", lasting=candidate.lasting and bool(code),
+    )  # fmt: skip
 
 
 def _built_with(belief: str, make: Callable[..., Any], settings: Options, skills: Any) -> Any:

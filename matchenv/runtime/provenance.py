@@ -12,7 +12,6 @@ from importlib.metadata import version
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
-from uuid import uuid4
 
 from matchenv.runtime import source_folders
 
@@ -62,18 +61,13 @@ def digest_of(files: Iterable[Path]) -> str:
 def module_digest(spec: str) -> str:
     """Return a digest of the files that define a third-party class, see ``module_files``.
 
-    The digest of a class that no file defines, as in a notebook, is one of this class object.
+    It is empty for a class of ``__main__`` and for one without files, as in a notebook: these
+    depend on values that are set at run time, so no later run may use their results.
 
     Raises:
         ValueError: if a file was changed after its import, as far as can be seen, and not reloaded.
     """
-    module, _, name = spec.partition(":")
-    loaded, files = sys.modules.get(module), module_files(spec)
-    if not files and loaded is not None and not _is_own(module):
-        kind = getattr(loaded, name.partition(":")[0], None)
-        if spec not in _sessions or _sessions[spec][0] is not kind:
-            _sessions[spec] = kind, uuid4().hex
-        return _sessions[spec][1]
+    module, files = spec.partition(":")[0], module_files(spec)
     modules = {getattr(each, "__file__", None): each for each in [*sys.modules.values()]}
     for file in files:
         if (origin := modules.get(str(file))) is not None:
@@ -86,7 +80,8 @@ def module_digest(spec: str) -> str:
                     "module with importlib.reload, or restart Python"
                 )
             _digests[file] = found
-    return digest_of(files)
+    lasting = _is_own(module) or (files and module != "__main__")
+    return digest_of(files) if lasting else ""
 
 
 def _has_code_of_file(module: ModuleType) -> bool:
@@ -94,10 +89,10 @@ def _has_code_of_file(module: ModuleType) -> bool:
 
     Names outside functions may differ all the same.
     """
-    loader: Any = getattr(module.__spec__, "loader", None)
-    if not hasattr(loader, "get_code"):
+    spec: Any = module.__spec__
+    if not hasattr(getattr(spec, "loader", None), "get_code"):
         return True
-    pending: list[Any] = [loader.get_code(module.__name__)]
+    pending: list[Any] = [spec.loader.get_code(spec.name)]
     known: dict[str, list[CodeType]] = {}
     while pending:
         code = pending.pop()
@@ -114,8 +109,6 @@ def _has_code_of_file(module: ModuleType) -> bool:
 
 # The specification of the module of each file, and its digest at that time.
 _digests: dict[Path, tuple[Any, str]] = {}
-# The class object of each specification without a file, and its digest.
-_sessions: dict[str, tuple[Any, str]] = {}
 
 
 def _is_own(module: str) -> bool:

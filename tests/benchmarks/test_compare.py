@@ -167,6 +167,48 @@ def test_own_priors_as_objects_and_texts_give_equal_files_where_allowed(typed: A
             make(["kg"], priors=[TEXT])
 
 
+class Chosen:
+    """A policy of ``__main__``, with a value that is set at run time."""
+
+    __module__, name, action = "__main__", "chosen", 0
+
+    def act(self, _: Any, games_left: Any, rng: Any = None) -> Any:
+        return np.full(len(games_left), self.action)
+
+
+class Widened(NormalPrior):
+    """A prior of ``__main__``, with a value that is set at run time."""
+
+    __module__, action = "__main__", 0
+
+    def draw(self, normals: Any, uniforms: Any) -> Any:
+        mu, sigma = super().draw(normals, uniforms)
+        return mu, sigma * (1.0 + self.action)
+
+
+@pytest.mark.parametrize(
+    ("run", "policy", "options"),
+    [(run_comparison, "__main__:Chosen", {"cells": {"rank": [None]}}),
+     (run_comparison, "random", {"cells": {"rank": [None], "prior": ["__main__:Widened"]}}),
+     (run_bound, Chosen(), {"ranks": [None]})],
+)  # fmt: skip
+def test_results_that_depend_on_values_set_in_main_are_not_reused(
+    run: Any, policy: Any, options: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def results(folder: str) -> bytes:
+        store = RunOptions(tmp_path / folder, workers=1, quiet=True)
+        run([policy], run=store, episodes=4, env_kwargs=SMALL, **options)
+        return b"".join(file.read_bytes() for file in sorted((tmp_path / folder).glob("*.csv")))
+
+    for kind in (Chosen, Widened):
+        monkeypatch.setattr(sys.modules["__main__"], kind.__name__, kind, raising=False)
+        monkeypatch.setattr(kind, "action", 0)
+    before = results("out")
+    for kind in (Chosen, Widened):
+        monkeypatch.setattr(kind, "action", 3)
+    assert before != results("out") == results("new")
+
+
 def fixed(size: int, action: float = 0) -> Any:
     """Return a policy like those of stable-baselines3, for observations of one size."""
 
