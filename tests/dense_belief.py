@@ -20,7 +20,7 @@ class DiscountedBelief(IndependentBelief):
     """Old games count less, since deviations grow by a factor before each game."""
 
     def widened(self, sigma: Any, constants: GameConstants) -> Any:
-        return INFLATION * sigma
+        return INFLATION * super().widened(sigma, constants)
 
 
 def density(x: float) -> float:
@@ -44,10 +44,16 @@ class DenseBelief:
     """
 
     def __init__(
-        self, mu: Any, covariance: Any, beta: float, margin: float = 0.0, belief: str = "full"
+        self,
+        mu: Any,
+        covariance: Any,
+        beta: float,
+        margin: float = 0.0,
+        belief: str = "full",
+        tau: float = 0.0,
     ) -> None:
         self.mu, self.covariance = np.array(mu), np.array(covariance)
-        self.game = beta, margin, belief
+        self.game = beta, margin, belief, tau
 
     def difference(self, j: int) -> tuple[float, float]:
         """Return mean and variance of s_0 - s_j."""
@@ -67,11 +73,12 @@ class DenseBelief:
 
     def after(self, j: int) -> dict[int, tuple[float, DenseBelief]]:
         """Return the probability of each outcome of a game with j, and the belief after it."""
-        beta, margin, belief = self.game
+        beta, margin, belief, tau = self.game
         ends = {1: (margin, math.inf), -1: (-math.inf, -margin)}
         if margin > 0.0:
             ends[0] = (-margin, margin)
         before = self.covariance.copy()
+        before[[0, j], [0, j]] += tau**2
         before[[0, j], [0, j]] *= INFLATION**2 if belief == DISCOUNTED else 1.0
         moved, gap = before[0] - before[j], float(self.mu[0] - self.mu[j])
         c, results = math.sqrt(moved[0] - moved[j] + 2.0 * beta**2), {}

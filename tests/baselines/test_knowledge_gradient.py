@@ -20,16 +20,14 @@ from matchenv.belief import GameConstants
 Floats = NDArray[np.float64]
 BETA = math.sqrt(2.5)
 BELIEFS = pytest.mark.parametrize("belief", ["factorised", "full"])
-GAMES = pytest.mark.parametrize(
-    ("belief", "margin", "tau"),
-    [("factorised", 0.0, 0.0), ("factorised", 0.6, 0.3), ("full", 0.0, 0.0), ("full", 0.6, 0.0)],
-)
 
 # Means, deviations, and those of s_0 - s_k: none on the factorised belief.
 Numbers = tuple[Floats, Floats, Floats]
 
 
-@pytest.mark.parametrize("belief", ["factorised", "full", DISCOUNTED])
+@pytest.mark.parametrize(
+    ("belief", "tau"), [("factorised", 0.0), ("factorised", 0.3), ("full", 0.0), (DISCOUNTED, 0.3)]
+)
 @pytest.mark.parametrize(
     ("opponents", "games", "options", "multiplier", "margin"),
     [
@@ -42,32 +40,22 @@ Numbers = tuple[Floats, Floats, Floats]
     ],
 )
 def test_kg_equals_the_enumeration(
-    belief: str, opponents: int, games: int, options: Any, multiplier: float, margin: float
+    belief: str, tau: float, opponents: int, games: int, options: Any, multiplier: float,
+    margin: float, monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
+    """In batches of two states of seven opponents, where the belief's own update is used."""
+    monkeypatch.setattr(rule, "MOST_STATES", 14)
     batch = states_after_games(belief, 5, opponents, games, BETA)
-    policy = KnowledgeGradient(**options, draw_margin=margin, belief=belief)
+    policy = KnowledgeGradient(**options, draw_margin=margin, belief=belief, tau=tau)
     scores, actions = policy.scores(batch, 37), policy.act(batch, 37)
     for b in range(5):
-        dense = DenseBelief(batch.mu[b], covariance_of(batch[b]), BETA, margin, belief)
+        dense = DenseBelief(batch.mu[b], covariance_of(batch[b]), BETA, margin, belief, tau)
         # Eq. (12) and (13) over opponents, outcomes and next opponents.
         best = [sum(chance * after.densities.max() for chance, after in dense.after(j).values())
                 for j in range(1, opponents + 1)]  # fmt: skip
         expected = dense.densities + multiplier * np.array(best)
         np.testing.assert_allclose(scores[b], expected, rtol=1e-9)
         assert actions[b] == scores[b].argmax()
-
-
-@GAMES
-def test_the_rule_equals_the_beliefs_own_update(
-    belief: str, margin: float, tau: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also in batches of two states."""
-    monkeypatch.setattr("matchenv.baselines.knowledge_gradient_rule.MOST_STATES", 14)
-    state, multipliers = states_after_games(belief, 5, 7, 25), np.linspace(0.0, 99.0, 5)
-    game = GameConstants(1.2, margin, tau)
-    scores = rule.knowledge_gradient_scores(state.mu, state.sigma, state.extra, multipliers, game)
-    updated = rule.updated_belief_scores(state, multipliers, game)
-    np.testing.assert_allclose(updated, scores, rtol=1e-9)
 
 
 KINDS = ("in play", "far from everybody", "all equal", "nearly equal", "few values", "on a lattice",
