@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dense_belief import covariance_of, some_masks, states_after_games
+from dense_belief import DISCOUNTED, covariance_of, some_masks, states_after_games
 from refusals import refusals
 
 from matchenv import KnowledgeState, MatchmakingEnv, MatchmakingVectorEnv, NormalPrior, Settings
@@ -18,7 +18,7 @@ from matchenv.evaluation.rollout import rollout
 from matchenv.runtime.jobs import CLOCK
 
 BETA = 1.2
-BOTH = pytest.mark.parametrize("belief", ["factorised", "full"])
+EVERY_BELIEF = pytest.mark.parametrize("belief", ["factorised", "full", DISCOUNTED])
 
 
 def new_policies(**options: Any) -> list[rules.Policy]:
@@ -39,7 +39,7 @@ def new_policies(**options: Any) -> list[rules.Policy]:
 EVERY_POLICY = new_policies(belief="factorised", horizon=50)
 
 
-@BOTH
+@EVERY_BELIEF
 def test_simple_policies_match_their_formulas(belief: str) -> None:
     """The optimistic index at the start, half-way, at the end, and beyond the horizon."""
     batch = states_after_games(belief, 60, 8, 30)
@@ -103,7 +103,7 @@ def test_thompson_samples_all_skills_jointly(belief: str, spread: float) -> None
     )
 
 
-@BOTH
+@EVERY_BELIEF
 def test_the_oracle_chooses_the_nearest_true_skill(belief: str) -> None:
     env = MatchmakingEnv(num_opponents=5, horizon=30, belief=belief)
     oracle = rules.Oracle(lambda: env.true_skill, belief=belief)
@@ -169,7 +169,7 @@ def smaller(state: KnowledgeState, row: int, mask: Any) -> KnowledgeState:
     return KnowledgeState(state.mu[row][players], state.sigma[row][players], extra, state.belief)
 
 
-@BOTH
+@EVERY_BELIEF
 @pytest.mark.parametrize("opponents", [1, 9])
 def test_masked_opponents_do_not_affect_the_choice(belief: str, opponents: int) -> None:
     rng = np.random.default_rng(5)
@@ -186,7 +186,7 @@ def test_masked_opponents_do_not_affect_the_choice(belief: str, opponents: int) 
         np.testing.assert_array_equal(unmasked, policy.act(state, 20))
 
 
-@BOTH
+@EVERY_BELIEF
 @pytest.mark.parametrize("opponents", [1, 2, 3, 6, 10, 12, 24, 36, 49, 50])
 def test_the_mask_is_read_from_the_observation(belief: str, opponents: int) -> None:
     """Also if more opponents without masks have observations of the same size."""

@@ -1,4 +1,4 @@
-"""Beliefs against dense covariances, their states, and a third-party belief in policies."""
+"""Beliefs against dense covariances, and their states."""
 
 import math
 from typing import Any
@@ -12,13 +12,6 @@ from refusals import refusals
 
 import matchenv
 from matchenv import KnowledgeState, MatchmakingEnv, MatchmakingVectorEnv
-from matchenv.baselines import (
-    DrawChance,
-    KnowledgeGradient,
-    OptimisticDrawChance,
-    PointEstimate,
-    ThompsonSampling,
-)
 from matchenv.belief import BELIEFS, FactorisedBelief, GameConstants, IndependentBelief, register
 from matchenv.belief.knowledge import split_mask
 
@@ -171,19 +164,6 @@ test_bad_arguments_of_measures_raise = refusals(
     (lambda: BATCH.outcome_probability(7, GameConstants(BETA)), r"outcome must .*\[-1, 1\], got 7"),
     (lambda: BATCH.outcome_probability(1, GameConstants(-1.0)), "beta must be positive"),
 )
-
-
-@pytest.mark.parametrize(
-    "make", [PointEstimate, DrawChance, KnowledgeGradient, OptimisticDrawChance, ThompsonSampling]
-)
-def test_baselines_play_on_a_custom_belief(make: type) -> None:
-    env = MatchmakingVectorEnv(5, num_opponents=4, horizon=20, belief=DISCOUNTED)
-    policy = make(belief=DISCOUNTED)
-    observation, _ = env.reset(seed=1)
-    for _ in range(20):
-        actions, _ = policy.predict(observation)
-        observation, *_ = env.step(actions)
-    assert (env.knowledge_state.kind.name, policy.belief) == (DISCOUNTED, DISCOUNTED)
 
 
 def test_bad_registrations_raise(monkeypatch: pytest.MonkeyPatch) -> None:
