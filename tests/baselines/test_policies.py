@@ -213,18 +213,6 @@ def test_the_mask_is_read_from_the_observation(belief: str, opponents: int) -> N
             observation = env.step(chosen)[0]
 
 
-def test_for_settings_resolves_ambiguous_observations() -> None:
-    """Deviations of 1 look like a mask that allows all opponents."""
-    options: Any = {"num_opponents": 4, "turnover": 0.1, "prior": NormalPrior()}
-    env = MatchmakingEnv(horizon=9, **options)
-    observation, info = env.reset(seed=0)
-    assert info["action_mask"].all()
-    policy = policy_named("kg", Settings.checked(horizon=9, **options))
-    assert policy.predict(observation)[0] == policy.act(env.knowledge_state, 9)
-    unchanged = MatchmakingEnv(num_opponents=6, prior=NormalPrior())
-    assert 0 <= rules.PointEstimate().predict(unchanged.reset(seed=0)[0])[0] < 6
-
-
 @pytest.mark.parametrize(("first", "adapts"), [([1.0, 0.5, *[1.0] * 11], False),
                                                ([2.0, 1.0, 1.0], True)])  # fmt: skip
 def test_a_mask_is_read_beside_deviations_of_1(first: list[float], adapts: bool) -> None:
