@@ -24,7 +24,7 @@ from matchenv.trueskill import (
 )
 from matchenv.trueskill.teams import dense_rank
 
-BETA, TAU = 25.0 / 6.0, 25.0 / 300.0
+BETA = 25.0 / 6.0
 PRIOR = (25.0, 25.0 / 3.0)
 beliefs = st.tuples(st.floats(-50.0, 50.0), st.floats(0.05, 20.0))
 
@@ -38,19 +38,6 @@ def test_the_order_of_sides_does_not_matter(skills, random) -> None:
     shuffled = rate([[skills[k]] for k in order], order, beta=BETA, draw_probability=0.1)
     for place, k in enumerate(order):
         assert shuffled[place] == straight[k]
-
-
-def test_weights_of_one_and_zero() -> None:
-    teams = [[(25.0, 8.0), (30.0, 3.0)], [(28.0, 4.0)], [(20.0, 7.0)]]
-    keywords = {"beta": BETA, "draw_margin": 0.7}
-    whole = rate(teams, [0, 1, 2], weights=[[1, 1], [1], [1]], **keywords)
-    assert whole == rate(teams, [0, 1, 2], **keywords)
-    absent = rate(teams, [0, 1, 2], weights=[[1, 0], [1], [1]], tau=TAU, **keywords)
-    assert absent[0][1] == pytest.approx((30.0, math.hypot(3.0, TAU)))
-    without = rate([teams[0][:1], *teams[1:]], [0, 1, 2], tau=TAU, **keywords)
-    assert absent[0][0] == pytest.approx(without[0][0])
-    assert absent[1][0] == pytest.approx(without[1][0])
-    assert absent[2][0] == pytest.approx(without[2][0])
 
 
 def test_teams_of_any_type_are_accepted_and_unchanged() -> None:
@@ -226,9 +213,14 @@ def test_random_games_of_every_form_agree_with_the_package(seed: int, games: int
                  for n in sizes]  # fmt: skip
         ranks = rng.integers(0, sides, sides) if rng.random() < 0.4 else rng.permutation(sides)
         weights = [rng.uniform(0.3, 3.0, n).tolist() for n in sizes]
+        for row in weights:  # some members play the whole game, and some none of it
+            row[0] = row[0] if rng.random() < 0.5 else 1.0
+            row[1:] = [share * (rng.random() < 0.8) for share in row[1:]]
         names = [[f"{side}-{k}" for k in range(n)] for side, n in enumerate(sizes)]
         named, by_name = ([dict(zip(*each, strict=True)) for each in zip(names, rows, strict=True)]
                           for rows in (teams, weights))  # fmt: skip
+        # Left out means a weight of 1.
+        by_name = [{name: w for name, w in row.items() if w != 1.0} for row in by_name]
         flat = {(k, name): w for k, row in enumerate(by_name) for name, w in row.items()}
         forms: list[Any] = [(teams, weights), (named, by_name), (named, flat)]
         if rng.random() < 0.6:
@@ -268,14 +260,6 @@ def test_two_players_and_constants_agree_with_the_package() -> None:
     assert expose([30.0, 20.0], 2.0).tolist() == [24.0, 14.0]
     with pytest.raises(ValueError, match="sigma"):
         expose(25.0, -1.0)
-
-
-def test_weights_by_name_default_to_one() -> None:
-    trueskill = TrueSkill()
-    groups = [{"ada": (25.0, 8.0), "bo": (27.0, 3.0)}, {"cy": (30.0, 2.0)}]
-    expected = trueskill.rate(groups, weights=[[1.0, 2.0], [1.0]])
-    assert trueskill.rate(groups, weights=[{"bo": 2.0}, {}]) == expected
-    assert trueskill.rate(groups, weights={(0, "bo"): 2.0}) == expected
 
 
 test_bad_arguments_of_the_object_raise = refusals(
