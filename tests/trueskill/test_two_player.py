@@ -238,7 +238,7 @@ def exact_duel(
 
 
 @pytest.mark.parametrize("outcome", [1, 0, -1])
-@pytest.mark.parametrize("gap", [-60.0, -8.0, -0.3, 0.0, 2.0, 30.0])
+@pytest.mark.parametrize("gap", [-9000.0, -60.0, -8.0, -0.3, 0.0, 2.0, 30.0])
 @pytest.mark.parametrize("margin", [1e-3, 0.74, 9.0])
 def test_update_and_both_paths_of_rate_keep_their_digits(
     outcome: int, gap: float, margin: float
@@ -254,18 +254,6 @@ def test_update_and_both_paths_of_rate_keep_their_digits(
             assert mine == pytest.approx(exact, rel=1e-12)
     updated = trueskill.update(*pair[0], *pair[1], outcome, 25.0 / 6.0, margin)
     assert updated == pytest.approx([*expected[0], *expected[1]], rel=1e-12)
-
-
-@pytest.mark.parametrize("sigma", [1e-6, 1e6])
-@pytest.mark.parametrize("gap", [-1000.0, 1000.0])
-def test_update_at_the_extremes_equals_many_digits(sigma: float, gap: float) -> None:
-    """An upset by 1000 sigma, for a player whose own sigma dominates or vanishes in c."""
-    mu = gap * math.sqrt(total_variance(sigma, 1.0, 1.58))
-    with mpmath.workdps(digits_for()):
-        (exact_mu, exact_sigma), _ = exact_duel(((mu, sigma), (0.0, 1.0)), 1, 1.58, 0.0)
-    new_mu, new_sigma, _, _ = trueskill.update(mu, sigma, 0.0, 1.0, 1, 1.58)
-    assert_close(new_mu, exact_mu, (sigma, gap))
-    assert_close(new_sigma, exact_sigma, (sigma, gap))
 
 
 def any_scale(rng: np.random.Generator, power: float = 150.0) -> float:
