@@ -79,6 +79,7 @@ number = 3
         ("gittins", Settings(), rules.Gittins, {"belief": "full"}),
         ("gittins:belief=factorised", Settings(), rules.Gittins, {"belief": "factorised"}),
         ("gittins", Settings(tau=0.1), rules.Gittins, {"belief": "factorised"}),
+        ("matchenv.baselines:Gittins", Settings(tau=0.1), rules.Gittins, {"belief": "factorised"}),
         (
             "optimistic:inflation=5,fade=0,belief=full", GAME, rules.OptimisticDrawChance,
             {"inflation": 5.0, "fade": 0.0, "belief": "full"},
@@ -231,13 +232,6 @@ def test_names_are_those_of_the_classes() -> None:
     assert policy_named("information:seed=3", RankingSettings()).name == "information"
     with pytest.raises(ValueError, match="a name of seed, got 'name'"):
         policy_named("information:name=kg", RankingSettings())
-
-
-def test_a_class_by_module_plays_as_the_baseline_by_name() -> None:
-    for options in ({}, {"tau": 0.1}, {"beta": 2.0, "draw_margin": 0.1}):
-        settings = Settings.checked(**options)
-        named = policy_named("gittins", settings)
-        assert repr(policy_named("matchenv.baselines:Gittins", settings)) == repr(named)
 
 
 def test_a_registered_policy_is_known_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
