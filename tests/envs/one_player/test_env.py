@@ -184,27 +184,22 @@ class EvenWins(Reward):
         return self.scale * games.match_quality * (games.outcomes > 0) - 0.01 * games.opponents
 
 
-def test_scalar_and_vector_environments_use_a_custom_reward() -> None:
-    options: Any = {"num_opponents": 4, "prior": TwoLeagues(3.0), "reward": EvenWins()}
-    vector, scalar = MatchmakingVectorEnv(2, **options), MatchmakingEnv(**options)
-    np.testing.assert_array_equal(vector.reset(seed=3)[0][0], scalar.reset(seed=3)[0])
-    for n in range(12):
-        actions = np.array([n % 4, 1])
-        _, rewards, _, _, info = vector.step(actions)
-        expected = 2.0 * info["match_quality"] * info["won"] - 0.01 * actions
-        np.testing.assert_allclose(rewards, expected, rtol=1e-12)
-        assert scalar.step(n % 4)[1] == rewards[0]
-
-
-def test_a_custom_prior_draws_the_players() -> None:
-    env = MatchmakingVectorEnv(400, num_opponents=9, horizon=1, prior=TwoLeagues(20.0))
-    env.reset(seed=1)
+def test_a_custom_prior_draws_the_players_and_a_custom_reward_pays() -> None:
+    options: Any = {"num_opponents": 9, "prior": TwoLeagues(20.0), "reward": EvenWins()}
+    env, scalar = MatchmakingVectorEnv(400, **options), MatchmakingEnv(**options)
+    np.testing.assert_array_equal(env.reset(seed=1)[0][0], scalar.reset(seed=1)[0])
     skills, state = env.true_skill.ravel(), env.knowledge_state
     high = skills > 10.0
     assert 0.45 < high.mean() < 0.55
     assert stats.kstest(skills[high] - 20.0, "norm").pvalue > 1e-3
     assert (state.mu == 0.0).all()
     np.testing.assert_allclose(state.sigma, np.sqrt(101.0))
+    for n in range(12):
+        actions = (np.arange(400) + n) % 9
+        _, rewards, _, _, info = env.step(actions)
+        expected = 2.0 * info["match_quality"] * info["won"] - 0.01 * actions
+        np.testing.assert_allclose(rewards, expected, rtol=1e-12)
+        assert scalar.step(n % 9)[1] == rewards[0]
 
 
 def test_a_normal_prior_is_the_initial_belief() -> None:
