@@ -54,6 +54,8 @@ def learned(algo="ppo", policy="SharedPolicy", **options):
     settings = Settings.checked(**{"num_opponents": 5, "horizon": 40, **options})
     kwargs = {"net_arch": {"pi": [], "vf": [8]} if algo == LINEAR else [8]}
     algo = "ppo" if algo == LINEAR else algo
+    if policy == "Reader":  # a plain network behind it
+        policy, kwargs = "MlpPolicy", {**kwargs, "features_extractor_class": policy}
     network = PolicyDescription(algo, policy, kwargs, settings.changed()).network()
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
@@ -175,12 +177,15 @@ def test_policies_are_equivariant_and_play_other_numbers_of_opponents(algo, beli
 
 
 def test_policies_adapt_to_other_settings():
-    policy = learned()
-    other = policy.for_settings(Settings.checked(num_opponents=5, horizon=40, beta=10.0))
-    observation, _ = played(belief="factorised")
-    scaled = observation.copy()
-    scaled[:, :-1] *= 10.0 / policy.settings.beta
-    np.testing.assert_array_equal(policy.predict(observation)[0], other.predict(scaled)[0])
+    observation, _ = played(belief="factorised", count=500)
+    for kind in ("Reader", "SharedPolicy"):
+        policy = learned(policy=kind)
+        other = policy.for_settings(Settings.checked(num_opponents=5, horizon=40, beta=10.0))
+        scaled = observation.copy()
+        scaled[:, :-1] *= 10.0 / policy.settings.beta
+        actions = other.predict(scaled)[0]
+        np.testing.assert_array_equal(policy.predict(observation)[0], actions)
+        assert (policy.predict(scaled)[0] != actions).any()
     for count in (2, 100_000):
         settings = Settings.checked(num_opponents=count)
         assert learned(num_opponents=20, rank=15).for_settings(settings).num_opponents == count

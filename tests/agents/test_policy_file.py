@@ -355,21 +355,6 @@ def test_a_plain_network_needs_observations_of_its_size(path, changes, refused):
             )  # fmt: skip
 
 
-def test_a_plain_network_behind_a_reader_plays_with_the_beta_and_horizon_of_its_settings(path):
-    kwargs = {"features_extractor_class": "Reader", "net_arch": [8]}
-    described = policy_file.PolicyDescription("ppo", "MlpPolicy", kwargs, SETTINGS.changed())
-    network = described.network()
-    for parameter in network.parameters():
-        torch.nn.init.normal_(parameter)
-    policy = agents.LearnedPolicy("flat", network, "factorised", SETTINGS)
-    batch = np.random.default_rng(0).uniform(0.1, 3.0, (500, 9)).astype(np.float32)
-    scaled = np.column_stack((0.25 * batch[:, :-1], batch[:, -1]))  # another unit of skill
-    settings = replace(SETTINGS, beta=0.25 * SETTINGS.beta)
-    found = policy.for_settings(settings).predict(scaled)[0]
-    np.testing.assert_array_equal(found, policy.predict(batch)[0])
-    assert (policy.predict(scaled)[0] != found).any()
-
-
 def test_a_changed_file_is_loaded_again(tmp_path):
     path = tmp_path / "at 10:15.safetensors"
     written(path)
