@@ -6,10 +6,8 @@ import re
 import shutil
 import subprocess
 import sys
-import sysconfig
 import tarfile
 import tomllib
-import venv
 import zipfile
 from pathlib import Path
 
@@ -21,12 +19,12 @@ FILES = ("pyproject.toml", "README.md", "LICENSE", "CITATION.cff")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
-def run(*command: str | Path, cwd: Path) -> str:
+def run(*command: str | Path, cwd: Path, **environment: str) -> str:
     """Run a command that must succeed, and return the output of both streams."""
     clean = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     clean["NUMBA_DISABLE_JIT"] = "1"  # compiling everything again would take a minute
     done = subprocess.run(
-        [str(part) for part in command], cwd=cwd, env=clean,
+        [str(part) for part in command], cwd=cwd, env=clean | environment,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout
@@ -60,8 +58,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Install the wheel without extras, with links to the required dependencies alone."""
-    links = tmp_path_factory.mktemp("core")
+    """Return a folder with the wheel, and links to the required dependencies alone."""
+    links = tmp_path_factory.mktemp("bare")
     wanted, seen = list(PROJECT["dependencies"]), set()
     while wanted:
         requirement = wanted.pop()
@@ -78,13 +76,9 @@ def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
             if not (links / top).exists():
                 (links / top).symlink_to(found.locate_file(top))
         wanted += found.requires or []
-    folder = tmp_path_factory.mktemp("bare") / "venv"
-    venv.create(folder, symlinks=True)
-    pip = (sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "install")
-    run(*pip, "--no-deps", "--quiet", "--no-index", wheel, cwd=folder)
-    paths = sysconfig.get_paths(vars={"base": str(folder), "platbase": str(folder)})
-    Path(paths["purelib"], "others.pth").write_text(str(links))
-    return folder / "bin"
+    pip = (sys.executable, "-m", "pip", "install", "--no-deps", "--quiet", "--no-index")
+    run(*pip, "--target", links, wheel, cwd=links)
+    return links
 
 
 def test_the_wheel_holds_every_file_of_the_source_its_command_and_extras(wheel: Path) -> None:
@@ -145,7 +139,8 @@ def test_a_bare_install_compares_baselines_and_names_missing_extras(
         "print([run_command(words) for words in others], pathlib.Path('made').exists())\n"
         "sys.exit(run_command(last))"
     )
-    said = run(bare / "python", "-c", code, *missing, f"compare --policy pe {small}", cwd=tmp_path)
+    words = (*missing, f"compare --policy pe {small}")  # -S: without the other packages here
+    said = run(sys.executable, "-S", "-c", code, *words, cwd=tmp_path, PYTHONPATH=str(bare))
     assert f"{[2] * len(missing)} False\n" in said
     hints = re.findall(r'pip install "matchenv\[(\w+)\]"', said)
     assert hints == list(missing.values())
