@@ -391,13 +391,17 @@ def test_quality_of_any_scale_and_of_many_sides(power: float) -> None:
 def test_win_and_draw_probabilities_of_teams(keywords: dict) -> None:
     i, j = TEAMS[1], [(26.0, 4.0)]
     weights = [[1.0, 0.5], [1.0]]
-    margin = keywords.get("draw_margin", 0.0)
-    if "draw_probability" in keywords:
-        margin = draw_margin_from_probability(0.2, BETA, 3)
     win = team_win_probability(i, j, BETA, weights=weights, **keywords)
     loss = team_win_probability(j, i, BETA, weights=weights[::-1], **keywords)
     draw = team_draw_probability(i, j, BETA, weights=weights, **keywords)
     assert win + draw + loss == pytest.approx(1.0, abs=1e-14)
+    places = first_place_probability([i, j], BETA, weights=weights, **keywords)
+    assert places == pytest.approx([win, loss], abs=1e-11)
+    margin = keywords.get("draw_margin", 0.0)
+    if "draw_probability" in keywords:
+        margin, trueskill = draw_margin_from_probability(0.2, BETA, 3), TrueSkill(**keywords)
+        assert trueskill.first_place_probability([i, j], weights) == places
+        assert trueskill.win_probability(i, j, weights) == win
     variance = 9.0 + BETA**2 + 0.25 * (4.0 + BETA**2) + 16.0 + BETA**2
     deviation = math.sqrt(variance)
     expected = 0.5 * math.erfc(-(17.0 - 26.0 - margin) / deviation / math.sqrt(2.0))
@@ -473,16 +477,6 @@ def test_first_places_are_the_integral_of_the_model(margin: float, scale: float)
         exact, _ = quad(density, *ends, points=points, limit=2000, epsabs=1e-13)
         assert chance == pytest.approx(exact, abs=1e-10)
     assert sum(found) == pytest.approx(1.0, abs=1e-10) if margin == 0.0 else sum(found) < 1.0
-
-
-def test_first_places_of_two_sides_are_win_probabilities() -> None:
-    trueskill = TrueSkill(draw_probability=0.3)
-    pair = [(25.0, 8.0)], [(22.0, 4.0), (5.0, 1.0)]
-    first, second = trueskill.first_place_probability(pair)
-    keywords = {"beta": BETA, "draw_probability": 0.3}
-    assert first == pytest.approx(team_win_probability(*pair, **keywords), abs=1e-11)
-    assert first == pytest.approx(trueskill.win_probability(*pair), abs=1e-11)
-    assert second == pytest.approx(trueskill.win_probability(*pair[::-1]), abs=1e-11)
 
 
 test_bad_teams_raise = refusals(
