@@ -262,14 +262,22 @@ def test_bad_actions_change_nothing(env_id: str, options: dict[str, Any]) -> Non
 @every_environment
 def test_masked_resets_are_gymnasiums(env_id: str, options: dict[str, Any], seed: Any) -> None:
     """Other environments and their generators, which the next episodes use, are unchanged."""
-    ours = gym.make_vec(env_id, num_envs=3, autoreset_mode=AutoresetMode.DISABLED, **options)
+    options = {**options, "max_episode_steps": 1}
+    ours = gym.make_vec(env_id, num_envs=3, autoreset_mode="Disabled", **options)
     theirs = SyncVectorEnv(
         [lambda: gym.make(env_id, **options)] * 3, autoreset_mode=AutoresetMode.DISABLED
     )
     mask, found = np.array([True, False, True]), []
+    theirs.reset(seed=1)
+    ours.reset(seed=1)
+    actions = ours.unwrapped.action_masks().argmax(axis=1)
     for env in (ours, theirs):
-        env.reset(seed=1)
+        _, _, terminated, truncated, _ = env.step(actions)
+        assert (terminated | truncated).all()
+        env.reset(options={"reset_mask": mask.copy()})  # of episodes that ended, then of others
         found.append(env.reset(seed=seed, options={"reset_mask": mask.copy()}))
+    with pytest.raises(ResetNeeded, match=r"environments \[1\]"):
+        ours.step(actions)
     (observations, infos), (expected, expected_infos) = found
     np.testing.assert_array_equal(observations, expected)
     assert_same(infos, expected_infos, "masked reset")
@@ -374,22 +382,6 @@ def test_returned_arrays_are_the_callers_own(env_id: str, options: dict[str, Any
         np.testing.assert_equal(returned, kept)
         returned = following
     np.testing.assert_equal(env.reset(seed=5), untouched.reset(seed=5))
-
-
-@every_environment
-def test_disabled_autoreset_waits_for_a_reset(env_id: str, options: dict[str, Any]) -> None:
-    env = gym.make_vec(
-        env_id, num_envs=2, autoreset_mode="Disabled", max_episode_steps=1, **options
-    )
-    env.reset(seed=0)
-    actions = env.unwrapped.action_masks().argmax(axis=1)
-    _, _, terminated, truncated, _ = env.step(actions)
-    assert (terminated | truncated).all()
-    with pytest.raises(ResetNeeded, match=r"environments \[0, 1\]"):
-        env.step(actions)
-    env.reset(options={"reset_mask": np.array([True, False])})
-    with pytest.raises(ResetNeeded, match=r"environments \[1\]"):
-        env.step(actions)
 
 
 @dataclasses.dataclass(eq=False)
