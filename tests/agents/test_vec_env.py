@@ -46,6 +46,13 @@ def test_equals_dummy_vec_env(extra):
             assert info["episode"]["l"] == other["episode"]["l"] == length
             # Both round to six digits, after sums in a different order.
             assert info["episode"]["r"] == pytest.approx(other["episode"]["r"], abs=2e-6)
+    for given in ({"mu": np.arange(5.0)}, [{"mu": np.arange(5.0) + k} for k in range(3)]):
+        for env in (ours, theirs):
+            env.set_options(given)
+        np.testing.assert_array_equal(ours.reset(), theirs.reset())
+    ours.set_options([given[0], {}, {}])
+    with pytest.raises(ValueError, match="options"):
+        ours.reset()
 
 
 def test_attributes_and_methods():
@@ -100,15 +107,3 @@ def test_bad_states_change_nothing():
         with pytest.raises(ValueError, match="must"):
             env.set_state(bad)
     np.testing.assert_equal(env.step(np.ones(4, int))[:3], twin.step(np.ones(4, int))[:3])
-
-
-def test_reset_options():
-    env = MatchmakingVecEnv(2, **ENV)
-    mu = np.arange(5.0)
-    env.set_options({"mu": mu})
-    np.testing.assert_array_equal(env.reset()[:, :5], np.tile(mu, (2, 1)).astype(np.float32))
-    env.set_options([{"mu": mu}, {"mu": mu + 1.0}])
-    np.testing.assert_array_equal(env.reset()[1, :5], (mu + 1.0).astype(np.float32))
-    env.set_options([{"mu": mu}, {}])
-    with pytest.raises(ValueError, match="options"):
-        env.reset()
