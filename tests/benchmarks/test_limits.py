@@ -12,12 +12,11 @@ from dense_belief import DenseBelief
 from scipy.integrate import quad
 from scipy.stats import binom, norm, truncnorm
 
-from matchenv.baselines import DrawChance, KnowledgeGradient
+from matchenv.baselines import DrawChance
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.benchmarks.limits import fair_charges as fair
 from matchenv.benchmarks.limits import optimum as exact
 from matchenv.benchmarks.limits.bound import PATHS_AT_ONCE, bounds_of, paths_of, run_bound
-from matchenv.envs.core.settings import PAPER_BETA
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.registry import Candidate, candidates_of
 from matchenv.evaluation.rollout import Batch
@@ -293,15 +292,20 @@ class TestRuns:
 POLICIES = ("pe", "drawchance", "kg", "kg:multiplier=2", "kg:finite_horizon=true", "optimistic")
 
 
-def value(belief: DenseBelief, games: int, policy: Any = None) -> float:
-    """Value of a policy, or of the optimum without one, by plain recursion."""
+def value(belief: DenseBelief, games: int, policy: Any = None, truth: Any = None) -> float:
+    """Value of a policy, or of the optimum without one, by plain recursion.
+
+    With ``truth``, the belief of who knows all skills, it is the expected sum of true q.
+    """
     if games == 0:
         return 0.0
+    seen = truth or belief
     return max(
-        belief.density(j)
-        + sum(p * value(after, games - 1, policy) for p, after in belief.after(j).values())
+        seen.density(j)
+        + sum(seen.after(j)[outcome][0] * value(after, games - 1, policy, truth)
+              for outcome, (_, after) in belief.after(j).items())
         for j in (range(1, belief.mu.size) if policy is None else [policy(belief) + 1])
-    )
+    )  # fmt: skip
 
 
 def by_hand(prior: tuple[Any, Any], settings: Settings) -> list[DenseBelief]:
@@ -345,34 +349,14 @@ class TestByHand:
 
         rule = rule_by(DrawChance(belief=belief), settings)
         prior = KnowledgeState.of_prior(*given, belief)
-        first, actual, _ = exact.follow(rule, prior, np.zeros((3, 1, 4)), settings)
-        expected = [value(each, 4, densest) for each in by_hand(given, settings)]
-        assert actual == pytest.approx(expected, rel=1e-11)
-        assert first.tolist() == [densest(each) for each in by_hand(given, settings)]
-
-    def test_true_q_over_all_outcomes(self, belief, draw_margin):
-        games = 3
-        settings = settings_of(2, games, belief, draw_margin=draw_margin)
-        prior = KnowledgeState.of_prior(*random_prior(2, count=2), belief)
-        rule = rule_by(KnowledgeGradient(multiplier=2.0, belief=belief), settings)
-        skills = np.random.default_rng(1).standard_normal((2, 4, 3))
-        noise = math.sqrt(2.0) * PAPER_BETA
-        outcomes = (1, -1, 0) if draw_margin > 0.0 else (1, -1)
-        _, _, actual = exact.follow(rule, prior, skills, settings)
-        for b, t in np.ndindex(2, 4):
-            total = 0.0
-            for sequence in itertools.product(outcomes, repeat=games):
-                probability, densities, state = 1.0, 0.0, prior[b : b + 1]
-                for n, outcome in enumerate(sequence):
-                    j = int(rule(state, games - n)[0])
-                    gap = skills[b, t, 0] - skills[b, t, j + 1]
-                    win = norm.sf((draw_margin - gap) / noise)
-                    loss = norm.cdf((-draw_margin - gap) / noise)
-                    densities += norm.pdf(gap, scale=noise)
-                    probability *= {1: win, -1: loss, 0: 1.0 - win - loss}[outcome]
-                    state = state.after_games(np.array([j]), outcome, settings.constants)
-                total += probability * densities
-            assert actual[b, t] == pytest.approx(total, rel=1e-10)
+        skills = np.random.default_rng(1).standard_normal((3, 2, 4))
+        first, actual, true_q = exact.follow(rule, prior, skills, settings)
+        beliefs = by_hand(given, settings)
+        assert actual == pytest.approx([value(each, 4, densest) for each in beliefs], rel=1e-11)
+        assert first.tolist() == [densest(each) for each in beliefs]
+        for (b, t), found in np.ndenumerate(true_q):
+            truth = DenseBelief(skills[b, t], np.zeros((4, 4)), *beliefs[b].game)
+            assert found == pytest.approx(value(beliefs[b], 4, densest, truth), rel=1e-10)
 
 
 class TestProperties:
