@@ -20,7 +20,6 @@ from matchenv.runtime.files import read_json
 from matchenv.runtime.jobs import RunOptions
 
 COUNTED = [each.name for each in benchmark.FAMILIES if each.counts]
-FIRST = COUNTED[0]
 PAGE = Path(__file__).parents[2] / "docs" / "bench.md"
 
 
@@ -72,26 +71,6 @@ def test_marks_count_from_five_errors_and_score_0_and_1_and_the_interval_covers(
     assert six.standard_error == pytest.approx(one.standard_error, rel=0.1)
 
 
-def test_a_score_is_the_share_of_the_gap_to_the_mark() -> None:
-    """The mark is the bound in main families, and the oracle's total in variants."""
-    names = (*COUNTED[:2], "middle_draws")
-    families = tuple(each for each in benchmark.FAMILIES if each.name in names)
-    rng = default_rng(3)
-    labels = ("mine", "drawchance", "oracle", benchmark.TOLD)
-    totals = {label: rng.normal(70.0 + 2.0 * k, 3.0, (3, 40)) for k, label in enumerate(labels)}
-    result = benchmark.Result("mine", {"mine": "mine"}, families, totals, {})
-    without = benchmark.Result("mine", {"mine": ""}, families[:2], totals, {})
-    above = (totals["mine"] - totals["drawchance"]).mean(axis=1)
-    spans = [benchmark.MARKS[name].difference for name in names[:2]]
-    spans.append((totals["oracle"] - totals["drawchance"])[2].mean())
-    by_name = [row.score.mean for row in result.rows()]
-    np.testing.assert_allclose(by_name, above / spans)
-    found = result.scores
-    assert found["variants"].mean == pytest.approx(by_name[2])
-    assert found["score"].mean == pytest.approx(np.mean(by_name[:2]))
-    assert without.scores["variants"] is None
-
-
 def test_knows_skill_0_only_changes_the_belief() -> None:
     settings = Settings.checked(num_opponents=5, horizon=9, noise="opponent", belief="full")
 
@@ -124,7 +103,9 @@ def test_a_refused_family_has_drawchances_totals(monkeypatch: pytest.MonkeyPatch
 
 
 def test_scores_in_files_follow_from_the_totals(typed: Any, monkeypatch: Any) -> None:
-    some = tuple(each for each in benchmark.FAMILIES if each.name in (FIRST, "top_draws"))
+    """The mark is the bound in main families, and the oracle's total in variants."""
+    names = (*COUNTED[:2], "top_draws")
+    some = tuple(each for each in benchmark.FAMILIES if each.name in names)
     monkeypatch.setattr(benchmark, "FAMILIES", some)
     monkeypatch.setattr(benchmark, "EPISODES", 20)
     words, out = "bench --policy kg --workers 1 --out", Path("out")
@@ -139,16 +120,20 @@ def test_scores_in_files_follow_from_the_totals(typed: Any, monkeypatch: Any) ->
         "bench.json", "bench.md", "entry.json", "settings.json"
     ]  # fmt: skip
     found = read_json(out / "bench.json")
-    above = np.subtract(found["totals"]["kg"], found["totals"]["drawchance"]).mean(axis=1)
-    assert found["score"]["value"] == pytest.approx(above[0] / benchmark.MARKS[FIRST].difference)
+    mine, low, high = (np.array(found["totals"][name]) for name in ("kg", "drawchance", "oracle"))
+    spans = [*(benchmark.MARKS[name].difference for name in names[:2]), (high - low)[2].mean()]
+    scores = (mine - low).mean(axis=1) / spans
+    assert found["score"]["value"] == pytest.approx(scores[:2].mean())
+    assert found["variants"]["value"] == pytest.approx(scores[2])
     assert f"{found['score']['value']:.3f} [{found['score']['low']:.3f}, " in printed
     entry = json.loads((out / "entry.json").read_text())
     assert entry["score"] == found["score"]
+    assert entry["families"] == pytest.approx(dict(zip(names, scores, strict=True)), abs=1e-4)
     assert (entry["command"], entry["runs"]) == ("matchenv bench --policy kg", 1)
-    assert "some families, no entry" in typed(f"{words} some --only {FIRST}").out
+    assert "some families, no entry" in typed(f"{words} some --only {names[0]}").out
     assert not Path("some", "entry.json").exists()
     assert read_json(Path("some", "bench.json"))["variants"] is None
-    assert f"only must be one of '{FIRST}'" in typed(f"{words} some --only middle").refusal
+    assert f"only must be one of '{names[0]}'" in typed(f"{words} some --only middle").refusal
 
 
 def test_the_leaderboard_of_the_page_equals_its_file() -> None:
