@@ -235,42 +235,36 @@ def test_a_served_process(
 
 
 BAD_OPTIONS = [
-    ("name,mu\nann,1\n", "", "player"),
-    ("player,mu,sigma\nann,1,2\nann,1,2\n", "", "twice"),
+    ("name,mu\nann,1\n", "--beta 1", "player"),
+    ("player,mu,sigma\nann,1,2\nann,1,2\n", "--beta 1", "twice"),
     ("player,mu,sigma\n", "--fitted none", "fitted must be a folder"),
     ("player,mu,sigma\n", "--fitted fit.json --beta 1", "--fitted has its own, got --beta"),
     ("player,mu,sigma\n", "--fitted fit.json --mu 9", "--fitted has its own, got --mu"),
 ]
 
 
-def test_bad_ratings_and_fits_are_refused_before_a_pool_is_created(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    ratings, fit = tmp_path / "ratings.csv", tmp_path / "fit.json"
-    fit.write_text(json.dumps({"parameters": {"beta": 3.5, "draw_probability": 0.0}}))
-    words = ["serve", "--pool", str(tmp_path / "pool.db"), "--port", "0", "--ratings", str(ratings)]
+def test_bad_ratings_and_fits_are_refused_before_a_pool_is_created(typed: Any) -> None:
+    parameters = {"beta": 3.5, "draw_probability": 0.0}
+    Path("fit.json").write_text(json.dumps({"parameters": parameters}))
     for table, options, word in BAD_OPTIONS:
-        ratings.write_text(table)
-        options = options.replace("fit.json", str(fit))
-        assert run_command([*words, *options.split()]) == 2
-        assert word in capsys.readouterr().err
-        assert set(tmp_path.iterdir()) == {ratings, fit}
+        Path("ratings.csv").write_text(table)
+        ended = typed(f"serve {options} --pool pool.db --port 0 --ratings ratings.csv")
+        assert word in ended.refusal
+        assert sorted(os.listdir()) == ["fit.json", "ratings.csv"]
 
 
 def test_a_service_is_started_again_by_the_same_command(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    typed: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The fitted 0 of a log without draws can be set; what a pool does not have is said."""
     served = list[tuple[int, float, float]]()
     monkeypatch.setattr("matchenv.service.http.serve", lambda pool, _: served.append(
         (len(pool), pool.settings.beta, pool.settings.draw_probability)))  # fmt: skip
-    ratings, fit = tmp_path / "ratings.csv", tmp_path / "fit.json"
-    ratings.write_text("player,mu,sigma,games\nann,30.5,2.25,7\n")
+    Path("ratings.csv").write_text("player,mu,sigma,games\nann,30.5,2.25,7\n")
     parameters = {"beta": 3.5, "draw_probability": 0.0, "team_exponent": 0.5}
-    fit.write_text(json.dumps({"parameters": parameters, "verdict": "worse"}))
-    words = ["serve", "--pool", tmp_path / "pool.db", "--port", 0, "--ratings", ratings,
-             "--fitted", fit, "--draw-probability", 0.2]  # fmt: skip
+    Path("fit.json").write_text(json.dumps({"parameters": parameters, "verdict": "worse"}))
+    words = "serve --pool pool.db --port 0 --ratings ratings.csv --fitted fit.json"
     for text in ("a pool rates without the fitted team_exponent", "so those of .* are not added"):
         with pytest.warns(match=text):
-            assert run_command([*map(str, words)]) == 0
+            assert typed(f"{words} --draw-probability 0.2").status == 0
     assert served == [(1, 3.5, 0.2)] * 2
