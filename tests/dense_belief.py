@@ -40,7 +40,8 @@ def truncated_normal(low: float, high: float) -> tuple[float, float, float]:
 class DenseBelief:
     """Means and covariance of all skills, player 0 first, with the moments of the exact posterior.
 
-    All beliefs but the full one drop covariances after a game, which gives eq. (1) and (2).
+    All beliefs but the full one drop covariances after a game, which gives eq. (1) and (2). The
+    printed one divides by c^2 where c is meant.
     """
 
     def __init__(
@@ -82,12 +83,13 @@ class DenseBelief:
         before[[0, j], [0, j]] *= INFLATION**2 if belief == DISCOUNTED else 1.0
         moved, gap = before[0] - before[j], float(self.mu[0] - self.mu[j])
         c, results = math.sqrt(moved[0] - moved[j] + 2.0 * beta**2), {}
+        scale = c * c if belief == "printed" else c
         for outcome, borders in ends.items():
-            chance, mean, spread = truncated_normal(*((border - gap) / c for border in borders))
+            chance, mean, spread = truncated_normal(*((border - gap) / scale for border in borders))
             covariance = before - np.outer(moved, moved) * ((1.0 - spread) / c**2)
             if belief != "full":
                 covariance = np.diag(np.diag(covariance))
-            mu = self.mu + moved * (mean / c)
+            mu = self.mu + moved * (mean / scale)
             results[outcome] = chance, DenseBelief(mu, covariance, *self.game)
         return results
 

@@ -9,6 +9,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from dense_belief import DenseBelief
 from refusals import refusals
 from scipy import stats
 
@@ -27,7 +28,6 @@ from matchenv.evaluation.protocols import cells_of
 from matchenv.evaluation.rollout import Batch, column_of, rollout, sums
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.random import uniforms
-from matchenv.trueskill import draw_density
 
 BETA = math.sqrt(2.5)
 ONE_WORKER = RunOptions(workers=1, quiet=True)
@@ -152,46 +152,28 @@ def test_windows_of_short_horizons_are_not_empty(horizon: int) -> None:
     assert all(np.arange(horizon)[window].size for window in windows_of(horizon).values())
 
 
-def printed_game(mu: Any, sigma: Any, j: int, outcome: int) -> tuple[Any, Any]:
-    """Return the beliefs after a game by eq. (1) and (2) as printed."""
-    c2 = sigma[0] ** 2 + sigma[j] ** 2 + 2.0 * BETA**2
-    x = outcome * (mu[0] - mu[j]) / c2
-    v = stats.norm.pdf(x) / stats.norm.cdf(x)
-    w = v * (v + x)
-    mu, sigma = mu.copy(), sigma.copy()
-    for k, sign in ((0, outcome), (j, -outcome)):
-        mu[k] += sign * sigma[k] ** 2 / c2 * v
-        sigma[k] *= math.sqrt(1.0 - sigma[k] ** 2 / c2 * w)
-    return mu, sigma
-
-
 def test_the_printed_belief_follows_the_printed_equations() -> None:
     """Compare with games of KG by enumeration, written from the paper."""
     settings = StudySettings(
-        ["kg"], belief="printed", episodes=4, horizon=3, num_opponents=3, ranks=[1]
+        ["kg"], belief="printed", episodes=12, horizon=3, num_opponents=3, ranks=[1]
     )
     block, luck = instances(settings, "informative_2nd"), luck_of(settings)
     games = games_of(settings, "informative_2nd")
-    for b in range(4):
-        mu, sigma, skill = block[b].T.copy()
+    for b in range(12):
+        mu, sigma, skill = block[b].T
+        belief = DenseBelief(mu, np.diag(sigma**2), BETA, belief="printed")
         for n in range(3):
-            scores = []
-            for j in (1, 2, 3):
-                score = float(draw_density(mu[0], sigma[0], mu[j], sigma[j], BETA))
-                for outcome in (1, -1):
-                    after = printed_game(mu, sigma, j, outcome)
-                    densities = [draw_density(*(each[k] for k in (0, i) for each in after), BETA)
-                                 for i in (1, 2, 3)]  # fmt: skip
-                    c2 = sigma[0] ** 2 + sigma[j] ** 2 + 2.0 * BETA**2
-                    chance = stats.norm.cdf(outcome * (mu[0] - mu[j]) / c2)
-                    score += 99.0 * chance * float(max(densities))
-                scores.append(score)
+            scores = [
+                belief.density(j)
+                + 99.0 * sum(p * after.densities.max() for p, after in belief.after(j).values())
+                for j in (1, 2, 3)
+            ]
             j = 1 + int(np.argmax(scores))
             assert games[b, 2, n] == skill[0] - skill[j]
             won = luck[b, n] < stats.norm.cdf((skill[0] - skill[j]) / math.sqrt(5.0))
             assert games[b, 3, n] == won
-            assert games[b, 1, n] == pytest.approx((mu[0] - skill[0]) ** 2, rel=1e-9)
-            mu, sigma = printed_game(mu, sigma, j, 1 if won else -1)
+            assert games[b, 1, n] == pytest.approx((belief.mu[0] - skill[0]) ** 2, rel=1e-9)
+            belief = belief.after(j)[1 if won else -1][1]
 
 
 test_bad_settings_are_refused = refusals(
