@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from functools import cache
+from copy import copy
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,35 +38,27 @@ def win(gap: Any) -> Any:
     return norm.cdf(gap / NOISE)
 
 
-def grid_of(mu: float, sigma: float, points: int) -> tuple[Any, Any]:
-    """Gauss-Hermite nodes and weights of N(mu, sigma^2)."""
-    nodes, weights = np.polynomial.hermite_e.hermegauss(points)
-    return mu + sigma * nodes, weights / weights.sum()
+class GridBelief:
+    """Two opponents by exact Bayes on grids, for a known skill of player 0; as ``DenseBelief``."""
 
+    mu = MU
 
-def brute_force_optimum(skill_0: float, opponents: int, games: int) -> float:
-    """Optimal expected sum of true q for a known skill of player 0, by exact Bayes on a grid."""
-    grids = [grid_of(MU[j], SIGMA[j], 24) for j in range(1, opponents + 1)]
-    skills = np.meshgrid(*(nodes for nodes, _ in grids), indexing="ij")
-    prior = math.prod(np.meshgrid(*(weights for _, weights in grids), indexing="ij"))
-    wins, rewards = ([f(skill_0 - skill) for skill in skills] for f in (win, true_q))
+    def __init__(self, skill_0: float) -> None:
+        nodes, mass = np.polynomial.hermite_e.hermegauss(60)
+        self.gaps = skill_0 - MU[:, None] - SIGMA[:, None] * nodes
+        self.masses = np.tile(mass / mass.sum(), (3, 1))
 
-    @cache
-    def best(counts: tuple[tuple[int, int], ...]) -> float:
-        # Unnormalised: the probability of a history in one order times the value after it.
-        joint = prior
-        for (won, lost), chance in zip(counts, wins, strict=True):
-            joint = joint * chance**won * (1.0 - chance) ** lost
-        if sum(map(sum, counts)) == games:
-            return 0.0
-        values = []
-        for j, (won, lost) in enumerate(counts):
-            after_win = (*counts[:j], (won + 1, lost), *counts[j + 1 :])
-            after_loss = (*counts[:j], (won, lost + 1), *counts[j + 1 :])
-            values.append(float((joint * rewards[j]).sum()) + best(after_win) + best(after_loss))
-        return max(values)
+    def density(self, j: int) -> float:
+        return float(self.masses[j] @ true_q(self.gaps[j]))
 
-    return best(((0, 0),) * opponents)
+    def after(self, j: int) -> dict[int, tuple[float, Any]]:
+        results = {}
+        for outcome in (1, -1):
+            joint, belief = self.masses[j] * win(outcome * self.gaps[j]), copy(self)
+            belief.masses = self.masses.copy()
+            belief.masses[j] = joint / joint.sum()
+            results[outcome] = float(joint.sum()), belief
+        return results
 
 
 def known_kinds(skill_0: float, mu: Any, sigma: Any, games: int, depth: int) -> fair.Kinds:
@@ -85,10 +77,8 @@ def themselves(opponents: int, paths: int = 1) -> fair.Places:
 def payments_of_all(skill_0: float, games: int) -> tuple[Any, Any, Any]:
     """Payments of two opponents, the outcomes and their probabilities, for all outcomes."""
     each = np.array(list(itertools.product((True, False), repeat=games)))
-    likelihoods = []
-    for j in (1, 2):
-        nodes, mass = grid_of(MU[j], SIGMA[j], 60)
-        chance = win(skill_0 - nodes)
+    belief, likelihoods = GridBelief(skill_0), []
+    for mass, chance in zip(belief.masses[1:], win(belief.gaps[1:]), strict=True):
         likelihoods.append(
             [(mass * np.prod([np.where(w, chance, 1.0 - chance) for w in result], axis=0)).sum()
              for result in each]
@@ -105,7 +95,7 @@ def payments_of_all(skill_0: float, games: int) -> tuple[Any, Any, Any]:
 class TestBruteForce:
     @pytest.mark.parametrize(("skill_0", "games"), [(0.2, 1), (-1.0, 3), (2.0, 4)])
     def test_the_bound_is_slightly_above_the_optimum(self, skill_0, games):
-        optimum = brute_force_optimum(skill_0, 2, games)
+        optimum = value(GridBelief(skill_0), games)
         payments, _, probabilities = payments_of_all(skill_0, games)
         bound = float(probabilities @ [fair.best_split(each) for each in payments])
         assert optimum - 1e-9 <= bound < 1.01 * optimum
@@ -124,16 +114,13 @@ class TestBruteForce:
         """For policies that depend on outcomes, by exact Bayes."""
         skill_0, games, paid, got = -0.5, 3, 0.0, 0.0
         for each, results, probability in zip(*payments_of_all(skill_0, games), strict=True):
-            counts, history = [0, 0], []
+            counts, history, belief = [0, 0], [], GridBelief(skill_0)
             for _ in range(games):
                 j = int(rule(history))
-                # The posterior after the previous games.
-                nodes, mass = grid_of(MU[j + 1], SIGMA[j + 1], 60)
-                chance = win(skill_0 - nodes)
-                for w in results[j, : counts[j]]:
-                    mass = mass * (chance if w else 1.0 - chance)
-                got += probability * float(mass @ true_q(skill_0 - nodes)) / float(mass.sum())
-                history.append((j, bool(results[j, counts[j]])))
+                won = bool(results[j, counts[j]])
+                got += probability * belief.density(j + 1)
+                belief = belief.after(j + 1)[1 if won else -1][1]
+                history.append((j, won))
                 counts[j] += 1
             paid += probability * sum(each[j, k] for j, k in enumerate(counts))
         # Interpolation between prices makes them slightly too high, never too low.
@@ -292,7 +279,7 @@ class TestRuns:
 POLICIES = ("pe", "drawchance", "kg", "kg:multiplier=2", "kg:finite_horizon=true", "optimistic")
 
 
-def value(belief: DenseBelief, games: int, policy: Any = None, truth: Any = None) -> float:
+def value(belief: Any, games: int, policy: Any = None, truth: Any = None) -> float:
     """Value of a policy, or of the optimum without one, by plain recursion.
 
     With ``truth``, the belief of who knows all skills, it is the expected sum of true q.
