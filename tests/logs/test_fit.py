@@ -7,51 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from simulated_logs import simulated
 
 from matchenv.benchmarks.replay.fits import fit_text
 from matchenv.logs import MatchLog, fit, replay_trueskill
 from matchenv.logs.fitting import derivatives, parameters_of
 from matchenv.logs.forecasts import constant_log_loss
-from matchenv.trueskill import draw_margin_from_probability
-
-SIGMA = 25.0 / 3.0
-DAY = 86_400
-
-
-def simulated(
-    games: int,
-    *,
-    players: int = 50,
-    beta: float = 5.0,
-    tau: float = 0.3,
-    draws: float = 0.2,
-    advantage: float = 0.0,
-    time_drift: float = 0.0,
-    sizes: tuple[int, ...] = (1,),
-    exponent: float = 0.0,
-    seed: int = 0,
-) -> MatchLog:
-    """Return a log of two-sided games simulated from the model."""
-    rng = np.random.default_rng(seed)
-    skill = rng.normal(25.0, SIGMA, players)
-    last = np.full(players, -1)
-    times = np.cumsum(rng.integers(0, DAY, games))
-    teams, scores = [], []
-    for game in range(games):
-        first, second = rng.choice(sizes, 2)
-        chosen = rng.choice(players, first + second, replace=False)
-        for k in chosen:
-            days = (times[game] - last[k]) / DAY if last[k] >= 0 else 0.0
-            skill[k] += rng.normal() * np.sqrt(tau**2 * (last[k] >= 0) + time_drift**2 * days)
-            last[k] = times[game]
-        performance = skill[chosen] + beta * rng.normal(size=chosen.size)
-        gap = performance[:first].sum() / first**exponent + advantage
-        gap -= performance[first:].sum() / second**exponent
-        margin = draw_margin_from_probability(draws, beta, int(first + second)) if draws else 0.0
-        sides = (chosen[:first], chosen[first:])
-        teams.append([[f"p{k}" for k in side] for side in sides])
-        scores.append([0.0, 0.0] if abs(gap) < margin else [float(gap > 0), float(gap < 0)])
-    return MatchLog.from_games(teams, scores, times)
 
 
 def inside(found, name: str, truth: float, widened: float = 1.6) -> bool:
@@ -99,7 +60,7 @@ def test_coverage_of_intervals() -> None:
 
 def test_time_away_widens_a_belief() -> None:
     games = [[["a"], ["b"]], [["a"], ["b"]]]
-    log = MatchLog.from_games(games, [[1.0, 0.0], [1.0, 0.0]], [0, 16 * DAY])
+    log = MatchLog.from_games(games, [[1.0, 0.0], [1.0, 0.0]], [0, 16 * 86_400])
     still = replay_trueskill(log.first_games(1), tau=0.0)
     moved = replay_trueskill(log, tau=0.0, time_drift=0.5)
     # Sixteen days at 0.5 a day add a deviation of 2 before the second game.

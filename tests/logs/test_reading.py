@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import itertools
 import re
 import tracemalloc
 from datetime import UTC, date, datetime
@@ -14,6 +13,7 @@ import numpy as np
 import pandas as pd
 import polars
 import pytest
+from simulated_logs import games_of
 
 from matchenv.logs import (
     BadLogError,
@@ -39,12 +39,7 @@ def read(tmp_path: Path, text: str | bytes, **settings: Any) -> Reading:
 
 def games(log: MatchLog) -> Games:
     """Return each game as a list of (names, rank), one for each side."""
-    bounds = itertools.pairwise(log.team_start)
-    sides = [
-        (tuple(log.players[k] for k in log.player[a:b]), rank)
-        for (a, b), rank in zip(bounds, log.rank.tolist(), strict=True)
-    ]
-    return [sides[a:b] for a, b in itertools.pairwise(log.game_start)]
+    return [list(zip(map(tuple, sides), ranks, strict=True)) for sides, ranks, _ in games_of(log)]
 
 
 def faults(reading: Reading) -> list[tuple[int, str]]:

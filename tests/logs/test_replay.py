@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from refusals import refusals
+from simulated_logs import games_of
 
 from matchenv.logs import replay_system, replay_trueskill
 from matchenv.logs.match_log import MatchLog, ranks_from_scores
@@ -32,14 +33,6 @@ def random_log(seed: int, games: int, draws: bool = True) -> MatchLog:
         low = rng.integers(0, 4, len(sizes)) if draws else rng.permutation(len(sizes))
         scores.append(low.astype(float).tolist())
     return MatchLog.from_games(played, scores)
-
-
-def games_of(log: MatchLog):
-    """Yield members of each side, ranks and indices of the sides, game by game."""
-    for first, last in itertools.pairwise(log.game_start):
-        bounds = itertools.pairwise(log.team_start[first : last + 1])
-        members = [[log.players[k] for k in log.player[a:b]] for a, b in bounds]
-        yield members, log.rank[first:last].tolist(), range(first, last)
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from refusals import refusals
 from scipy.stats import multivariate_normal
+from simulated_logs import simulated
 
 from matchenv.logs import MatchLog, smooth, smoothing
 from matchenv.trueskill import draw_probability_from_margin, update
@@ -183,15 +184,7 @@ test_bad_input = refusals(
 
 def test_common_levels_settle() -> None:
     """With few players and many games, sweeps alone move the common level by a hundredth."""
-    rng = np.random.default_rng(4)
-    skill = rng.normal(28.0, 2.0, 6)
-    games, scores = [], []
-    for _ in range(3000):
-        one, other = rng.choice(6, 2, replace=False)
-        gap = skill[one] - skill[other] + 4.0 * np.sqrt(2.0) * rng.normal()
-        games.append([[f"p{one}"], [f"p{other}"]])
-        scores.append([gap, 0.0])
-    log = MatchLog.from_games(games, scores)
+    log = simulated(3000, players=6, beta=4.0, tau=0.0, draws=0.0, seed=4)
     found = smooth(log, beta=4.0, tau=0.05)
     assert found.settled
     assert found.iterations < 60
@@ -203,11 +196,7 @@ def test_common_levels_settle() -> None:
 
 def test_precise_games_of_teams_settle() -> None:
     """After a long step, extrapolation must soon go on: else these sweeps took more than 200."""
-    rng = np.random.default_rng(4)
-    skill = rng.normal(0.0, 8.0, 9)
-    teams = [rng.permutation(9)[:4].reshape(2, 2) for _ in range(400)]
-    scores = [skill[team].sum(axis=1) + 4.0 * rng.normal(size=2) for team in teams]
-    log = MatchLog.from_games(np.array(teams).astype(str).tolist(), np.array(scores).tolist())
+    log = simulated(400, players=9, beta=4.0, tau=0.0, draws=0.0, sizes=(2,), seed=4)
     found = smooth(log, beta=0.5, tau=0.0)
     assert found.settled
     assert found.iterations < 100

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import norm, t
+from simulated_logs import simulated
 from simulated_service import MODEL as TRUTH
 from simulated_service import HiddenWindow, simulated_service
 
@@ -39,14 +40,7 @@ def by_quadrature(
 
 @pytest.mark.parametrize("sizes", [(1,), (1, 2, 3)])
 def test_qualities_are_means_over_beliefs(sizes: tuple[int, ...]) -> None:
-    rng = np.random.default_rng(2)
-    games, scores = [], []
-    for _ in range(12):
-        first, second = rng.choice(sizes, 2)
-        names = [f"p{k}" for k in rng.choice(8, first + second, replace=False)]
-        games.append([names[:first], names[first:]])
-        scores.append(rng.integers(0, 3, 2).tolist())
-    log = MatchLog.from_games(games, scores)
+    log = simulated(12, players=8, sizes=sizes, draws=0.6)
     model = {**TRUTH, "advantage": 2.0, "tau": 0.5, "team_exponent": 0.7}
     found, smoothed = seen(log, model)
     before = replay_trueskill(log, **model)  # type: ignore[arg-type]
