@@ -2,6 +2,7 @@
 
 import csv
 import math
+from dataclasses import replace
 from functools import cache, partial
 from itertools import product
 from typing import Any
@@ -19,7 +20,6 @@ from matchenv.benchmarks.study import claims, run_study
 from matchenv.benchmarks.study.figures import binned, figures_for, pictures
 from matchenv.benchmarks.study.results import Study
 from matchenv.benchmarks.study.settings import MEASURES, StudySettings, middle_places, windows_of
-from matchenv.envs.one_player.priors import DrawnPrior
 from matchenv.envs.one_player.settings import place_of_rank
 from matchenv.envs.one_player.simulator import OUTCOME, OnePlayer
 from matchenv.evaluation.episode_table import EpisodeTable
@@ -45,15 +45,14 @@ def problem_of(settings: StudySettings, name: str, draw: int = 0) -> tuple[Any, 
     return settings.settings_of(cell, draw), block.seeds
 
 
-def instances(settings: StudySettings, name: str, draw: int = 0) -> np.ndarray:
-    """Return the players of the first block of a cell before the games, shape (B, M + 1, 3)."""
-    return Batch(*problem_of(settings, name, draw)).state.players.copy()
+def batch_of(settings: StudySettings, name: str, draw: int = 0) -> Batch:
+    """Return the first block of a cell before the games."""
+    return Batch(*problem_of(settings, name, draw))
 
 
-def luck_of(settings: StudySettings, draw: int = 0) -> np.ndarray:
-    """Return the uniform numbers that decide the games of the first block, shape (B, N)."""
-    batch = Batch(*problem_of(settings, settings.cells[0].name, draw))
-    return uniforms(batch.state.key, OUTCOME, 0, settings.horizon)
+def luck_of(batch: Batch) -> np.ndarray:
+    """Return the uniform numbers that decide the games, shape (B, N)."""
+    return uniforms(batch.state.key, OUTCOME, 0, batch.simulator.settings.horizon)
 
 
 def games_of(settings: StudySettings, name: str, policy: int = 0) -> np.ndarray:
@@ -64,13 +63,6 @@ def games_of(settings: StudySettings, name: str, policy: int = 0) -> np.ndarray:
     table = rollout(make, *problem_of(settings, name), rng, summary)
     columns = [[table[column_of(each, n)] for n in windows] for each in MEASURES]
     return np.array(columns).transpose(2, 0, 1)
-
-
-def prior_of(settings: StudySettings, draw: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return means and deviations of a draw of the prior."""
-    prior = settings.settings_of(settings.cells[0], draw).prior
-    assert isinstance(prior, DrawnPrior)
-    return prior.mu, prior.sigma
 
 
 @pytest.mark.parametrize("num_players", [2, 3, 10, 50, 1000])
@@ -97,19 +89,19 @@ def test_the_claim_about_the_centre_is_about_the_cell_of_figure_4() -> None:
 @pytest.mark.parametrize("by", ["true_skill", "prior_mean"])
 def test_player_0_has_the_rank_of_the_cell(by: str) -> None:
     settings = StudySettings(["pe"], episodes=4, equal_rank_by=by)
-    prior_mu, prior_sigma = prior_of(settings, 0)
+    prior: Any = settings.settings_of(settings.cells[0], 0).prior
     for k, cell in enumerate(settings.cells):
-        players, place = instances(settings, cell.name), [0, 11, 24, 36, 49][k % 5]
+        players, place = batch_of(settings, cell.name).state.players, [0, 11, 24, 36, 49][k % 5]
         informative = cell.labels["prior"] == "informative"
         for mu, sigma, skill in players.transpose(0, 2, 1):
             if informative or by == "true_skill":
                 values = mu if informative else skill
                 assert int((values > values[0]).sum()) == place
             else:
-                who = int(np.flatnonzero(prior_sigma == sigma[0])[0])
-                assert int((prior_mu > prior_mu[who]).sum()) == place
+                who = int(np.flatnonzero(prior.sigma == sigma[0])[0])
+                assert int((prior.mu > prior.mu[who]).sum()) == place
             np.testing.assert_array_equal(
-                np.sort(mu), np.sort(prior_mu) if informative else 0.0 * mu
+                np.sort(mu), np.sort(prior.mu) if informative else 0.0 * mu
             )
         hidden = by == "prior_mean" and not informative
         assert ("hidden mean" in cell.title) == hidden
@@ -117,13 +109,15 @@ def test_player_0_has_the_rank_of_the_cell(by: str) -> None:
 
 def test_skills_and_luck_depend_on_neither_cell_nor_number_of_episodes() -> None:
     settings = StudySettings(["pe"], episodes=8, horizon=20, prior_draws=2)
-    whole = [instances(settings, name, 1)[..., TRUE_SKILL] for name in NAMES]
-    assert not np.array_equal(prior_of(settings, 0)[0], prior_of(settings, 1)[0])
-    for other in whole[1:]:
-        np.testing.assert_array_equal(np.sort(other), np.sort(whole[0]))
-    fewer = StudySettings(["pe"], episodes=3, horizon=20, prior_draws=2)
-    np.testing.assert_array_equal(instances(fewer, NAMES[2], 1)[..., TRUE_SKILL], whole[2][:3])
-    np.testing.assert_array_equal(luck_of(fewer, 1), luck_of(settings, 1)[:3])
+    whole = [batch_of(settings, name, 1) for name in NAMES]
+    skills = [each.state.players[..., TRUE_SKILL] for each in whole]
+    first, other = (batch_of(settings, NAMES[0], draw).state.players[0, :, 0] for draw in (0, 1))
+    assert not np.array_equal(np.sort(first), np.sort(other))
+    for other in skills[1:]:
+        np.testing.assert_array_equal(np.sort(other), np.sort(skills[0]))
+    fewer = batch_of(replace(settings, episodes=3), NAMES[2], 1)
+    np.testing.assert_array_equal(fewer.state.players[..., TRUE_SKILL], skills[2][:3])
+    np.testing.assert_array_equal(luck_of(fewer), luck_of(whole[0])[:3])
 
 
 def test_windows_and_curves_equal_those_of_the_games() -> None:
@@ -157,10 +151,11 @@ def test_the_printed_belief_follows_the_printed_equations() -> None:
     settings = StudySettings(
         ["kg"], belief="printed", episodes=12, horizon=3, num_opponents=3, ranks=[1]
     )
-    block, luck = instances(settings, "informative_2nd"), luck_of(settings)
+    batch = batch_of(settings, "informative_2nd")
+    luck = luck_of(batch)
     games = games_of(settings, "informative_2nd")
     for b in range(12):
-        mu, sigma, skill = block[b].T
+        mu, sigma, skill = batch.state.players[b].T
         belief = DenseBelief(mu, np.diag(sigma**2), BETA, belief="printed")
         for n in range(3):
             scores = [
