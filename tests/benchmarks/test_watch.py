@@ -135,12 +135,13 @@ def test_default_sizes_fit_on_a_screen(count: int) -> None:
     assert height - (width * 0.13 if count > 1 else 0) <= 756
 
 
-def test_a_gif_has_a_frame_per_moment(tmp_path: Path) -> None:
-    path, again = tmp_path / "film.gif", tmp_path / "again.gif"
+def test_a_gif_has_a_frame_per_moment_and_a_png_the_last_one(tmp_path: Path) -> None:
+    path, again, last = (tmp_path / name for name in ("film.gif", "again.gif", "last.png"))
     look: dict[str, Any] = {"width": 700, "theme": "dark"}
     for each in (path, again):
         assert watch.write_film(queue_stage(**look), each, until=11, every=5, quiet=True) == 4
     assert path.read_bytes() == again.read_bytes()
+    assert watch.write_film(queue_stage(**look), last, until=11, every=5, quiet=True) == 1
     with Image.open(path) as film:
         # Equal frames are merged into a longer one.
         times = [film.seek(place) or film.info["duration"] for place in range(film.n_frames)]
@@ -155,15 +156,9 @@ def test_a_gif_has_a_frame_per_moment(tmp_path: Path) -> None:
             # The palette is limited, so pixels differ slightly.
             assert np.abs(found - expected).mean() < 1.0
             shown.step(11)
-    assert {each.name for each in tmp_path.iterdir()} == {"film.gif", "again.gif"}
-
-
-def test_a_png_is_the_last_frame(tmp_path: Path) -> None:
-    path, shown = tmp_path / "picture.png", stage()
-    assert watch.write_film(stage(), path, until=7, every=3, quiet=True) == 1
-    shown.step(7)
-    with Image.open(path) as picture:
-        np.testing.assert_array_equal(np.asarray(picture), shown.picture())
+    with Image.open(last) as picture:
+        np.testing.assert_array_equal(np.asarray(picture), expected)
+    assert {*tmp_path.iterdir()} == {path, again, last}
 
 
 @pytest.mark.parametrize("kind", watch.FILMS)
