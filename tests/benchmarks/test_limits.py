@@ -358,12 +358,11 @@ class TestProperties:
         assert (actual["first_is_best"] | (actual["believed"] < best - 1e-12)).all()
 
     def test_one_game_is_drawchance(self):
-        run = RunOptions(workers=1, quiet=True)
-        actual = exact.run_optimum(
-            ["drawchance"], env_kwargs={"horizon": 1}, episodes=30, truths=1, run=run
-        )
-        optimum, drawchance = actual.losses
-        assert (optimum.policy, drawchance.policy) == (exact.OPTIMUM, "drawchance")
+        options: dict[str, Any] = {"env_kwargs": {"horizon": 1}, "episodes": 30, "truths": 1}
+        actual = exact.run_optimum(["pe", "drawchance"], **options, run=ONE)
+        assert [loss.policy for loss in actual.losses] == [exact.OPTIMUM, "pe", "drawchance"]
+        optimum, pe, drawchance = actual.losses
+        assert pe.gap.mean < 0.0
         assert drawchance.believed.mean == pytest.approx(optimum.believed.mean, rel=1e-14)
         assert optimum.first_is_best == drawchance.first_is_best == 1.0
 
@@ -371,17 +370,14 @@ class TestProperties:
         settings = settings_of(2, 4, "full")
         sizes = []
 
-        class First:
-            belief, name = "full", "first"
-
-            def predict(self, observation: Any, state: Any, starts: Any) -> tuple[Any, Any]:
-                sizes.append(observation.shape)
-                assert observation[0, -1] == pytest.approx((5 - len(sizes)) / 4)
-                return np.zeros(len(observation), dtype=np.int64), None
+        def predict(observation: Any, *_: Any) -> tuple[Any, Any]:
+            sizes.append(observation.shape)
+            assert observation[0, -1] == pytest.approx((5 - len(sizes)) / 4)
+            return np.zeros(len(observation), dtype=np.int64), None
 
         given = random_prior(2)
         prior = KnowledgeState.of_prior(*given, "full")
-        rule = rule_by(First(), settings)
+        rule = rule_by(SimpleNamespace(belief="full", predict=predict), settings)
         _, actual, _ = exact.follow(rule, prior, np.zeros((3, 1, 3)), settings)
         assert sizes == [(3 * 2**n, 9) for n in range(4)]
         expected = [value(each, 4, lambda *_: 0) for each in by_hand(given, settings)]

@@ -188,10 +188,8 @@ def test_a_log_without_times_and_with_teams() -> None:
     names = [[[f"p{k}" for k in side] for side in rng.permutation(8)[:4].reshape(2, 2)]
              for _ in range(30)]  # fmt: skip
     log = MatchLog.from_games(names, [[1, 0]] * 30)
-    settings = replace(SMALL, episodes=2, horizon=20)
-    with pytest.raises(ValueError, match="must be given for a log without times"):
-        judged(log, settings)
-    found = judged(log, replace(settings, arrival_rate=1.0, game_minutes=5.0))
+    settings = replace(SMALL, episodes=2, horizon=20, arrival_rate=1.0, game_minutes=5.0)
+    found = judged(log, settings)
     assert "games of two players" in " ".join(found.notes)
     assert "as given" in found.text
 
