@@ -5,7 +5,6 @@ docs/other_libraries.md. Here each library steps each environment with changing 
 ignores. The tests of stable-baselines3 and sb3-contrib need no installation.
 """
 
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -100,10 +99,9 @@ def test_minari_round_trip(
 
 @every_environment
 @pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.filterwarnings("error")
 def test_the_checker_of_stable_baselines3_passes(env_id: str, masked: bool) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        check_env(gym.make(env_id, **(MASKED[env_id] if masked else {})), warn=True)
+    check_env(gym.make(env_id, **(MASKED[env_id] if masked else {})), warn=True)
 
 
 @every_environment

@@ -1,8 +1,6 @@
 """Render modes of the environments, also through wrappers and other libraries."""
 
 import sys
-import warnings
-from collections.abc import Iterator
 from typing import Any
 
 import gymnasium as gym
@@ -32,14 +30,10 @@ every_environment = pytest.mark.parametrize("env_id", OPTIONS)
 one_and_several = pytest.mark.parametrize("count", [None, 2])
 
 
-@pytest.fixture(autouse=True)
-def no_warnings() -> Iterator[None]:
-    """Turn warnings into errors, except those that do not concern rendering."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", message=".*(minimum|maximum) value is -?infinity.*")
-        warnings.filterwarnings("ignore", category=ResourceWarning)
-        yield
+# Warnings are errors, except those that do not concern rendering.
+pytestmark = pytest.mark.filterwarnings(
+    "error", "ignore:.*(minimum|maximum) value is -?infinity", "ignore::ResourceWarning"
+)
 
 
 @pytest.fixture(autouse=True)
