@@ -101,6 +101,11 @@ class LearnedPolicy(PredictMixin):
         self.observation_shape: tuple[int, ...] = tuple(network.observation_space.shape or ())
         self.is_shared = bool(getattr(network, "shares_weights", False))
         self._sizes: dict[int, LearnedPolicy] = {}
+        # A plain network does not see which of its numbers are a mask.
+        reader = {} if self.is_shared else reader_of(settings)
+        self._mask_reader = reader and reader["features_extractor_class"](
+            network.observation_space, **reader["features_extractor_kwargs"]
+        )
         network.set_training_mode(False)
 
     def __repr__(self) -> str:
@@ -182,6 +187,9 @@ class LearnedPolicy(PredictMixin):
             if action_masks is not None:
                 masks = as_action_masks(action_masks, (*array.shape[:-1], self.num_opponents))
                 allowed = torch.from_numpy(masks.reshape(-1, self.num_opponents)).to(scores.device)
+                scores = scores.masked_fill(~allowed, -torch.inf)
+            elif self._mask_reader:
+                allowed = self._mask_reader.read(rows)[1] > 0.0
                 scores = scores.masked_fill(~allowed, -torch.inf)
             if deterministic or not has_probabilities:
                 actions = scores.argmax(dim=1)
@@ -411,7 +419,14 @@ def read_zip(path: Path) -> tuple[BasePolicy, PolicyDescription]:
             description = PolicyDescription(
                 algorithm, policy, kwargs, env_kwargs, environment=env_id_of(settings)
             )
-            return description.network(weights), description
+            network = description.network(weights)
+            if policy == SHARED and not constants:
+                warnings.warn(
+                    f"the model {path} was trained with the default beta and horizon, whatever "
+                    "those of its environment: give policy_kwargs=reader_of(settings)",
+                    stacklevel=3,
+                )
+            return network, description
         except (ValueError, AttributeError, TypeError, RuntimeError) as error:
             why = min(why or str(error), str(error), key=len)  # that of the nearest kind
     raise ValueError(
