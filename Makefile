@@ -102,7 +102,8 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	rm -rf $(ONE_NAME) && mkdir -p $(ONE_NAME)/matchenv
-	for part in matchenv/* baselines agents benchmarks; do ln -s "$(CURDIR)/$$part" $(ONE_NAME)/matchenv; done
+	for part in matchenv/* baselines agents benchmarks; do \
+		ln -s "$(CURDIR)/$$part" $(ONE_NAME)/matchenv || exit 1; done
 	bin=$$(cd $(BIN) && pwd) && cd $(ONE_NAME) \
 		&& "$$bin/mypy" --num-workers $(WORKERS) --cache-dir "$(CURDIR)/.mypy_cache" --config-file "$(CURDIR)/pyproject.toml"
 

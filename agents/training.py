@@ -97,8 +97,6 @@ def start_training(
         config = folder.read_config()
         present = present_versions(config.env_kwargs)
         differing = {each for each, _ in config.versions.items() ^ present.items()}
-        # Code without a digest may be other code, see ``module_digest``.
-        differing |= {each for each, digest in present.items() if has_weights and not digest}
         if differing:
             warnings.warn(
                 f"the run {path} was started with other versions of Python, packages or files of "

@@ -21,7 +21,10 @@ SMOOTHED = 40  # a curve is averaged over this part of the games
 
 # Further columns of the tables, and their explanation.
 COLUMNS = [Column("games needed", "{games_needed:.2f}", 17)]
-NOTE = "games needed: share of the games of {} for its final accuracy, 1 if not reached; low near 1"
+NOTE = (
+    "games needed: share of the games of {} for its final accuracy, biased low near 1; "
+    "1 if not reached"
+)
 
 
 def numbers(comparison: Comparison, cell: int, policy: str) -> dict[str, Estimate]:

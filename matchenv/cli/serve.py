@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
 from matchenv.cli.parser import Command, Parser
@@ -70,13 +71,6 @@ def declare_serve(add: Parser) -> Command:
         players = [NewPlayer(*row) for row in zip(*columns.values(), strict=True)]
     # Bad players and a port in use must not leave a new file.
     Pool(rule=given.policy, **settings).add_many(players)
-    # The first requests must not wait for the compiler.
-    trial, names = Pool(rule=given.policy, **settings), list("abcd")
-    trial.add_many(names)
-    trial.propose("a")
-    trial.match(names)
-    trial.split(names)
-    trial.rate([Game([["a"], ["b"]], [1, 2]), Game([["a", "b"], ["c", "d"]], [1, 2])])
     with (
         listen(given.host, port) as listener,
         Pool.open(given.pool, rule=given.policy, **settings) as pool,
@@ -86,6 +80,14 @@ def declare_serve(add: Parser) -> Command:
         elif players:
             text = f"{given.pool} has players, so those of {given.ratings} are not added"
             warnings.warn(text, stacklevel=2)
+        # The first requests must not wait for the compiler.
+        with suppress(Exception):  # of a rule that refuses four players
+            trial, names = Pool(rule=given.policy, **settings), list("abcd")
+            trial.add_many(names)
+            trial.propose("a")
+            trial.match(names)
+            trial.split(names)
+            trial.rate([Game([["a"], ["b"]], [1, 2]), Game([["a", "b"], ["c", "d"]], [1, 2])])
         host = f"[{given.host}]" if ":" in given.host else given.host
         given.print_result(f"{len(pool)} players at http://{host}:{listener.getsockname()[1]}/docs")
         atexit.register(pool.close)  # a signal does not leave the block

@@ -130,13 +130,15 @@ def estimate(values: Floats, count: int | None = None) -> Estimate:
 
     Args:
         values: shape (E,); NaN are ignored. ``UNKNOWN`` if fewer than two are left.
-        count: effective number of values, for Student's quantile; by default those left.
+        count: effective number of values, at least 2; by default those left.
     """
     known = values[~np.isnan(values)]
     if known.size < 2:
         return UNKNOWN
     mean = float(known.mean())
     error = float(known.std(ddof=1)) / math.sqrt(known.size)
+    if count is not None:
+        error *= math.sqrt((known.size - 1) / known.size * count / (count - 1))
     half = t_quantile(count or known.size) * error
     return Estimate(mean, error, mean - half, mean + half)
 

@@ -337,7 +337,8 @@ def candidates_of(
         candidate = candidate_of(given, env_id)
         if candidate.label in checked:
             if place >= len(named):
-                _check_same(candidate_of(checked[candidate.label], env_id), candidate, settings)
+                if not isinstance(checked[candidate.label], str | Path | Candidate):
+                    _check_same(candidate_of(checked[candidate.label], env_id), candidate, settings)
                 continue
             raise ValueError(f"policies must name each policy once, got {candidate.label!r} twice")
         check_can_play(candidate.label, candidate.make, settings)
@@ -375,8 +376,6 @@ def _check_same(given: Candidate, reference: Candidate, settings: Options) -> No
         names = inspect.signature(type(policy)).parameters
         return {name: getattr(policy, name, None) for name in names if name != "horizon"}
 
-    if given.lasting:
-        return
     ours, theirs = (each.make(settings, tuple) for each in (given, reference))
     if type(ours) is not type(theirs) or options(ours) != options(theirs):
         raise ValueError(

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from inspect import getdoc, signature
 from typing import Annotated, Any, TypeVar, get_type_hints
+from weakref import WeakKeyDictionary
 
 import uvicorn
 from fastapi import FastAPI, Query, Request, Response
@@ -139,7 +140,7 @@ def _add_service(app: FastAPI, pool: Pool) -> None:
         async def answer(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] != "http":
                 return await inner(scope, receive, send)
-            start, status = time.perf_counter(), 500
+            start, status = time.perf_counter(), 0
 
             async def note(message: Message) -> None:
                 nonlocal status
@@ -148,12 +149,15 @@ def _add_service(app: FastAPI, pool: Pool) -> None:
 
             try:
                 await inner(scope, receive, note)
+            except asyncio.CancelledError:  # the service stops
+                if not status:
+                    await Response(status_code=503)(scope, receive, note)
             finally:
                 # Declared routes and methods only: clients could create any number of other labels.
                 is_known = "route" in scope and status != 405
                 route = scope["route"].path if is_known else "other"
                 method = scope["method"] if is_known else "other"
-                requests.labels(method, route, status).observe(time.perf_counter() - start)
+                requests.labels(method, route, status or 500).observe(time.perf_counter() - start)
 
         return answer
 
@@ -187,7 +191,7 @@ def _add_players(app: FastAPI, pool: Pool) -> None:
     def standings(limit: int = Query(100, le=RANKS)) -> Any:
         return {"standings": pool.standings(limit)}
 
-    deciding = asyncio.Semaphore(DECISIONS)
+    deciding = WeakKeyDictionary[Any, asyncio.Semaphore]()  # of each event loop
 
     def ratings(games: list[Game]) -> Any:
         names = {name for game in games for side in game.teams for name in side}
@@ -208,7 +212,8 @@ def _add_players(app: FastAPI, pool: Pool) -> None:
                 return answer(body, call(**dict(body)))
 
         async def decide(body: Any, request: Request) -> Any:
-            async with deciding:  # waiting in threads would leave none for other requests
+            free = deciding.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(DECISIONS))
+            async with free:  # waiting in threads would leave none for other requests
                 if await request.is_disconnected():
                     return Response(status_code=499)
                 return answer(body, await run_in_threadpool(call, **dict(body)))

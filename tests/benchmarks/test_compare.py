@@ -188,7 +188,8 @@ class Widened(NormalPrior):
 
 @pytest.mark.parametrize(
     ("run", "policy", "options"),
-    [(run_comparison, "__main__:Chosen", {"cells": {"rank": [None]}}),
+    [(run_comparison, "__main__:Chosen",
+      {"cells": {"rank": [None]}, "against": "__main__:Chosen"}),
      (run_comparison, "random", {"cells": {"rank": [None], "prior": ["__main__:Widened"]}}),
      (run_bound, Chosen(), {"ranks": [None]})],
 )  # fmt: skip

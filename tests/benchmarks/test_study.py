@@ -260,6 +260,10 @@ def test_the_noise_of_equal_priors_differs_by_chance_alone() -> None:
         values = [each.value for each in claims._noise_findings(cells, [0])]
         found.append(values[0].verdict)
     assert found.count("undecided") >= 0.95 * len(found)
+    for cell, error in zip(cells.values(), (0.5, 0.2), strict=True):
+        cell.curve.return_value.standard_error = error
+        cell.units = 40
+    assert {each.value.verdict for each in claims._noise_findings(cells, [0])} == {"ahead"}
 
 
 def test_claims_require_the_papers_policies() -> None:

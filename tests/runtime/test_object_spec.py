@@ -64,10 +64,12 @@ def test_specifications_make_objects_and_back(own_module: Path) -> None:
     made = prior_of("own_leagues:Leagues:gap=3,wide=true,label=x")
     assert (made.gap, made.wide, made.label) == (3, True, "x")
     assert spec_of("prior", made) == "own_leagues:Leagues:gap=3,wide=true,label=x"
-    settings = Settings(prior="own_leagues:Leagues", reward="own_leagues:Wins:scale=-3.5e-07")
-    assert settings.reward_type.scale == -3.5e-07
+    settings = Settings(
+        prior="own_leagues:Leagues", reward="own_leagues:Wins:scale=-0.3333333333333333"
+    )
+    assert settings.reward_type.scale == -0.3333333333333333
     assert settings.description()["prior"] == "own_leagues:Leagues"
-    assert spec_of("reward", settings.reward_type) == "own_leagues:Wins:scale=-3.5e-07"
+    assert spec_of("reward", settings.reward_type) == "own_leagues:Wins:scale=-0.3333333333333333"
     assert spec_of("prior", "informative") == "informative"
     assert (
         spec_of("prior", InformativePrior()) == "matchenv.envs.one_player.priors:InformativePrior"

@@ -122,10 +122,44 @@ def test_decisions_leave_threads_to_other_requests(client: TestClient, pool: Poo
     assert {each.result().status_code for each in asked} == {200}
 
 
+def test_an_app_runs_in_several_event_loops(pool: Pool) -> None:
+    pool.add_many(["ann", "bob"])
+    app = create_app(pool)
+
+    async def ask() -> set[int]:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            asked = [client.post("/proposals", json={"player": "ann"}) for _ in range(6)]
+            return {answer.status_code for answer in await asyncio.gather(*asked)}
+
+    assert [asyncio.run(ask()) for _ in range(2)] == [{200}, {200}]
+
+
+SCOPE = {"type": "http", "method": "POST", "path": "/proposals", "query_string": b"",
+         "headers": [(b"content-type", b"application/json"), (b"host", b"localhost")],
+         "root_path": "", "http_version": "1.1"}  # fmt: skip
+
+
+def test_requests_that_a_stopping_service_cuts_off_are_answered(pool: Pool) -> None:
+    sent = list[Any]()
+
+    async def receive() -> Any:
+        await asyncio.sleep(60)
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def stop() -> None:
+        task = asyncio.create_task(create_app(pool)(SCOPE.copy(), receive, send))
+        await asyncio.sleep(0.1)
+        task.cancel()
+        await task
+
+    asyncio.run(stop())
+    assert sent[0]["status"] == 503
+
+
 def test_decisions_for_clients_that_have_left_are_not_computed(pool: Pool) -> None:
-    headers = [(b"content-type", b"application/json")]
-    scope = {"type": "http", "method": "POST", "path": "/proposals", "headers": headers,
-             "query_string": b"", "root_path": "", "http_version": "1.1"}  # fmt: skip
     received = iter([{"type": "http.request", "body": b'{"player": "nobody"}'}])
     sent = list[Any]()
 
@@ -135,7 +169,7 @@ def test_decisions_for_clients_that_have_left_are_not_computed(pool: Pool) -> No
     async def send(message: Any) -> None:
         sent.append(message)
 
-    asyncio.run(create_app(pool)(scope, receive, send))
+    asyncio.run(create_app(pool)(SCOPE.copy(), receive, send))
     assert [message.get("status") for message in sent] == [499, None]
 
 

@@ -121,6 +121,10 @@ def test_a_group_in_few_blocks_has_a_wider_interval_or_no_row() -> None:
     mask = evenness.groups_of(log, skill)["decile_10"]
     assert evenness.effective_blocks(mask, log.entry_game // 10) == 6
     assert few.half_width == pytest.approx(t.ppf(0.975, 5) * few.standard_error)
+    for values, record in ((found.hindsight, "hindsight"), (found.believed, "believed")):
+        spread = evenness.block_values(values[log.entry_game], mask, log.entry_game // 10).std()
+        expected = t.ppf(0.975, 5) * spread / np.sqrt(40.0) * np.sqrt(6 / 5)
+        assert rows["decile_10"][record].half_width == pytest.approx(expected)
 
 
 def test_block_values_have_the_error_of_a_ratio() -> None:
