@@ -15,6 +15,7 @@ from scipy import stats
 
 from matchenv import MatchmakingEnv, NormalPrior
 from matchenv.baselines import DrawChance, KnowledgeGradient, Oracle
+from matchenv.belief import IndependentBelief
 from matchenv.benchmarks.compare import Comparison, run_comparison, run_tuning
 from matchenv.benchmarks.compare.queue import front_of, group_standings
 from matchenv.benchmarks.compare.ranking import SMOOTHED, games_needed
@@ -186,9 +187,19 @@ class Widened(NormalPrior):
         return mu, sigma * (1.0 + self.action)
 
 
+class Doubting(IndependentBelief):
+    """A belief of ``__main__``, with a value that is set at run time."""
+
+    __module__, action = "__main__", 0
+
+    def widened(self, sigma: Any, constants: Any) -> Any:
+        return sigma * (1.0 + self.action)
+
+
 @pytest.mark.parametrize(
     ("run", "policy", "options"),
-    [(run_comparison, "__main__:Chosen",
+    [(run_comparison, "drawchance:belief=__main__:Doubting", {"cells": {"rank": [None]}}),
+     (run_comparison, "__main__:Chosen",
       {"cells": {"rank": [None]}, "against": "__main__:Chosen"}),
      (run_comparison, "random", {"cells": {"rank": [None], "prior": ["__main__:Widened"]}}),
      (run_bound, Chosen(), {"ranks": [None]})],
@@ -201,11 +212,11 @@ def test_results_that_depend_on_values_set_in_main_are_not_reused(
         run([policy], run=store, episodes=4, env_kwargs=SMALL, **options)
         return b"".join(file.read_bytes() for file in sorted((tmp_path / folder).glob("*.csv")))
 
-    for kind in (Chosen, Widened):
+    for kind in (Chosen, Widened, Doubting):
         monkeypatch.setattr(sys.modules["__main__"], kind.__name__, kind, raising=False)
         monkeypatch.setattr(kind, "action", 0)
     before = results("out")
-    for kind in (Chosen, Widened):
+    for kind in (Chosen, Widened, Doubting):
         monkeypatch.setattr(kind, "action", 3)
     assert before != results("out") == results("new")
 
