@@ -140,8 +140,8 @@ def continue_training(
     Args:
         path: the run's folder.
         timesteps: new total for the run; None keeps the configured one.
-        allow_code: import classes that are not installed, if ``config.yml`` names them as prior or
-            reward.
+        allow_code: import any class that ``config.yml`` names: as prior or reward if it is not
+            installed, or as teacher.
         options: ``device``, ``threads``, ``quiet`` and ``writers``, as for ``start_training``;
             equal results need an equal number of threads.
 

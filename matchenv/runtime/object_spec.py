@@ -35,7 +35,7 @@ class CodeRefused(ValueError):
 
 @contextmanager
 def only_installed_code(*, allow_code: bool = False) -> Iterator[None]:
-    """Refuse to import modules that are not installed, within a block.
+    """Refuse modules that are not installed, and classes without a required base, within a block.
 
     For commands that read files of other people, for example the folder of a run.
 
@@ -90,7 +90,7 @@ def class_from_spec(
         kind: kind of object for messages, for example ``"policy"``.
         text: ``module:Class:key=value``. The working folder is searched last for the module.
         known: names that can be given instead, for messages.
-        base: required base class; None allows any callable.
+        base: required base class; None allows any callable, which needs the user's permission.
 
     Raises:
         ValueError: if there is no such class, or its module may not be imported (see
@@ -102,13 +102,16 @@ def class_from_spec(
         kinds = f"{', '.join(map(repr, known))}{instance}, or module:Class:key=value"
         raise refusal(f"{kind} must be one of {kinds}", text)
     label = f"{kind} {shown(text)}"
+    if _any_code.get() is False and base is None:
+        raise CodeRefused(f"{label} can run any code: look at it, then give --allow-code")
     search_working_folder()
     parts = form["module"].split(".")
     if _any_code.get() is False and parts[0] != "matchenv":
         spec = find_spec(parts[0])  # imports nothing
         places = list(spec.submodule_search_locations or [spec.origin or ""]) if spec else []
-        installed = tuple(sysconfig.get_path(name) for name in ("purelib", "platlib"))
-        if parts[-1] == "__main__" or not all(place.startswith(installed) for place in places):
+        installed = {Path(sysconfig.get_path(name)) for name in ("purelib", "platlib")}
+        ours = all(installed.intersection(Path(place).parents) for place in places)
+        if parts[-1] == "__main__" or not ours:
             raise CodeRefused(
                 f"{label} would run the code of {', '.join(places)}, which is no module of an "
                 "installed package: look at it, then give --allow-code"
@@ -204,7 +207,7 @@ def spec_of(kind: str, given: Any) -> str:
             if f.init and (value := getattr(given, f.name)) is not f.default
         )
         text = f"{type(given).__module__}:{type(given).__qualname__}:{options}"
-        if build_object(kind, text, *class_from_spec(kind, text, ()), {}) == given:
+        if build_object(kind, text, *class_from_spec(kind, text, (), type(given)), {}) == given:
             return text.rstrip(":")
     raise ValueError(
         f"{kind} must be a name, module:Class:key=value, or a dataclass of a module's top level "
