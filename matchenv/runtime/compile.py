@@ -19,6 +19,11 @@ from multiprocessing import parent_process
 from pathlib import Path
 from typing import Any
 
+# "" is Numba's default. Set, it overrides a .numba_config.yaml of the working folder, which could
+# name a folder of somebody's code.
+os.environ.setdefault("NUMBA_CACHE_DIR", "")
+os.environ.setdefault("NUMBA_CACHE_LOCATOR_CLASSES", "")
+
 from numba import njit, typeof
 from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock

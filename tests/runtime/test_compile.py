@@ -86,6 +86,22 @@ print(density_at_zero(0.0, 1.0))
     assert "UserWarning: matchenv finds no folder to keep compiled code in" in error
 
 
+def test_the_working_folder_names_no_cache(tmp_path: Path) -> None:
+    """Its files would be unpickled."""
+    (tmp_path / ".numba_config.yaml").write_text("cache_dir: own\ncache_locator_classes: e.Own\n")
+    code = f"""
+import os
+os.chdir({str(tmp_path)!r})
+for name in ("NUMBA_CACHE_DIR", "NUMBA_CACHE_LOCATOR_CLASSES"):
+    os.environ.pop(name, None)
+from matchenv.trueskill.game import density_at_zero
+density_at_zero(0.0, 1.0)
+print(os.listdir())
+"""
+    out, error = started(code).communicate(timeout=300)
+    assert out == "['.numba_config.yaml']\n", error
+
+
 def test_code_runs_as_plain_python() -> None:
     """For debuggers and coverage."""
     out, error = started(PLAY, NUMBA_DISABLE_JIT="1").communicate(timeout=300)
