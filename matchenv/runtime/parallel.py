@@ -103,13 +103,14 @@ def _on_this_machine(
         return
     if hasattr(signal, "pthread_sigmask"):
         # Starting this helper process resets the signal mask.
-        resource_tracker.ensure_running()
+        with _safe_path():
+            resource_tracker.ensure_running()
     # Spawned, since a fork inherits locks that threads of libraries hold.
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin_worker)
     pending: dict[Future[Result], int] = {}
     try:
-        with signals_wait(), _main_module_for_workers(jobs):
+        with signals_wait(), _main_module_for_workers(jobs), _safe_path():
             pending |= {pool.submit(_run, work, job): index for index, job in enumerate(jobs)}
         # Close this process's end, so that half a result of a killed worker is not waited for.
         pool._result_queue._writer.close()  # type: ignore[attr-defined]
@@ -164,6 +165,20 @@ def _main_module_for_workers(jobs: Sequence[Any]) -> Iterator[None]:
     finally:
         if file is not None:
             main.__file__ = file
+
+
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Let Python start without the working folder, where a socket.py would be imported first.
+
+    Workers get the path of this process as soon as they have started.
+    """
+    before = os.environ.get("PYTHONSAFEPATH", "")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        os.environ["PYTHONSAFEPATH"] = before  # "" is unset
 
 
 def _begin_worker() -> None:

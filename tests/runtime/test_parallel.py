@@ -35,6 +35,17 @@ if __name__ == "__main__":
     list(results_of(wait, range(2), 2))
 """
 
+# Work of a module in the working folder.
+IMPORTING = """
+from importlib import import_module
+from matchenv.runtime.object_spec import search_working_folder
+from matchenv.runtime.parallel import results_of
+
+if __name__ == "__main__":
+    search_working_folder()
+    print(sorted(results_of(import_module("own").twice, [1, 2], 2)))
+"""
+
 
 @pytest.fixture(autouse=True)
 def _no_process_stays_behind() -> Iterator[None]:
@@ -113,6 +124,20 @@ def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
     # The workers share the pipe, which ends with the last of them.
     assert parent.stdout.read() == b""
     parent.wait()
+
+
+def test_workers_search_the_working_folder_last(tmp_path: Path) -> None:
+    (tmp_path / "here").mkdir()
+    for name in ("selectors", "signal", "socket"):  # of workers and of the resource tracker
+        (tmp_path / "here" / f"{name}.py").write_text("open('imported', 'w')")
+    (tmp_path / "here" / "own.py").write_text("def twice(number):\n    return 2 * number")
+    script = tmp_path / "main.py"
+    script.write_text(IMPORTING)
+    found = subprocess.run(
+        [sys.executable, str(script)], cwd=tmp_path / "here", capture_output=True, text=True
+    )
+    assert (found.stdout, found.stderr) == ("[(0, 2), (1, 4)]\n", "")
+    assert not (tmp_path / "here" / "imported").exists()
 
 
 test_bad_options_of_a_run_are_refused = refusals(
