@@ -118,8 +118,8 @@ def new_figure(
     axis = {"automargin": True, "zeroline": False}
     figure = go.Figure().update_layout(
         template="none",
-        xaxis={"title": {"text": x}, **axis},
-        yaxis={"title": {"text": y}, **axis},
+        xaxis={"title": {"text": escape(x, quote=False)}, **axis},
+        yaxis={"title": {"text": escape(y, quote=False)}, **axis},
         legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0.0},
         margin={"l": 10, "r": 10, "t": 10, "b": 10},
         showlegend=True,  # by default Plotly hides the legend of a single curve
@@ -158,7 +158,7 @@ def points(
             visible="legendonly" if name in HIDDEN_AT_FIRST else True,
         )  # fmt: skip
     if level is not None:
-        figure.add_vline(level[0], annotation_text=level[1], **LEVEL)
+        figure.add_vline(level[0], annotation_text=escape(level[1], quote=False), **LEVEL)
     return figure
 
 

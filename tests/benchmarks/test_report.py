@@ -145,7 +145,11 @@ def test_a_name_has_one_colour_per_page() -> None:
 
 def test_points_have_intervals() -> None:
     found = Estimate(2.0, 0.5, 1.0, 4.0)
-    kg, oracle = pages.points("q", [(name, "top, equal", found) for name in ("kg", "oracle")]).data
+    both = [(name, "top, equal", found) for name in ("kg", "oracle")]
+    figure = pages.points("q minus that of kg <b>", both, level=(0.0, "kg <b>"))
+    kg, oracle = figure.data
+    texts = [figure.layout.xaxis.title.text, figure.layout.annotations[0].text]
+    assert texts == ["q minus that of kg &lt;b&gt;", "kg &lt;b&gt;"]
     assert (kg.x[0], kg.error_x.array[0], kg.error_x.arrayminus[0]) == (2.0, 2.0, 1.0)
     assert tuple(kg.customdata[0]) == (1.0, 4.0)  # for the hover text
     assert oracle.visible == "legendonly"
