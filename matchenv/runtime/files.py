@@ -24,7 +24,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import is_dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -269,15 +269,17 @@ def parsed_json(text: str | bytes, name: str = "it") -> Any:
         ValueError: for invalid or too deeply nested JSON, NaN and infinity; begins with ``name``.
     """
     try:
-        return json.loads(text, parse_constant=_refuse)
+        return json.loads(text, parse_constant=_finite, parse_float=_finite)
     except RecursionError:
         raise ValueError(f"{name} must be JSON, and is nested too deeply") from None
     except ValueError as error:  # a broken encoding too
         raise ValueError(f"{name} must be JSON: {error}") from None
 
 
-def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"numbers must be finite, got {constant}")
+def _finite(text: str) -> float:
+    if not math.isfinite(value := float(text)):
+        raise ValueError(f"numbers must be finite, got {text}")
+    return value
 
 
 def _plain(value: Any) -> Any:

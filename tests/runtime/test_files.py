@@ -172,6 +172,7 @@ def test_a_changed_digit_in_checked_json_is_detected(tmp_path: Path) -> None:
 test_bad_json_names_its_file = refusals(
     (b"[" * 100_000, "bad.json .*nested too deeply"),
     (b"[NaN]", "bad.json .*finite"),
+    (b"[-1e999]", "bad.json .*finite, got -1e999"),
     *((content, "bad.json .*must be JSON") for content in (b"{", b"\xff", b"9" * 5000)),
     call=files.read_json,
     file="bad.json",
