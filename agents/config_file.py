@@ -74,7 +74,7 @@ class _PlainLoader(yaml.SafeLoader):
 
 # PyYAML reads 1e-3 and 1e6 as texts.
 _PlainLoader.add_implicit_resolver(
-    "!power", re.compile(r"[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
+    "!power", re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
 )
 _PlainLoader.add_constructor("!power", lambda _, node: _whole(float(node.value)))
 

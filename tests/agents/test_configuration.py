@@ -2,6 +2,7 @@
 
 import csv
 from pathlib import Path
+from time import process_time
 
 import numpy as np
 import pytest
@@ -56,6 +57,9 @@ def test_values_of_pairs_are_yaml():
     for bad in (["rank"], ["=top"], ["rank=[1"], ["rank=1", "rank=2"]):
         with pytest.raises(ValueError, match="env-kwargs"):
             parse_pairs("env-kwargs", bad)
+    began = process_time()
+    parse_pairs("env-kwargs", ["population=" + "9" * 49_000 + "x"])  # 20 s with backtracking
+    assert process_time() - began < 2.0
 
 
 test_bad_files_are_refused = refusals(
