@@ -74,6 +74,9 @@ class Storage:
         run("PRAGMA locking_mode=EXCLUSIVE")
         run("PRAGMA synchronous=EXTRA")
         run("PRAGMA fullfsync=1")  # macOS needs it to survive a power loss
+        ((mode,),) = run("PRAGMA journal_mode=DELETE")
+        if new is None and mode != "delete":  # a copy of the file alone would lack changes
+            raise ValueError(f"its journal mode must be delete, got {mode}")
         run("BEGIN EXCLUSIVE")  # locks the database until it is closed
         if new is not None:
             for table in TABLES:

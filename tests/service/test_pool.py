@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -295,6 +297,9 @@ def test_a_copy_of_a_live_file_is_a_pool_and_damage_is_detected(
 ) -> None:
     """Damage: flipped bits in the journal, a changed name, truncation, another kind of file."""
     file, journal = tmp_path / "pool.db", tmp_path / "pool.db-journal"
+    Pool.open(file, recent=1).close()
+    with closing(sqlite3.connect(file)) as another_program:
+        another_program.execute("PRAGMA journal_mode=WAL")  # keeps changes in a second file
     with Pool.open(file, recent=1) as pool:
         pool.add_many([f"p{number}" for number in range(20)])
         for number in range(10):
