@@ -27,6 +27,7 @@ TABLES = [
     "recent, blocked) WITHOUT ROWID",
     "CREATE TABLE pool (settings, games, checksum)",
 ]
+JOURNAL_MAGIC = bytes.fromhex("d9d505f920a163d7")
 CLOSED = "the pool must be open, but it has been closed"
 Row = tuple[Any, ...]
 
@@ -61,6 +62,7 @@ class Storage:
         try:
             if self._file is not None:
                 _lock_file(self._file)
+                _check_journal(Path(f"{os.path.realpath(self._file.name)}-journal"))
             self._load(settings if path is None else None)
         except (sqlite3.Error, BlockingIOError, TypeError, ValueError) as error:
             self.close()
@@ -185,6 +187,15 @@ def _lock_file(file: BinaryIO) -> None:
         except OSError as error:
             if isinstance(error, BlockingIOError):  # some network file systems have no locks
                 raise
+
+
+def _check_journal(journal: Path) -> None:
+    """Refuse a journal that names a super-journal, a file of any name that SQLite would delete.
+
+    Only transactions over several databases have one.
+    """
+    if journal.exists() and journal.read_bytes().endswith(JOURNAL_MAGIC):
+        raise ValueError(f"{journal} must be the journal of one database, and names another file")
 
 
 def _row_of(player: Player) -> Row:

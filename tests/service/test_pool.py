@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import os
 import sqlite3
+import struct
 import subprocess
 import sys
 import time
@@ -24,6 +26,7 @@ from matchenv.baselines import KnowledgeGradient
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.service import Game, NewPlayer, PlayerExistsError, Pool, UnknownPlayerError
 from matchenv.service.splitting import exchange, log_quality
+from matchenv.service.storage import JOURNAL_MAGIC
 from matchenv.trueskill import match_quality, team_match_quality
 
 BETA = 25 / 6
@@ -329,6 +332,21 @@ def test_a_copy_of_a_live_file_is_a_pool_and_damage_is_detected(
     monkeypatch.setattr(Path, "unlink", refuse)
     with pytest.raises(FileNotFoundError, match=r"none/pool\.db"):
         Pool.open(tmp_path / "none" / "pool.db")
+
+
+def test_a_journal_that_makes_sqlite_delete_another_file_is_refused(tmp_path: Path) -> None:
+    """See "Super-journal" in SQLite's documentation of its file format."""
+    file, other = tmp_path / "pool.db", tmp_path / "other"
+    Pool.open(file).close()
+    other.touch()
+    head = JOURNAL_MAGIC + struct.pack(">5I", 0, 0, file.stat().st_size // 4096, 512, 4096)
+    name = os.fsencode(other)
+    record = struct.pack(">I", 2**30 // 4096 + 1) + name + struct.pack(">2I", len(name), sum(name))
+    crafted = head.ljust(512, b"\0") + record + JOURNAL_MAGIC
+    (tmp_path / "pool.db-journal").write_bytes(crafted)
+    with pytest.raises(ValueError, match=r"pool\.db-journal must be the journal of one database"):
+        Pool.open(file)
+    assert other.exists()
 
 
 @pytest.mark.parametrize("kills", [2, pytest.param(40, marks=pytest.mark.slow)])
