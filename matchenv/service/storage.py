@@ -18,8 +18,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from matchenv.runtime.checks import as_integer, as_number, as_positive_number, errors_named, refusal
 from matchenv.runtime.files import errors_name, write_bytes
-from matchenv.service.players import Player, PoolSettings
+from matchenv.service.players import Player, PoolSettings, as_name
 
 # Columns without a type keep floats bit for bit; ``recent`` and ``blocked`` are JSON.
 TABLES = [
@@ -93,13 +94,15 @@ class Storage:
         rows = run("SELECT * FROM players ORDER BY name").fetchall()
         ((settings, self.games, checksum),) = run("SELECT * FROM pool")
         run("COMMIT")
-        if checksum != self.games + _sum_of([(settings,), *rows]):
-            raise ValueError("it is damaged, its content does not match its checksum")
-        self.settings = PoolSettings(**json.loads(settings))
-        self._players = {}
-        for *plain, recent, blocked in rows:
-            lists = (tuple(json.loads(names)) for names in (recent, blocked))
-            self._players[plain[0]] = Player(*plain, *lists)
+        with errors_named("it is damaged"):
+            self._players = {row[0]: _player_of(row) for row in rows}
+            rows = list(map(_row_of, self._players.values()))  # as later changes will find them
+            if checksum != as_integer("games", self.games, 0) + _sum_of([(settings,), *rows]):
+                raise ValueError("its content does not match its checksum")
+            self.settings = PoolSettings(**json.loads(settings))
+            named = {x for player in self._players.values() for names in player[-2:] for x in names}
+            if unknown := named - self._players.keys():
+                raise refusal("recent and blocked must hold players", unknown)
 
     def _write(self, changed: Mapping[str, Player | None], games: int = 0) -> None:
         """Write a change, which survives a crash once this returns; the caller holds the lock.
@@ -198,9 +201,23 @@ def _check_journal(journal: Path) -> None:
         raise ValueError(f"{journal} must be the journal of one database, and names another file")
 
 
+def _player_of(row: Row) -> Player:
+    """Check a row, which another program may have written with the right checksum."""
+    name, region, mu, sigma, seen, games_played, recent, blocked = row
+    return Player(
+        as_name("name", name),
+        None if region is None else as_name("region", region),
+        as_number("mu", mu),
+        as_positive_number("sigma", sigma),
+        as_number("seen", seen),
+        as_integer("games_played", games_played, 0),
+        *(() if names == "[]" else tuple(json.loads(names)) for names in (recent, blocked)),
+    )
+
+
 def _row_of(player: Player) -> Row:
     *plain, recent, blocked = player
-    return (*plain, json.dumps(recent), json.dumps(blocked))
+    return (*plain, *(json.dumps(names) if names else "[]" for names in (recent, blocked)))
 
 
 def _sum_of(rows: list[Row]) -> int:

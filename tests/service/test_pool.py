@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import sqlite3
 import struct
@@ -26,7 +27,7 @@ from matchenv.baselines import KnowledgeGradient
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.service import Game, NewPlayer, PlayerExistsError, Pool, UnknownPlayerError
 from matchenv.service.splitting import exchange, log_quality
-from matchenv.service.storage import JOURNAL_MAGIC
+from matchenv.service.storage import JOURNAL_MAGIC, _sum_of
 from matchenv.trueskill import match_quality, team_match_quality
 
 BETA = 25 / 6
@@ -332,6 +333,42 @@ def test_a_copy_of_a_live_file_is_a_pool_and_damage_is_detected(
     monkeypatch.setattr(Path, "unlink", refuse)
     with pytest.raises(FileNotFoundError, match=r"none/pool\.db"):
         Pool.open(tmp_path / "none" / "pool.db")
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value", "word"),
+    [
+        *(("players", name, value, word)
+          for name in ("mu", "sigma", "seen")
+          for value, word in ((math.inf, "finite"), (None, "numbers"), ("x", "numbers"))),
+        ("players", "sigma", -8.0, "positive"),
+        ("players", "mu", 25, "checksum"),  # is written back as 25.0
+        ("players", "name", "\x1b]0;", "control characters"),
+        ("players", "region", "\n", "region must be a string"),
+        ("players", "games_played", -1, "at least 0"),
+        ("players", "recent", "[[1]]", "unhashable"),
+        ("players", "recent", '["ann" ]', "checksum"),
+        ("players", "blocked", '["bob"]', "must hold players, got {'bob'}"),
+        ("pool", "settings", "[" * 100_000, "RecursionError"),
+        ("pool", "settings", '{"mu": "x"}', "mu must hold real numbers"),
+        ("pool", "games", -1, "games must be an integer of at least 0"),
+    ],
+)  # fmt: skip
+def test_crafted_content_with_its_checksum_is_refused(
+    tmp_path: Path, table: str, column: str, value: Any, word: str
+) -> None:
+    file = tmp_path / "pool.db"
+    with Pool.open(file) as pool:
+        pool.add("ann")
+    with closing(sqlite3.connect(file)) as database:
+        database.execute(f"UPDATE {table} SET {column} = ?", (value,))
+        rows = database.execute("SELECT * FROM players").fetchall()
+        ((settings, games),) = database.execute("SELECT settings, games FROM pool")
+        database.execute("UPDATE pool SET checksum = ?", (games + _sum_of([(settings,), *rows]),))
+        database.commit()
+    with pytest.raises(ValueError, match=f"pool.db: it is damaged: .*{word}") as refused:
+        Pool.open(file)
+    assert str(refused.value).isprintable()
 
 
 def test_a_journal_that_makes_sqlite_delete_another_file_is_refused(tmp_path: Path) -> None:
