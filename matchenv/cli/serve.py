@@ -91,4 +91,4 @@ def declare_serve(add: Parser) -> Command:
         host = f"[{given.host}]" if ":" in given.host else given.host
         given.print_result(f"{len(pool)} players at http://{host}:{listener.getsockname()[1]}/docs")
         atexit.register(pool.close)  # a signal does not leave the block
-        serve(pool, listener)
+        serve(pool, listener, host)

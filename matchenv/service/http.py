@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import socket
 import time
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from prometheus_client import generate_latest as metrics_text
 from pydantic import AfterValidator, ConfigDict, Field, create_model
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -286,15 +288,21 @@ def listen(host: str, port: int) -> socket.socket:
         raise OSError(f"cannot listen at {host}:{port}: {reason}") from None
 
 
-def serve(pool: Pool, listener: socket.socket) -> None:
+def serve(pool: Pool, listener: socket.socket, host: str = "localhost") -> None:
     """Serve a pool until a signal, then finish the current requests.
 
     Args:
         pool: an open pool, which is not closed.
         listener: see ``listen``.
+        host: name of this machine for requests, besides localhost and its addresses.
     """
+    app = create_app(pool)
+    if ipaddress.ip_address(listener.getsockname()[0]).is_loopback:
+        # A web page can have its own name resolve to this address, and read the answers.
+        hosts = ["localhost", "127.0.0.1", "[::1]", host]
+        app.add_middleware(TrustedHostMiddleware, allowed_hosts=hosts)
     config = uvicorn.Config(
-        create_app(pool),
+        app,
         log_config=None,  # errors go to standard error
         http=LimitedConnection,
         ws="none",

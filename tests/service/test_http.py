@@ -220,7 +220,7 @@ def test_a_served_process(
     importlib.import_module("matchenv.benchmarks.replay.fits")  # imported before the fork
     monkeypatch.setattr("matchenv.service.http.CONNECTIONS", 10)
     monkeypatch.setattr("matchenv.service.http.REQUEST_SECONDS", 1)
-    head = b"POST /games HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n"
+    head = b"POST /games HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n"
     file, ratings, fit = (tmp_path / name for name in ("pool.db", "ratings.csv", "fit.json"))
     ratings.write_text("player,mu,sigma,games\nann,30.5,2.25,7\nbob,25,8,1\n'@cid,25,8,1\n")
     fit.write_text(json.dumps({"parameters": {"beta": 3.5, "time_drift": 0.25, "advantage": 1.0}}))
@@ -245,6 +245,8 @@ def test_a_served_process(
                 half = socket.create_connection(("127.0.0.1", port), timeout=60)
                 halves.append(opened.enter_context(half))
                 half.sendall(sent)
+            named = {"Host": f"evil.example:{port}"}  # a web page's name for 127.0.0.1
+            assert httpx.get(f"{service}/health", headers=named, timeout=60).status_code == 400
             assert httpx.get(f"{service}/players/ann", timeout=60).json()["mu"] == 30.5
             # Without the spreadsheet's apostrophe.
             assert httpx.get(f"{service}/players/@cid", timeout=60).json()["mu"] == 25.0
@@ -292,7 +294,7 @@ def test_a_service_is_started_again_by_the_same_command(
 ) -> None:
     """The fitted 0 of a log without draws can be set; what a pool does not have is said."""
     served = list[tuple[int, float, float]]()
-    monkeypatch.setattr("matchenv.service.http.serve", lambda pool, _: served.append(
+    monkeypatch.setattr("matchenv.service.http.serve", lambda pool, *_: served.append(
         (len(pool), pool.settings.beta, pool.settings.draw_probability)))  # fmt: skip
     Path("ratings.csv").write_text("player,mu,sigma,games\nann,30.5,2.25,7\n")
     parameters = {"beta": 3.5, "draw_probability": 0.0, "team_exponent": 0.5}
