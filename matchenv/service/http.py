@@ -9,7 +9,7 @@ import asyncio
 import ipaddress
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from inspect import getdoc, signature
 from typing import Annotated, Any, TypeVar, get_type_hints
 from weakref import WeakKeyDictionary
@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 import uvicorn
 from fastapi import FastAPI, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, PlainTextResponse
+from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from fastapi_swagger import patch_fastapi
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, Summary
 from prometheus_client import generate_latest as metrics_text
@@ -35,8 +35,8 @@ from matchenv.trueskill import Rating
 
 # Limits of one request, chosen so that it takes about a second.
 BODY_BYTES, SPLIT_PLAYERS, PROPOSALS, WAITING, RANKS = 1_000_000, 100, 25, 10_000, 10_000
-# Proposals, matches and splits that are computed at the same time.
-DECISIONS = 2
+# Proposals, matches and splits that are computed at the same time; backups that are sent.
+DECISIONS, BACKUPS = 2, 2
 # Seconds to receive a request, to send its answer, between two checks of these, and to finish
 # requests after a signal.
 REQUEST_SECONDS, ANSWER_SECONDS, CHECK_SECONDS, LAST_SECONDS = 10, 60, 1, 1
@@ -44,7 +44,8 @@ REQUEST_SECONDS, ANSWER_SECONDS, CHECK_SECONDS, LAST_SECONDS = 10, 60, 1, 1
 # descriptors that some systems allow a process.
 CONNECTIONS, BACKLOG = 100, 64
 
-SQLITE = "application/vnd.sqlite3"  # the type of a backup
+# Type of a backup, and bytes that are sent at once.
+SQLITE, PART = "application/vnd.sqlite3", 1 << 16
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     404: {"description": "A name is not in the pool."},
@@ -175,8 +176,16 @@ def _add_service(app: FastAPI, pool: Pool) -> None:
 
     @app.get("/backup", tags=["service"], response_class=Response,
              responses={200: {"content": {SQLITE: {}}}})  # fmt: skip
-    def backup() -> Response:
-        return Response(pool.backup(), media_type=SQLITE)
+    async def backup() -> Response:
+        return StreamingResponse(parts_of_backup(), media_type=SQLITE)
+
+    sending = asyncio.Semaphore(BACKUPS)
+
+    async def parts_of_backup() -> AsyncIterator[bytes]:
+        async with sending:  # until the client has read it: each is in memory
+            content = await run_in_threadpool(pool.backup)
+            for start in range(0, len(content), PART):
+                yield content[start : start + PART]
 
 
 def _add_players(app: FastAPI, pool: Pool) -> None:

@@ -173,6 +173,33 @@ def test_decisions_for_clients_that_have_left_are_not_computed(pool: Pool) -> No
     assert [message.get("status") for message in sent] == [499, None]
 
 
+def test_backups_that_are_not_read_take_little_memory(pool: Pool) -> None:
+    scope = {"type": "http", "method": "GET", "path": "/backup", "headers": [],
+             "query_string": b"", "root_path": "", "http_version": "1.1"}  # fmt: skip
+    begun, read, app = list[Any](), asyncio.Event(), create_app(pool)
+
+    async def download() -> bytes:
+        parts = list[bytes]()
+
+        async def send(message: Any) -> None:
+            if message.get("body"):
+                begun.append(message)
+                await read.wait()
+                parts.append(message["body"])
+
+        await app(scope, asyncio.Event().wait, send)
+        return b"".join(parts)
+
+    async def download_several() -> list[bytes]:
+        downloads = [asyncio.create_task(download()) for _ in range(4)]
+        await asyncio.wait(downloads, timeout=0.5)
+        assert len(begun) == 2  # at the same time
+        read.set()
+        return await asyncio.gather(*downloads)
+
+    assert asyncio.run(download_several()) == [pool.backup()] * 4
+
+
 def many(count: int) -> list[str]:
     return list(map(str, range(count)))
 
