@@ -135,7 +135,8 @@ def folder_lock(folder: Path) -> Iterator[None]:
         folder: created if it does not exist, and removed again if it stays empty.
 
     Raises:
-        ValueError: if another process works in the folder (names that process), or for a file.
+        ValueError: if another process works in the folder (names that process), for a file,
+            or for links to other places, through which a received folder could change other files.
         OSError: if the folder cannot be created or written.
     """
     from filelock import FileLock, Timeout  # slow to import
@@ -154,6 +155,10 @@ def folder_lock(folder: Path) -> Iterator[None]:
         if os.name != "nt":  # Windows writes to no locked file, and keeps an open one
             with errors_name(file):
                 file.write_text(holder, encoding="utf-8", errors="backslashreplace")
+        for path in filter(Path.is_symlink, folder.rglob("*")):  # does not follow links
+            target = Path(os.path.realpath(path))
+            if not target.is_relative_to(os.path.realpath(folder)):
+                raise ValueError(f"out must hold no links to other places, got {path} to {target}")
         remove_unfinished(folder.rglob(".*.unfinished"))
         yield
     except Timeout:

@@ -208,6 +208,24 @@ def test_a_second_process_is_refused_until_the_first_ends(tmp_path: Path, number
         assert str(os.getpid()) in (tmp_path / files.LOCK).read_text()
 
 
+def test_links_out_of_a_folder_of_results_are_refused(tmp_path: Path) -> None:
+    """The folder itself can be a link, and hold links to its own files."""
+    real, folder, other = tmp_path / "real", tmp_path / "shared", tmp_path / "mine"
+    real.joinpath("below").mkdir(parents=True)
+    folder.symlink_to(real)
+    other.mkdir()
+    (folder / "latest").symlink_to("below")
+    with files.folder_lock(folder):
+        files.write_bytes(folder / "latest" / "results", b"")
+    for link, target in (("checkpoints", "../mine"), ("below/evaluations.json", other / "file")):
+        (folder / link).symlink_to(target)
+        expected = f"out must hold no links to other places, got {folder / link} to {other}"
+        with pytest.raises(ValueError, match=expected), files.folder_lock(folder):
+            pass
+        (folder / link).unlink()
+    assert sorted(os.listdir(folder)) == ["below", "latest"]
+
+
 def test_a_lock_leaves_nothing_behind_and_needs_a_folder(tmp_path: Path) -> None:
     folder = tmp_path / "a" / "b"
     with pytest.raises(FileNotFoundError), files.folder_lock(folder):
