@@ -157,7 +157,8 @@ def folder_lock(folder: Path) -> Iterator[None]:
                 file.write_text(holder, encoding="utf-8", errors="backslashreplace")
         for path in filter(Path.is_symlink, folder.rglob("*")):  # does not follow links
             target = Path(os.path.realpath(path))
-            if not target.is_relative_to(os.path.realpath(folder)):
+            hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
+            if not (hidden or target.is_relative_to(os.path.realpath(folder))):
                 raise ValueError(f"out must hold no links to other places, got {path} to {target}")
         remove_unfinished(folder.rglob(".*.unfinished"))
         yield

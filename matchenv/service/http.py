@@ -179,10 +179,10 @@ def _add_service(app: FastAPI, pool: Pool) -> None:
     async def backup() -> Response:
         return StreamingResponse(parts_of_backup(), media_type=SQLITE)
 
-    sending = asyncio.Semaphore(BACKUPS)
+    sending = _semaphores(BACKUPS)
 
     async def parts_of_backup() -> AsyncIterator[bytes]:
-        async with sending:  # until the client has read it: each is in memory
+        async with sending():  # until the client has read it: each is in memory
             content = await run_in_threadpool(pool.backup)
             for start in range(0, len(content), PART):
                 yield content[start : start + PART]
@@ -202,7 +202,7 @@ def _add_players(app: FastAPI, pool: Pool) -> None:
     def standings(limit: int = Query(100, le=RANKS)) -> Any:
         return {"standings": pool.standings(limit)}
 
-    deciding = WeakKeyDictionary[Any, asyncio.Semaphore]()  # of each event loop
+    deciding = _semaphores(DECISIONS)
 
     def ratings(games: list[Game]) -> Any:
         names = {name for game in games for side in game.teams for name in side}
@@ -223,8 +223,7 @@ def _add_players(app: FastAPI, pool: Pool) -> None:
                 return answer(body, call(**dict(body)))
 
         async def decide(body: Any, request: Request) -> Any:
-            free = deciding.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(DECISIONS))
-            async with free:  # waiting in threads would leave none for other requests
+            async with deciding():  # waiting in threads would leave none for other requests
                 if await request.is_disconnected():
                     return Response(status_code=499)
                 return answer(body, await run_in_threadpool(call, **dict(body)))
@@ -246,6 +245,12 @@ def _add_players(app: FastAPI, pool: Pool) -> None:
          lambda _, found: {"matches": found}, waiting=QUEUE)  # fmt: skip
     post("/splits", "decisions", pool.split, SPLIT, lambda _, found: found,
          players=MEMBERS, together=Rows[Rows[str]])  # fmt: skip
+
+
+def _semaphores(count: int) -> Callable[[], asyncio.Semaphore]:
+    """Return a function that returns the semaphore of the running event loop."""
+    known = WeakKeyDictionary[Any, asyncio.Semaphore]()
+    return lambda: known.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(count))
 
 
 class LimitedConnection(H11Protocol):

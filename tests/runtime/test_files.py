@@ -209,12 +209,14 @@ def test_a_second_process_is_refused_until_the_first_ends(tmp_path: Path, number
 
 
 def test_links_out_of_a_folder_of_results_are_refused(tmp_path: Path) -> None:
-    """The folder itself can be a link, and hold links to its own files."""
+    """The folder itself can be a link, and hold links to its own files and hidden ones."""
     real, folder, other = tmp_path / "real", tmp_path / "shared", tmp_path / "mine"
     real.joinpath("below").mkdir(parents=True)
     folder.symlink_to(real)
     other.mkdir()
     (folder / "latest").symlink_to("below")
+    (folder / ".venv").mkdir()
+    (folder / ".venv" / "python").symlink_to(sys.executable)
     with files.folder_lock(folder):
         files.write_bytes(folder / "latest" / "results", b"")
     for link, target in (("checkpoints", "../mine"), ("below/evaluations.json", other / "file")):
@@ -223,7 +225,7 @@ def test_links_out_of_a_folder_of_results_are_refused(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=expected), files.folder_lock(folder):
             pass
         (folder / link).unlink()
-    assert sorted(os.listdir(folder)) == ["below", "latest"]
+    assert sorted(os.listdir(folder)) == [".venv", "below", "latest"]
 
 
 def test_a_lock_leaves_nothing_behind_and_needs_a_folder(tmp_path: Path) -> None:
