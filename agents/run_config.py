@@ -28,11 +28,11 @@ from matchenv.agents.environments import (
     settings_of,
     settings_without_code,
 )
-from matchenv.agents.learned_names import CONFIG, EVALUATIONS, POLICY_FILE
+from matchenv.agents.learned_names import CONFIG, EVALUATIONS, POLICY_FILE, learned_file
 from matchenv.envs import part_of, simulator_of
 from matchenv.envs.one_player.settings import as_texts
 from matchenv.evaluation import seeds
-from matchenv.evaluation.registry import ONE_PLAYER
+from matchenv.evaluation.registry import ONE_PLAYER, files_of, policy_named
 from matchenv.runtime.checks import as_choice, errors_named, refusal
 from matchenv.runtime.files import checksum, json_bytes, read_json, write_bytes
 from matchenv.runtime.object_spec import is_object_spec
@@ -207,12 +207,30 @@ def checked_hyperparameters(algo: str, values: dict[str, Any]) -> dict[str, Any]
     return {name: made[name] for name in values}
 
 
-def present_versions(env_kwargs: dict[str, Any]) -> dict[str, str]:
+def present_versions(config: RunConfig) -> dict[str, str]:
     """Return the versions of Python, packages and files of options that a result depends on."""
+    env_kwargs, teacher = config.env_kwargs, config.hyperparameters.get("teacher")
     files = {str(file): digest_of([file]) for file in named_files(env_kwargs)}
     values = (each if isinstance(each, list) else [each] for each in env_kwargs.values())
     code = {text: module_digest(text) for text in chain(*values) if is_object_spec(text)}
+    if teacher is not None:
+        policy_named(teacher, settings_of(config.environment, env_kwargs)[0])  # imports its module
+        places, digest = files_of(teacher, config.environment)
+        code |= {teacher: digest} if places or not digest else {}
+    if config.start_from is not None:
+        with suppress(ValueError):  # of a folder without a policy
+            if (file := learned_file(config.start_from)) is not None:
+                files[config.start_from] = digest_of([file])
     return {"python": platform.python_version(), **versions(*PACKAGES), **files, **code}
+
+
+def changed_versions(config: RunConfig, present: dict[str, str]) -> set[str]:
+    """Return the names of versions, files and code that changed since a run began.
+
+    Initial weights that no longer exist count as unchanged, since checkpoints replace them.
+    """
+    differing = {name for name, _ in config.versions.items() ^ present.items()}
+    return differing - ({config.start_from} - present.keys())
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=CLOSED)
@@ -230,8 +248,8 @@ class RunConfig:
         checkpoint_every: timesteps between checkpoints.
         start_from: learned policy with the initial weights, as for ``matchenv.agents.load``; None
             draws them.
-        versions: of Python and the packages at the start of the run, and digests of the files that
-            options name.
+        versions: of Python and the packages at the start of the run, and digests of the files
+            and code that options name.
         environment: its name in Gymnasium.
     """
 
@@ -359,7 +377,7 @@ def configured(
         if name in run:
             values[hyperparameter] = run.pop(name)
     total = checked_hyperparameters(algo, values)["n_timesteps"]
-    return built(
+    config = built(
         RunConfig,
         {
             "algorithm": algo,
@@ -369,11 +387,12 @@ def configured(
             "evaluate_every": max(1, total // 10),
             "evaluation_episodes": 64,
             "checkpoint_every": max(1, total // 20),
-            "versions": present_versions(texts),
+            "versions": {},
             "environment": environment,
             **run,
         },
     )
+    return config.replaced(versions=present_versions(config))
 
 
 class RunFolder:
@@ -390,15 +409,18 @@ class RunFolder:
         self.comparison = path / "comparison"  #: folder of the final comparison
 
     def differences(self, config: RunConfig) -> list[str]:
-        """Return the names of the options in which a run in the folder differs, except versions.
+        """Return the names of options, and files and code of options, in which the run differs.
 
         Raises:
             ValueError: if its configuration is damaged.
         """
         if not self.config_file.exists():
             return []
-        old, new = self.read_config().options(), config.options()
-        return sorted(name for name in {*old, *new} if old.get(name, ...) != new.get(name, ...))
+        before = self.read_config()
+        old, new = before.options(), config.options()
+        differing = {name for name in {*old, *new} if old.get(name, ...) != new.get(name, ...)}
+        changed = changed_versions(before, config.versions) - {"python", *versions(*PACKAGES)}
+        return sorted(differing or changed)
 
     def check_new(self, config: RunConfig) -> None:
         """Check that the folder holds no run, or the run of this configuration.

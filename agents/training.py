@@ -43,6 +43,7 @@ from matchenv.agents.run_config import (
     RunConfig,
     RunFolder,
     algorithm_class,
+    changed_versions,
     linear_start,
     policy_classes,
     present_versions,
@@ -95,8 +96,7 @@ def start_training(
     with folder_lock(path):
         folder = RunFolder.create(path, config)
         config = folder.read_config()
-        present = present_versions(config.env_kwargs)
-        differing = {each for each, _ in config.versions.items() ^ present.items()}
+        differing = changed_versions(config, present_versions(config))
         if differing:
             warnings.warn(
                 f"the run {path} was started with other versions of Python, packages or files of "

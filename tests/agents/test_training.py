@@ -3,6 +3,9 @@
 import re
 import shutil
 import sys
+from contextlib import nullcontext
+from functools import partial
+from importlib import reload
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +21,7 @@ from matchenv.agents import checkpoints
 from matchenv.agents.environments import ONE_PLAYER, HeldOutGames
 from matchenv.agents.run_config import ALGORITHMS, RunFolder
 from matchenv.agents.training import Keeper
+from matchenv.agents.tuning import tune_agent
 from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.baselines import DrawChance, Gittins, KnowledgeGradient
 from matchenv.belief import BELIEFS
@@ -331,6 +335,49 @@ def test_the_summary_over_seeds_is_paired(seeds):
     assert (out / "summary.txt").read_text().splitlines() == lines
     compare_runs([seeds[0].path], out, episodes=2, run=RunOptions(workers=1, quiet=True))
     assert not (out / "summary.txt").exists()
+
+
+@pytest.mark.parametrize("option", ["start_from", "teacher", "prior"])
+def test_changed_files_and_code_of_options_are_another_training(
+    tmp_path, trained, small_config, monkeypatch, option
+):
+    code, weights = tmp_path / f"source_of_{option}.py", tmp_path / "policy.safetensors"
+    base = "baselines.PointEstimate" if option == "teacher" else "NormalPrior"
+    text = f"import matchenv.baselines\nclass Mine(matchenv.{base}): pass\n"
+    code.write_text(text)
+    shutil.copy(trained().policy_file, weights)
+    monkeypatch.syspath_prepend(tmp_path)
+    spec = str(weights) if option == "start_from" else f"{code.stem}:Mine"
+    algo, changes = {
+        "start_from": ("ppo", {"start_from": spec}),
+        "teacher": (
+            "imitation",
+            {"hyperparameters": {"n_steps": 16, "batch_size": 64, "teacher": spec}},
+        ),
+        "prior": ("ppo", {"env_kwargs": {"num_opponents": 3, "horizon": 20, "prior": spec}}),
+    }[option]
+    for changed in (False, False, True):
+        if changed:
+            agents.start_training(tmp_path / "other", small_config(seed=2), quiet=True)
+            shutil.copy(tmp_path / "other" / "policy.safetensors", weights)
+            code.write_text(f"{text}\n")
+            if option != "start_from":
+                reload(sys.modules[code.stem])
+        config = small_config(algo, **changes)
+        for train in (
+            partial(agents.start_training, tmp_path / "run", config),
+            partial(agents.train_seeds, tmp_path / "seeds", config, [1], workers=1),
+            partial(tune_agent, tmp_path / "search", config, {"gamma": [0.9]}, 1),
+        ):
+            with (
+                pytest.raises(ValueError, match=f"differs in {spec}: ")
+                if changed
+                else nullcontext()
+            ):
+                train(quiet=True)
+    weights.unlink()
+    if option == "start_from":  # the weights are in the checkpoint
+        agents.train_seeds(tmp_path / "seeds", small_config(algo, **changes), [1], quiet=True)
 
 
 CELL = {"num_opponents": 6, "horizon": 30, "belief": "full"}
