@@ -9,6 +9,7 @@ from typing import Any
 from matchenv.agents import with_extra
 from matchenv.runtime.checks import errors_named
 from matchenv.runtime.object_spec import is_object_spec
+from matchenv.runtime.provenance import digest_of
 
 # Packaged policies; their names take precedence over folders.
 WEIGHTS = Path(__file__).parent / "weights"
@@ -74,11 +75,10 @@ def learned_policy(text: str) -> Any:
             if colon and not is_object_spec(text) and learned_file(name) is not None:
                 raise ValueError("a learned policy has no options")
             return None
-        stat = file.stat()
-        return _loaded(text, file.resolve(), stat.st_mtime_ns, stat.st_size)
+        return _loaded(text, digest_of([file]))
 
 
 @lru_cache(maxsize=8)
-def _loaded(name: str, *_: Any) -> Any:
-    """Load a policy; the other arguments tell versions of its file apart."""
+def _loaded(name: str, _: str) -> Any:
+    """Load a policy; the digest tells versions of its file apart."""
     return with_extra("matchenv.agents.policy_file", "load")(name)

@@ -283,8 +283,9 @@ def candidate_of(given: Any, env_id: str = ONE_PLAYER) -> Candidate:
         text = str(given)
         files, digest = files_of(text, env_id)
         make = partial(_built, text, files, digest_of(files))
-        identity = f"{text} {digest}" if files and digest else text
-        return Candidate(text.rstrip("/\\") or text, make, identity, bool(digest))
+        name = text.rstrip("/\\") or text
+        identity = f"{name} {digest}" if files and digest else name
+        return Candidate(name, make, identity, bool(digest))
     label = getattr(given, "name", None)
     if isinstance(given, type):
         raise ValueError(f"a policy must be an object, as {given.__name__}(), got the class")

@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import pickle
 import tracemalloc
 import zipfile
@@ -29,7 +30,7 @@ from matchenv.agents.run_config import ALGORITHMS
 from matchenv.agents.sb3_policies import SharedDQNPolicy, SharedPolicy
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import NormalPopulation
-from matchenv.evaluation.registry import QUEUE, RANKING, files_of, policy_named
+from matchenv.evaluation.registry import QUEUE, RANKING, candidate_of, files_of, policy_named
 from matchenv.runtime.files import checksum
 
 ENV = {"num_opponents": 3, "horizon": 20}
@@ -361,12 +362,14 @@ def test_a_plain_network_needs_observations_of_its_size(path, changes, refused):
 def test_a_changed_file_is_loaded_again(tmp_path):
     path = tmp_path / "at 10:15.safetensors"
     written(path)
+    os.utime(path, (1e9, 1e9))
     first = policy_named(str(path), SETTINGS)
     assert policy_named(str(path), SETTINGS) is first
     network, description = policy_file.read_policy(path)
     with torch.no_grad():
         next(network.parameters()).add_(1.0)
     policy_file.save_policy(path, network, description)
+    os.utime(path, (1e9, 1e9))
     again = policy_named(str(path), SETTINGS)
     assert not torch.equal(next(again.network.parameters()), next(first.network.parameters()))
 
@@ -397,6 +400,7 @@ def test_an_rllib_checkpoint_loads_its_learners_only_policy(tmp_path):
     other.parent.mkdir(parents=True)
     other.write_bytes(b"")
     assert files_of(text)[0] == [file]
+    assert candidate_of(f"{text}/").identity == candidate_of(text).identity
     rllib_checkpoint(tmp_path / "second")
     with pytest.raises(ValueError, match=f"one file {RLLIB_FILE}, and has 2"):
         policy_named(text, SETTINGS)
