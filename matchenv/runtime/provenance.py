@@ -8,6 +8,7 @@ import platform
 import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
+from importlib.machinery import all_suffixes
 from importlib.metadata import version
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -77,7 +78,7 @@ def module_digest(spec: str) -> str:
             if not (_has_code_of_file(origin) if just_loaded else before[1] == found[1]):
                 raise ValueError(
                     f"{file} must stay as it is after its import, and was changed: reload its "
-                    "module with importlib.reload, or restart Python"
+                    "module with importlib.reload, or delete its __pycache__ and restart Python"
                 )
             _digests[file] = found
     lasting = _is_own(module) or (files and module != "__main__")
@@ -90,9 +91,14 @@ def _has_code_of_file(module: ModuleType) -> bool:
     Names outside functions may differ all the same.
     """
     spec: Any = module.__spec__
-    if not hasattr(getattr(spec, "loader", None), "get_code"):
+    loader: Any = getattr(spec, "loader", None)
+    if not hasattr(loader, "source_to_code"):  # an extension module, or bytecode alone
         return True
-    pending: list[Any] = [spec.loader.get_code(spec.name)]
+    present = loader.source_to_code(Path(module.__file__ or "").read_bytes(), module.__file__)
+    # Python imports old bytecode for a new file of equal time and size.
+    if loader.get_code(spec.name) != present:
+        return False
+    pending = [present]
     known: dict[str, list[CodeType]] = {}
     while pending:
         code = pending.pop()
@@ -116,7 +122,7 @@ def _is_own(module: str) -> bool:
 
 
 def module_files(spec: str) -> list[Path]:
-    """Return the source files that define a third-party class.
+    """Return the files that define a third-party class: sources, extension modules, bytecode.
 
     These are its module and what that imports by statements from the same folder or from folders
     below, directly or not; of an installed package, only its own modules. A class of this package
@@ -131,9 +137,10 @@ def module_files(spec: str) -> list[Path]:
     module = getattr(getattr(sys.modules.get(module), "__spec__", None), "name", module)
     if not file.is_file() or _is_own(module):
         return []
-    folder = file.parents[module.count(".") + (file.name == "__init__.py")]
+    is_package = file.name.startswith("__init__.")
+    folder = file.parents[module.count(".") + is_package]
     installed, top = any(folder.glob("*.dist-info")), module.partition(".")[0]
-    package = module.split(".")[: None if file.name == "__init__.py" else -1]
+    package = module.split(".")[: None if is_package else -1]
     files, seen, pending = {file}, set[str](), [module, *_imports(file, package)]
     while pending:
         name = pending.pop()
@@ -143,11 +150,11 @@ def module_files(spec: str) -> list[Path]:
         seen.add(name)
         path, above = folder.joinpath(*parts), parts[:-1]
         pending += [".".join(above)] if above else []  # importing a module imports its packages
-        file = path.with_name(f"{path.name}.py")
-        for source, package in ((path / "__init__.py", parts), (file, above)):
-            if source.is_file():
-                files.add(source)
-                pending += _imports(source, package)
+        for stem, package in ((path / "__init__", parts), (path, above)):
+            for source in [stem.with_name(stem.name + suffix) for suffix in all_suffixes()]:
+                if source.is_file():
+                    files.add(source)
+                    pending += _imports(source, package)
     return sorted(files)
 
 
@@ -155,7 +162,7 @@ def _imports(file: Path, package: list[str]) -> Iterator[str]:
     """Yield the names of modules, perhaps of other things too, that a file of a package imports."""
     try:
         tree = ast.parse(file.read_bytes())
-    except SyntaxError:  # of a file that Python did not import
+    except (SyntaxError, ValueError):  # not source code, or of a file that Python did not import
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

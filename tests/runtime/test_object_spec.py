@@ -1,5 +1,8 @@
 """Object specifications, the objects that they make, and the source files of their classes."""
 
+import os
+import py_compile
+import shutil
 import sys
 import sysconfig
 from dataclasses import dataclass, field
@@ -9,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from markupsafe import _speedups
 
 from matchenv import NormalPrior, Prior, Reward, Settings
 from matchenv.belief import GamesPlayed
@@ -203,6 +207,28 @@ def test_a_module_has_the_files_that_it_imports_from_its_folder(
     assert module_digest("mine:Policy:size=3") == ""
 
 
+def test_extension_modules_and_bytecode_are_files_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    native = tmp_path / Path(_speedups.__file__).name
+    shutil.copy(_speedups.__file__, native)
+    for name, text in (("bytes_alone", ""), ("mixed", "import _speedups, bytes_alone")):
+        (tmp_path / f"{name}.py").write_text(text)
+    alone = tmp_path / "bytes_alone.py"
+    py_compile.compile(str(alone), cfile=f"{alone}c")
+    alone.unlink()
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("mixed", "_speedups", "bytes_alone"):
+        import_module(name)
+    assert module_files("mixed:Policy") == sorted(
+        [native, tmp_path / "mixed.py", Path(f"{alone}c")]
+    )
+    assert module_files("_speedups:Policy") == [native]
+    assert "" not in map(module_digest, ("mixed:Policy", "_speedups:Policy"))
+    for name in ("mixed", "_speedups", "bytes_alone"):
+        sys.modules.pop(name)
+
+
 def test_a_changed_file_needs_its_own_module_reloaded(folder: Path) -> None:
     (folder / "mine_rules.py").write_text("RULE = 22\n")
     module_digest("mine:Policy")
@@ -232,3 +258,19 @@ def test_a_file_that_was_edited_between_its_import_and_its_first_use_is_refused(
     reload(early)
     assert module_digest("early:Early") == module_digest("early:Early")
     sys.modules.pop("early")
+
+
+@pytest.mark.parametrize("text", ["RULE = {}", "def rule():\n    return {}"])
+def test_old_bytecode_of_a_file_of_equal_size_and_time_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    monkeypatch.syspath_prepend(tmp_path)
+    for value in (1, 2):
+        (tmp_path / "stale.py").write_text(text.format(value))
+        os.utime(tmp_path / "stale.py", (1e9, 1e9))
+        import_module("stale")
+        if value == 2:
+            with pytest.raises(ValueError, match=r"stale\.py must .* or delete its __pycache__"):
+                module_digest("stale:Policy")
+        sys.modules.pop("stale")
