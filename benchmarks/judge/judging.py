@@ -224,7 +224,7 @@ def judge(
             "draw_margin": draw_margin_from_probability(model["draw_probability"], model["beta"]),
             "tau": model["tau"],
         })  # fmt: skip
-        comparison, load, tuned, ours = played_at(load, kind, present, policies, settings, store)
+        comparison, load, tuned, ours = played_at(load, kind, present, players, settings, store)
         against = comparison.against
         judgement = Judgement(
             name=name,
@@ -264,7 +264,7 @@ def played_at(
     seen: Record,
     kind: QueueSettings,
     present: Candidate,
-    policies: Sequence[Any],
+    policies: Sequence[Candidate],
     settings: JudgeSettings,
     store: Store,
 ) -> tuple[Comparison, Record, dict[str, str], str]:
@@ -274,7 +274,7 @@ def played_at(
         seen: the load as the log shows it.
         kind: the queue, but for the load.
         present: the present matcher, or the one that stands for it.
-        policies: see ``judge``.
+        policies: the policies of ``judge``, as they were checked.
         settings: see ``judge``.
         store: of the results.
 
@@ -286,9 +286,11 @@ def played_at(
 
     def played(names: Sequence[Any], runs: int, purpose: int, title: str) -> Comparison:
         """Play the present matcher and the policies on the same arrivals and luck."""
-        matchers = [present, *(name for name in names if name != present.label)]
+        others = [name for name in names if candidate_of(name, QUEUE).label != present.label]
         world, cells = replace(kind, stay=load.stay), [load_of(title, load.ticks_rate)]
-        plan, asked = plan_of(matchers, world, cells, runs, settings.seed, purpose=purpose)
+        plan, asked = plan_of(
+            [present, *others], world, cells, runs, settings.seed, purpose=purpose
+        )
         return Comparison(play(plan, store), present.label, world, asked)
 
     for step in range(CORRECTIONS):
@@ -358,7 +360,7 @@ def _files(found: Judgement) -> dict[str, bytes]:
 
 def checked(
     settings: JudgeSettings, policies: Sequence[Any], parameters: Mapping[str, float] | None
-) -> tuple[Sequence[Any], dict[str, float] | None]:
+) -> tuple[Sequence[Candidate], dict[str, float] | None]:
     """Check arguments of ``judge`` that depend on no log; return policies and parameters.
 
     Raises:

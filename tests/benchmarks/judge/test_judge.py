@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from simulated_service import TRUTH, WINDOW, HiddenWindow, simulated_service
 
+from matchenv.agents.learned_names import SHIPPED
+from matchenv.agents.policy_file import read_policy, save_policy
 from matchenv.baselines.queue import WideningWindow
 from matchenv.benchmarks.compare import run_comparison
 from matchenv.benchmarks.compare.queue import group_standings
@@ -22,6 +24,7 @@ from matchenv.benchmarks.report import sections_of
 from matchenv.benchmarks.report.comparisons import json_of
 from matchenv.benchmarks.report.page import page_text
 from matchenv.evaluation.visits import GROUPS
+from matchenv.logs import smooth
 from matchenv.logs.match_log import MatchLog
 from matchenv.runtime.jobs import RunOptions
 
@@ -149,6 +152,23 @@ def test_the_load_has_the_players_whom_no_log_shows(
     assert seen.arrival_rate < 0.95 * 2.0 * rate
     assert load.arrival_rate == pytest.approx(2.0 * rate, rel=0.12)
     assert load.ticks_rate == pytest.approx(0.5 * load.arrival_rate)
+
+
+def test_a_policy_that_changes_during_the_fit_is_refused(
+    log: MatchLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "policy.safetensors"
+    network, description = read_policy(SHIPPED["ppo-gittins"])
+    save_policy(file, network, description)
+    next(network.parameters()).data += 1.0
+
+    def change_and_smooth(*arguments: Any, **options: Any) -> Any:
+        save_policy(file, network, description)
+        return smooth(*arguments, **options)
+
+    monkeypatch.setattr("matchenv.benchmarks.judge.judging.smooth", change_and_smooth)
+    with pytest.raises(ValueError, match=r"files of policy .* must stay as they are"):
+        judged(log, policies=[f"reservation:policy={file}"])
 
 
 @pytest.mark.parametrize("horizon", [1, 12])
