@@ -135,8 +135,10 @@ def train(given: Given, config: RunConfig | None) -> None:
         paths = [folder.path for folder in folders]
         found, summary = compare_runs(paths, out, episodes=episodes, run=run)
         given.print_result(lambda: f"{found.table()}\n\n{summary}".rstrip())
-    elif given.resume is not None and (out / "comparison").exists():
-        warnings.warn(f"{out / 'comparison'} may be of an earlier policy", stacklevel=2)
+    stale = [] if episodes else [out / "comparison"]
+    stale += [] if given.resume is None else [out.parent / "summary.txt"]  # of several seeds
+    for path in filter(Path.exists, stale):
+        warnings.warn(f"{path} may be of an earlier policy", stacklevel=2)
     given.print_folder(folder=out)
 
 

@@ -75,6 +75,10 @@ def test_the_command_trains_a_ranking_policy_for_any_number_of_items(typed):
     assert ended.status == 0
     assert "over 2 seeds" in ended.out
     assert "minus information" in ended.out
+    for again, stale in ((f"{words} --imitate kg --seeds 0 1 --out run", "run/comparison"),
+                         ("train --resume run/seed0", "run/summary.txt")):  # fmt: skip
+        with pytest.warns(UserWarning, match=f"{stale} may be of an earlier policy"):
+            typed(f"{again} --comparison-episodes 0")
     policy = agents.load("run/seed0")
     assert policy.settings == RankingSettings(num_items=5, horizon=16)
     barred = RankingSettings(num_items=7, horizon=9, max_games_per_pair=1, goal="top", k=2)
