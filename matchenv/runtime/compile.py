@@ -2,8 +2,8 @@
 
 Numba compiles a function at its first call and caches the result: in ``NUMBA_CACHE_DIR`` if that is
 set, else beside the source, else in the user's cache folder. It notices changes of the function's
-own file, but not of the functions that it calls, as after ``git pull``; code beside the source is
-therefore deleted here if any source has changed.
+own file, but not of the functions that it calls, as after ``git pull``; code in the first two
+places is therefore deleted here if any source has changed.
 """
 
 from __future__ import annotations
@@ -70,20 +70,27 @@ def compiled(
 
 
 def forget_old_code() -> None:
-    """Delete compiled code beside the sources if they differ from those that it was made of."""
-    folders, digest = source_folders(), hashlib.sha256()
-    for file in sorted(file for folder in folders for file in folder.rglob("*.py")):
+    """Delete compiled code if the sources differ from those that it was made of."""
+    folders, digest = set[Path](), hashlib.sha256()
+    for file in sorted(file for folder in source_folders() for file in folder.rglob("*.py")):
         if b"@compiled" in (content := file.read_bytes()):
             digest.update(content)
-    stamp = Path(__file__).parent / "__pycache__" / "compiled_sources.txt"
+            folders.add(file.parent)
+    stamp = _cache_of(Path(__file__).parent) / "compiled_sources.txt"
     with suppress(OSError):
         if stamp.exists() and stamp.read_text() == digest.hexdigest():
             return
-        stamp.parent.mkdir(exist_ok=True)
-        for folder in folders:
-            for old in folder.rglob("__pycache__/*.nb[ci]"):
-                old.unlink(missing_ok=True)
+        stamp.parent.mkdir(parents=True, exist_ok=True)
+        for old in [file for folder in folders for file in _cache_of(folder).glob("*.nb[ci]")]:
+            old.unlink(missing_ok=True)
         stamp.write_text(digest.hexdigest())
+
+
+def _cache_of(folder: Path) -> Path:
+    """Return where Numba keeps the compiled code of the sources in a folder."""
+    name = f"{folder.name}_{hashlib.sha1(str(folder).encode()).hexdigest()}"
+    cache = os.environ.get("NUMBA_CACHE_DIR")
+    return Path(cache, name) if cache else folder / "__pycache__"
 
 
 def code_for(function: Any, *arguments: Any) -> Callable[..., Any]:
@@ -123,5 +130,5 @@ if hasattr(os, "register_at_fork"):
         after_in_child=global_compiler_lock.release,
     )
 
-if parent_process() is None and not os.environ.get("NUMBA_CACHE_DIR"):
+if parent_process() is None:
     forget_old_code()

@@ -50,7 +50,8 @@ def test_compiled_code_is_cached(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_code_of_changed_callees_is_forgotten(tmp_path: Path) -> None:
+@pytest.mark.parametrize("cache", ["", "cache"])
+def test_code_of_changed_callees_is_forgotten(tmp_path: Path, cache: str) -> None:
     """In a copy of the package, as after ``git pull``; Numba looks at each function's own file."""
     source = Path(matchenv.__file__).parent
     shutil.copytree(source, tmp_path / "matchenv", ignore=shutil.ignore_patterns("__pycache__"))
@@ -68,7 +69,8 @@ def test_code_of_changed_callees_is_forgotten(tmp_path: Path) -> None:
     for written, expected in ((text, "0.5"), (text.replace(result, "return 0.25"), "0.25"),
                               (text, "0.5")):  # fmt: skip
         file.write_text(written)
-        out, error = started(code, NUMBA_CACHE_DIR="").communicate(timeout=300)
+        place = cache and str(tmp_path / cache)
+        out, error = started(code, NUMBA_CACHE_DIR=place).communicate(timeout=300)
         assert out.strip() == expected, error
 
 
