@@ -81,7 +81,9 @@ def module_digest(spec: str) -> str:
                     "module with importlib.reload, or delete its __pycache__ and restart Python"
                 )
             _digests[file] = found
-    lasting = _is_own(module) or (files and module != "__main__")
+    # In a spawned worker, __main__ has a second name.
+    in_main = sys.modules.get(module) is sys.modules["__main__"]
+    lasting = _is_own(module) or (files and not in_main)
     return digest_of(files) if lasting else ""
 
 
