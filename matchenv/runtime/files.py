@@ -155,12 +155,13 @@ def folder_lock(folder: Path) -> Iterator[None]:
         if os.name != "nt":  # Windows writes to no locked file, and keeps an open one
             with errors_name(file):
                 file.write_text(holder, encoding="utf-8", errors="backslashreplace")
-        for path in filter(Path.is_symlink, folder.rglob("*")):  # does not follow links
+        content = [*folder.rglob("*")]  # does not follow links
+        for path in filter(Path.is_symlink, content):
             target = Path(os.path.realpath(path))
             hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
             if not (hidden or target.is_relative_to(os.path.realpath(folder))):
                 raise ValueError(f"out must hold no links to other places, got {path} to {target}")
-        remove_unfinished(folder.rglob(".*.unfinished"))
+        remove_unfinished(path for path in content if path.match(".*.unfinished"))
         yield
     except Timeout:
         holder = ""
