@@ -15,9 +15,6 @@ BENCH_FLAGS ?=
 # Without bytecode caches every short test process would recompile its imports: ten seconds with torch.
 export PYTHONDONTWRITEBYTECODE :=
 
-# The four folders linked into one package, since mypy does not follow the editable install's import hooks.
-ONE_NAME := build/one_name
-
 .PHONY: help train test test-slow test-faults test-ray test-clients bench check format docs lock clean clean-cache
 
 help:
@@ -101,11 +98,7 @@ bench: $(STAMP)
 check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	rm -rf $(ONE_NAME) && mkdir -p $(ONE_NAME)/matchenv
-	for part in matchenv/* baselines agents benchmarks; do \
-		ln -s "$(CURDIR)/$$part" $(ONE_NAME)/matchenv || exit 1; done
-	bin=$$(cd $(BIN) && pwd) && cd $(ONE_NAME) \
-		&& "$$bin/mypy" --num-workers $(WORKERS) --cache-dir "$(CURDIR)/.mypy_cache" --config-file "$(CURDIR)/pyproject.toml"
+	$(BIN)/mypy --num-workers $(WORKERS)
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
@@ -146,7 +139,7 @@ lock: $(VENV)/bin/python
 # Numba checks only a function's own file: after a change in a compiled function, its callers keep
 # the old code until the cache is deleted.
 clean-cache:
-	find matchenv baselines agents benchmarks tests $(NUMBA_CACHE_DIR) -name '*.nb[ic]' -delete
+	find matchenv baselines agents tests $(NUMBA_CACHE_DIR) -name '*.nb[ic]' -delete
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

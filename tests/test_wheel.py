@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCES = ("matchenv", "baselines", "agents", "benchmarks")
+SOURCES = ("matchenv", "baselines", "agents")
 FILES = ("pyproject.toml", "README.md", "LICENSE", "CITATION.cff")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
@@ -46,7 +46,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("source") / "matchenv"
     copy.mkdir()
     for name in SOURCES:
-        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / name, copy / name, symlinks=True, ignore=ignored)
     for name in FILES:
         shutil.copy(ROOT / name, copy / name)
     unpacked = tmp_path_factory.mktemp("unpacked")

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
-from itertools import chain
+import os
 from pathlib import Path
 
-ROOMS = ("matchenv", "matchenv.baselines", "matchenv.agents", "matchenv.benchmarks")
+# The folder of this package's code.
+PACKAGE = Path(__file__).resolve().parent.parent
 
 
-def source_folders() -> set[Path]:
-    """Return the folders of this package's code; an installed package has all in one."""
-    specs = [find_spec(room) for room in ROOMS]
-    places = [spec.submodule_search_locations or () for spec in specs if spec is not None]
-    return {Path(place) for place in chain(*places)}
+def source_files() -> list[Path]:
+    """Return the Python files of this package, sorted."""
+    files = []
+    for folder, _, names in os.walk(PACKAGE, followlinks=True):
+        files += [Path(folder, name) for name in names if name.endswith(".py")]
+    return sorted(files)

@@ -28,7 +28,7 @@ from numba import njit, typeof
 from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
 
-from matchenv.runtime import source_folders
+from matchenv.runtime import source_files
 
 NOTICE = "matchenv: compiling, which takes some seconds; later runs like this one do not"
 NO_CACHE = (
@@ -72,7 +72,7 @@ def compiled(
 def forget_old_code() -> None:
     """Delete compiled code if the sources differ from those that it was made of."""
     folders, digest = set[Path](), hashlib.sha256()
-    for file in sorted(file for folder in source_folders() for file in folder.rglob("*.py")):
+    for file in source_files():
         if b"@compiled" in (content := file.read_bytes()):
             digest.update(content)
             folders.add(file.parent)

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from matchenv.runtime import source_folders
+from matchenv.runtime import PACKAGE, source_files
 
 # Folders that cannot change a number in a result.
 NO_NUMBERS = {"cli", "rendering", "report"}
@@ -37,13 +37,11 @@ def versions(*packages: str) -> dict[str, str]:
 @cache
 def code_digest() -> str:
     """Return a digest of the package's code, read once in a process."""
-    # A set, since an installed package has all rooms in one folder.
-    files = {
+    files = [
         file
-        for folder in source_folders()
-        for file in folder.rglob("*.py")
-        if not NO_NUMBERS.intersection(file.relative_to(folder).parts)
-    }
+        for file in source_files()
+        if not NO_NUMBERS.intersection(file.relative_to(PACKAGE).parts)
+    ]
     # Sorted by content, so that the digest does not depend on where the package is installed.
     return digest_of(sorted(files, key=Path.read_bytes))[:16]
 
