@@ -342,11 +342,18 @@ class KnowledgeGradient(ScoringPolicy):
         multipliers = self._multipliers(games_left)
         if state.belief not in COMPILED:
             return updated_belief_scores(state, multipliers, self._game)
-        numbers = state.mu, state.sigma, state.extra, multipliers
-        return np.asarray(knowledge_gradient_scores(*numbers, self._game))
+        return np.asarray(
+            knowledge_gradient_scores(
+                state.mu, state.sigma, state.difference_sigma, multipliers, self._game
+            )
+        )
 
     def _choose(self, state: KnowledgeState, games_left: Floats, rng: Generator) -> Integers:
         if state.belief not in COMPILED:
             return super()._choose(state, games_left, rng)
-        numbers = state.mu, state.sigma, state.extra, self._multipliers(games_left)
-        return np.asarray(knowledge_gradient_actions(*numbers, self._game))
+        multipliers = self._multipliers(games_left)
+        return np.asarray(
+            knowledge_gradient_actions(
+                state.mu, state.sigma, state.difference_sigma, multipliers, self._game
+            )
+        )
