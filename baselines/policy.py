@@ -184,11 +184,12 @@ class Policy(Baseline, PredictMixin):
         self, observation: Any, action_masks: ArrayLike | None, deterministic: bool
     ) -> Integers:
         num_opponents = self.num_opponents
-        if np.ndim(action_masks) > 0:
-            num_opponents = np.shape(action_masks)[-1]
+        given_masks = None if action_masks is None else np.asarray(action_masks)
+        if given_masks is not None and given_masks.ndim > 0:
+            num_opponents = given_masks.shape[-1]
         numbers, masks = split_mask(observation, self.belief, num_opponents)
-        if action_masks is not None:
-            masks = np.asarray(action_masks)
+        if given_masks is not None:
+            masks = given_masks
         games_left = np.rint(share_of_games_left(numbers) * self.horizon)
         knowledge_state = KnowledgeState.from_observation(numbers, self.belief)
         return self.act(MatchmakingView(knowledge_state, games_left, action_mask=masks))

@@ -21,6 +21,7 @@ from matchenv.runtime.checks import (
     as_positive_number,
     refusal,
 )
+from matchenv.trueskill.game import performance_variance
 
 
 def nearest_opponents(values: Floats) -> Integers:
@@ -68,7 +69,7 @@ class DrawChance(ScoringPolicy):
         return state.draw_density(self.beta)
 
     def _preferences(self, state: KnowledgeState, games_left: Floats) -> Floats:
-        variance = state.difference_variance + 2.0 * self.beta**2
+        variance = state.difference_variance + performance_variance(self.beta)
         gap = state.mu[:, :1] - state.mu[:, 1:]
         return -(np.log(variance) + gap * gap / variance)
 
@@ -114,7 +115,8 @@ class OptimisticDrawChance(ScoringPolicy):
         share = np.minimum(games_left / self.horizon, 1.0)
         factor = 1.0 + (self.inflation - 1.0) * share[:, None] ** self.fade
         gap = state.mu[:, :1] - state.mu[:, 1:]
-        return -0.5 * gap**2 / (factor * state.difference_variance + 2.0 * self.beta**2)
+        variance = factor * state.difference_variance + performance_variance(self.beta)
+        return -0.5 * gap**2 / variance
 
 
 class RandomOpponent(Policy):

@@ -5,7 +5,11 @@ A package of your own registers an environment in the same way; see CONTRIBUTING
 
 from __future__ import annotations
 
-from matchenv.envs.core.registration import Environment, register_environment
+from matchenv.envs.core.registration import (
+    POLICY_SOURCES,
+    Environment,
+    register_environment,
+)
 
 MATCHMAKING = Environment(
     env_id="Matchmaking-v0",
@@ -69,7 +73,7 @@ RANKING = Environment(
         "swiss": "matchenv.baselines.ranking:Swiss",
         "widest": "matchenv.baselines.ranking:Widest",
         "thompson": "matchenv.baselines.ranking:ThompsonPair",
-        "information": "matchenv.baselines.ranking:Information",
+        "information": "matchenv.baselines.ranking:InformationGain",
         "shrinkage": "matchenv.baselines.ranking:Shrinkage",
         "kg": "matchenv.baselines.ranking:PairKnowledgeGradient",
         "oracle": "matchenv.baselines.ranking:RankingOracle",
@@ -81,3 +85,6 @@ RANKING = Environment(
 
 for _environment in (MATCHMAKING, MATCHMAKING_QUEUE, RANKING):
     register_environment(_environment)
+
+# Policies that were trained.
+POLICY_SOURCES.append("matchenv.agents.learned_names:LEARNED_POLICIES")

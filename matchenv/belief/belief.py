@@ -20,11 +20,13 @@ from matchenv.trueskill.game import (
     NEW_SIGMA_I,
     NEW_SIGMA_J,
     OUTCOME,
+    OUTCOMES,
     PART,
     SIGMA_I,
     SIGMA_J,
     TABLE,
     outcome_probability_of,
+    performance_variance,
     quality_per_density,
     update_games,
 )
@@ -34,9 +36,6 @@ Observations = NDArray[np.float32]
 
 # Entries of the last axis of ``BeliefArrays.players``.
 MU, SIGMA, TRUE_SKILL = range(3)
-
-# Outcomes of a game for player 0; a draw needs a draw margin.
-OUTCOMES = (1, -1, 0)
 
 
 class GameConstants(NamedTuple):
@@ -55,7 +54,9 @@ class GameConstants(NamedTuple):
     @property
     def outcomes(self) -> tuple[int, ...]:
         """The possible outcomes of a game; a draw needs a margin."""
-        return OUTCOMES if self.draw_margin > 0.0 else OUTCOMES[:2]
+        if self.draw_margin > 0.0:
+            return OUTCOMES
+        return OUTCOMES[:2]
 
 
 # Measures of a game: the columns of ``GamesPlayed.measures``.
@@ -235,7 +236,7 @@ class Belief(ABC):
             constants: of the game.
         """
         gap = mu[..., :1] - mu[..., 1:]
-        total = variance + 2.0 * constants.beta * constants.beta
+        total = variance + performance_variance(constants.beta)
         flat = outcome_probabilities(np.ravel(gap), np.ravel(total), outcome, constants.draw_margin)
         return flat.reshape(gap.shape)
 

@@ -42,8 +42,8 @@ from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import (
     density_at_zero,
     difference_moments,
+    performance_variance,
     quality_per_density,
-    total_variance,
 )
 
 # Rows of ``BeliefArrays.memory``.
@@ -109,7 +109,7 @@ def learn_full(beliefs: BeliefArrays, games: GamesPlayed, constants: GameConstan
     """Update beliefs like ``Belief.learn``."""
     players, memory, observation = beliefs
     count = players.shape[1]
-    noise = total_variance(0.0, 0.0, constants.beta)
+    noise = performance_variance(constants.beta)
     quality = quality_per_density(constants.beta)
     for b in range(games.running.size):
         if not games.running[b]:

@@ -35,7 +35,7 @@ from matchenv.runtime.checks import (
     refusal,
 )
 from matchenv.runtime.compile import compiled
-from matchenv.trueskill.game import density_at_zero
+from matchenv.trueskill.game import density_at_zero, performance_variance
 
 # Tolerated inconsistency of deviations from float32 observations, relative to their sum.
 ROUNDING = 1e-5
@@ -139,7 +139,8 @@ class KnowledgeState:
             ValueError: for another beta.
         """
         gap = self.mu[..., :1] - self.mu[..., 1:]
-        total = self.difference_variance + 2.0 * as_positive_number("beta", beta) * beta
+        beta = as_positive_number("beta", beta)
+        total = self.difference_variance + performance_variance(beta)
         return _densities(np.ravel(gap), np.ravel(total)).reshape(gap.shape)
 
     def outcome_probability(self, outcome: int, constants: GameConstants) -> Floats:

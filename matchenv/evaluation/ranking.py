@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.envs.core.episodes import Episodes
 from matchenv.envs.ranking import RankingSimulator, stopping_loss
 from matchenv.evaluation.estimates import CONFIDENCE
-from matchenv.evaluation.rollout import Batch, Steps, sums
+from matchenv.evaluation.rollout import Steps, sums
 from matchenv.runtime.files import Arrays
 
 # Points of a curve; each is the mean over its share of the games.
@@ -25,13 +26,13 @@ def parts_of_points(horizon: int) -> NDArray[np.int64]:
     return np.arange(POINTS) * min(POINTS, horizon) // POINTS
 
 
-def ranking_sums(batch: Batch, steps: Steps) -> Arrays:
+def ranking_sums(episodes: Episodes[Any], steps: Steps) -> Arrays:
     """Return the measures of a batch of rankings, their accuracy, and the stopping rule's errors.
 
     Games could stop once the goal is settled at a confidence of 95 %.
 
     Args:
-        batch: B episodes that have just begun.
+        episodes: B episodes that have just begun.
         steps: their steps.
 
     Returns:
@@ -41,19 +42,19 @@ def ranking_sums(batch: Batch, steps: Steps) -> Arrays:
         ``wrong``, 1 if the ranking was wrong at that time, ``ever_wrong`` at that time or later
         while settled.
     """
-    simulator = batch.simulator
+    simulator = episodes.simulator
     assert isinstance(simulator, RankingSimulator)
     horizon = simulator.settings.horizon
     parts = min(POINTS, horizon)
     name, sign = ("kendall_tau", 1.0) if simulator.settings.cut == 0 else ("top_errors", -1.0)
     part = np.arange(horizon) * parts // horizon
-    accuracy = np.zeros((len(batch), parts))
-    first, wrong = np.full(len(batch), np.nan), np.zeros((2, len(batch)))
+    accuracy = np.zeros((len(episodes), parts))
+    first, wrong = np.full(len(episodes), np.nan), np.zeros((2, len(episodes)))
 
     def watched() -> Iterator[Any]:
         for n, step in enumerate(steps):
             yield step
-            measured = simulator.measured(batch.state)
+            measured = simulator.measures(episodes.state)
             accuracy[:, part[n]] += sign * measured[name]
             settled = measured["expected_loss"] <= stopping_loss(CONFIDENCE)
             mistaken = settled & (measured["true_loss"] > 0.0)
@@ -62,7 +63,7 @@ def ranking_sums(batch: Batch, steps: Steps) -> Arrays:
             first[settled & np.isnan(first)] = n + 1
 
     return {
-        **sums(batch, watched()),
+        **sums(episodes, watched()),
         "accuracy": (accuracy / np.bincount(part))[:, parts_of_points(horizon)],
         "settled": np.where(np.isnan(first), 0.0, 1.0),
         "games_to_settle": first,

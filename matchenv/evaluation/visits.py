@@ -11,10 +11,11 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
+from matchenv.envs.core.episodes import Episodes
 from matchenv.envs.queue.settings import CENTRE, DEVIATION, SPREAD, Population, QueueSettings
 from matchenv.envs.queue.simulator import QueueSimulator
 from matchenv.evaluation.episode_table import EpisodeTable
-from matchenv.evaluation.rollout import REWARD, TOTAL, Batch, Steps, sums
+from matchenv.evaluation.rollout import REWARD, TOTAL, Steps, sums
 from matchenv.runtime.arrays import Floats
 from matchenv.runtime.files import Arrays
 
@@ -46,11 +47,11 @@ def recording_simulator(settings: QueueSettings) -> QueueSimulator:
     return QueueSimulator(replace(settings, reward=QUALITIES[0]), keep_visits=True)
 
 
-def visit_sums(batch: Batch, steps: Steps) -> Arrays:
+def visit_sums(episodes: Episodes[Any], steps: Steps) -> Arrays:
     """Return the measures of a batch of runs, and sums over their visits.
 
     Args:
-        batch: B runs of a ``recording_simulator`` that have just begun.
+        episodes: B runs of a ``recording_simulator`` that have just begun.
         steps: their steps.
 
     Returns:
@@ -60,7 +61,7 @@ def visit_sums(batch: Batch, steps: Steps) -> Arrays:
         ``sums``, shape (B, groups, ``SUMS``), and ``total/waits``, shape (groups,
         LONGEST_WAIT + 1): the number of visits by ticks waited.
     """
-    simulator, runs = batch.simulator, len(batch)
+    simulator, runs = episodes.simulator, len(episodes)
     assert isinstance(simulator, QueueSimulator)
     limits = skill_quantiles(simulator.settings.population, np.arange(1, DECILES) / DECILES)
     visited = np.zeros((runs, len(GROUPS), len(SUMS)))
@@ -68,7 +69,7 @@ def visit_sums(batch: Batch, steps: Steps) -> Arrays:
     errors = np.zeros((runs, len(ERROR_GAMES), 2))
 
     def add_visits() -> None:
-        visits = simulator.taken_visits(batch.state)
+        visits = simulator.taken_visits(episodes.state)
         run = visits["environment"].astype(np.int64)
         newcomer = visits["newcomer"] > 0.0
         decile = np.searchsorted(limits, visits["true_skill"])
@@ -92,7 +93,7 @@ def visit_sums(batch: Batch, steps: Steps) -> Arrays:
             if n % STEPS_AT_ONCE == 0:
                 add_visits()
 
-    columns = sums(batch, watched())
+    columns = sums(episodes, watched())
     add_visits()
     everyone = visited[:, 0]
     believed, true = (everyone[:, SUMS.index(name)] for name in QUALITIES)

@@ -13,8 +13,8 @@ from matchenv.rendering.scene import (
     Curve,
     Limits,
     Players,
-    Renderer,
     Scene,
+    SceneRenderer,
     belief_chart,
     number_text,
     over_time,
@@ -25,8 +25,8 @@ from matchenv.runtime.arrays import Floats
 ARC = np.linspace(0.0, np.pi, 33)
 
 
-class QueueRenderer(Renderer[State]):
-    """Pictures and texts of a batch of queues; see ``Renderer``."""
+class QueueRenderer(SceneRenderer[State]):
+    """Pictures and texts of a batch of queues; see ``SceneRenderer``."""
 
     unit = "tick"
     simulator: QueueSimulator

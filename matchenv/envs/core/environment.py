@@ -88,7 +88,8 @@ class SimulatorEnv:
             MissingRenderPackage: for pictures without pygame.
         """
         self.settings: Any = self.settings_type.checked(**options)
-        self.simulator: Any = self.simulator_type(self.settings)
+        simulator_type: Any = self.simulator_type
+        self.simulator: Any = simulator_type(self.settings)
         self.render_mode = render_mode
         as_flag("render_true_skill", render_true_skill)
         self._renderer: Renderer[Any] | None = None

@@ -67,6 +67,10 @@ class Environment:
 # All registered environments, by name.
 ENVIRONMENTS: dict[str, Environment] = {}
 
+# Objects that find policies by other names than those of classes, as ``module:name``; see
+# ``matchenv.evaluation.registry.PolicySource``.
+POLICY_SOURCES: list[str] = []
+
 
 def register_environment(environment: Environment) -> None:
     """Make an environment known to Gymnasium, to comparisons, to trainings and to commands.

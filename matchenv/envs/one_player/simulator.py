@@ -49,9 +49,9 @@ from matchenv.trueskill.game import (
     PART,
     TABLE,
     density_at_zero,
-    draw_probability_of,
+    drawn_outcome,
+    performance_variance,
     standardised_lead,
-    total_variance,
     win_probability_of,
 )
 from matchenv.trueskill.normal import TAIL_START, near_mills_ratio, normal_density
@@ -258,7 +258,7 @@ class OnePlayer(Simulator[State]):
     def reset_options(self, options: Any, count: int | None) -> dict[str, Floats] | None:
         """Check ``mu``, ``sigma`` and ``true_skill``; see ``Simulator.reset_options``."""
         players = self.settings.num_players
-        shapes = [(players,)]
+        shapes: list[tuple[int, ...]] = [(players,)]
         if count is not None:
             shapes.append((count, players))
         fixed = {}
@@ -468,6 +468,7 @@ def play_games(
         table: workspace, shape (TABLE,).
         indices: workspace, shape (PART,).
     """
+    variance = performance_variance(params.beta)
     for first in range(0, games.running.size, PART):
         size = min(PART, games.running.size - first)
         for k in range(size):
@@ -497,13 +498,9 @@ def play_games(
                 games.won[b] = False
                 games.outcomes[b] = 0
                 continue
-            win = table[WIN + k]
-            luck = table[LUCK + k]
-            outcome = 1 if luck < win else -1
-            if params.draw_margin > 0.0 and luck >= win:
-                variance = total_variance(0.0, 0.0, params.beta)
-                draw = draw_probability_of(table[SKILL_GAP + k], variance, params.draw_margin)
-                outcome = 0 if luck < win + draw else -1
+            outcome = drawn_outcome(
+                table[LUCK + k], table[WIN + k], table[SKILL_GAP + k], variance, params.draw_margin
+            )
             games.won[b] = outcome > 0
             games.outcomes[b] = outcome
             games.measures[b, TRUE_DRAW_DENSITY] = table[TRUE_DENSITY + k]
@@ -520,7 +517,7 @@ def play_games(
 @compiled(refcounted=False)
 def decide_games(table: Floats, size: int, beta: float, draw_margin: float) -> None:
     """Write the win probability and the draw density of the games in a block."""
-    variance = total_variance(0.0, 0.0, beta)
+    variance = performance_variance(beta)
     others = 0
     for k in range(min(size, PART)):
         gap = table[SKILL_GAP + k]
@@ -628,7 +625,7 @@ def wins_ahead(key: np.uint64, true_skill: Floats, games: int, beta: float) -> M
         beta: standard deviation of one performance around skill.
     """
     gap = true_skill[0] - true_skill[1:]
-    win = outcome_probabilities(gap, np.full(gap.size, 2.0 * beta * beta), 1, 0.0)
+    win = outcome_probabilities(gap, np.full(gap.size, performance_variance(beta)), 1, 0.0)
     luck = uniforms(np.array([key]), OUTCOME, 0, games * gap.size)
     won: Masks = win > luck.reshape(games, gap.size)
     return won.T
