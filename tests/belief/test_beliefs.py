@@ -111,7 +111,7 @@ def test_parts_draws_and_masks_of_states(belief: str) -> None:
         numbers, masks = split_mask(masked, belief, told)
         np.testing.assert_array_equal(numbers, observation)
         np.testing.assert_array_equal(masks, mask == 1.0)
-        assert split_mask(observation, belief, known)[1] is None
+        assert split_mask(observation, belief, told)[1] is None
 
 
 def test_rounded_deviations_are_accepted() -> None:

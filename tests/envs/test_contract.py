@@ -24,7 +24,8 @@ from matchenv.envs import ENVIRONMENTS, environment_named, simulator_of
 from matchenv.envs.core.episodes import Episodes
 from matchenv.envs.core.settings import LARGEST_OBSERVED, as_fixed, option
 from matchenv.envs.one_player.settings import REWARDS, MatchmakingOptions
-from matchenv.envs.queue.settings import Population, QueueOptions
+from matchenv.envs.queue.population import Population
+from matchenv.envs.queue.settings import QueueOptions
 from matchenv.envs.ranking import RankingOptions
 from matchenv.evaluation.rollout import rollout
 from matchenv.ranking import Ranker
