@@ -16,6 +16,7 @@ from plotly.colors import hex_to_rgb
 from matchenv.agents.environments import ONE_PLAYER, HeldOutGames
 from matchenv.agents.run_config import RunConfig, RunFolder, configured
 from matchenv.baselines import DrawChance, KnowledgeGradient
+from matchenv.benchmarks.report import charts, latex
 from matchenv.benchmarks.report import page as pages
 from matchenv.benchmarks.report import sections_of
 from matchenv.benchmarks.report.training import curves_of, levels_of, middle_of, read_runs
@@ -129,7 +130,10 @@ def test_the_page_works_offline_and_on_any_screen(html: str) -> None:
 
 def test_a_name_has_one_colour_per_page() -> None:
     curve = [0, 1], [0, 1], [0, 0], [1, 1]
-    figures = [pages.new_figure("x", "y", [(name, *curve)]) for name in ("mine", "kg <b>", "mine")]
+    figures = [
+        charts.new_figure("x", "y", [charts.Curve(name, *curve)])
+        for name in ("mine", "kg <b>", "mine")
+    ]
     blocks = [pages.Block("title", each) for each in figures]
     pages.page_text([pages.Section("title", "", {}, [each]) for each in blocks])
     band, line = zip(*(each.data for each in figures), strict=True)
@@ -145,8 +149,8 @@ def test_a_name_has_one_colour_per_page() -> None:
 
 def test_points_have_intervals() -> None:
     found = Estimate(2.0, 0.5, 1.0, 4.0)
-    both = [(name, "top, equal", found) for name in ("kg", "oracle")]
-    figure = pages.points("q minus that of kg <b>", both, level=(0.0, "kg <b>"))
+    both = [charts.NamedValue(name, "top, equal", found) for name in ("kg", "oracle")]
+    figure = charts.points("q minus that of kg <b>", both, level=(0.0, "kg <b>"))
     kg, oracle = figure.data
     texts = [figure.layout.xaxis.title.text, figure.layout.annotations[0].text]
     assert texts == ["q minus that of kg &lt;b&gt;", "kg &lt;b&gt;"]
@@ -154,15 +158,19 @@ def test_points_have_intervals() -> None:
     assert tuple(kg.customdata[0]) == (1.0, 4.0)  # for the hover text
     assert oracle.visible == "legendonly"
     heights = [
-        pages.points("q", [("kg", f"{number}", found) for number in range(count)]).layout.height
+        charts.points(
+            "q", [charts.NamedValue("kg", f"{number}", found) for number in range(count)]
+        ).layout.height
         for count in (2, 50, 80)
     ]
     assert heights[0] is None  # the height of the other figures
-    assert heights[2] - heights[1] == 30 * pages.POINT
+    assert heights[2] - heights[1] == 30 * charts.POINT
 
 
 def test_a_curve_of_one_value_is_a_point() -> None:
-    figure = pages.new_figure("x", "y", [("one", [1], [2]), ("two", [1, 2], [2, 3])])
+    figure = charts.new_figure(
+        "x", "y", [charts.Curve("one", [1], [2]), charts.Curve("two", [1, 2], [2, 3])]
+    )
     assert [each.mode for each in figure.data] == ["markers", "lines"]
 
 
@@ -211,7 +219,7 @@ def test_the_latex_summary_has_settings_and_says_what_intervals_are(
     text = page.with_suffix(".tex").read_text()
     for section in sections_of([results]):
         about = ", ".join(f"{name} {value}" for name, value in section.settings.items())
-        assert pages.escaped(about) in text
+        assert latex.escaped(about) in text
     study, *_ = re.findall(r"caption\{(True q per.*?)\}", text)
     assert study == r"True q per episode, minus that of pe. $\pm$ is half of a 95 \% interval."
     for caption, cells in re.findall(r"\\caption(.*?)\\label(.*?)end{table}", text, re.DOTALL):
@@ -237,7 +245,7 @@ TABULAR = re.compile(r"\\begin\{tabular\}\{@\{\}(\w+)@\{\}\}(.*?)\\end", re.DOTA
 
 def table(names: list[str], cell: str, first: str = FIRST) -> str:
     row = {"cell": first} | dict.fromkeys(names, cell)
-    return pages.latex_table(pages.Block("True q minus that of kg", pd.DataFrame([row, row])))
+    return latex.latex_table(pages.Block("True q minus that of kg", pd.DataFrame([row, row])))
 
 
 @pytest.mark.parametrize(
@@ -254,7 +262,7 @@ def table(names: list[str], cell: str, first: str = FIRST) -> str:
     ],
 )
 def test_special_characters_are_escaped(text: str, expected: str) -> None:
-    assert pages.escaped(text) == expected
+    assert latex.escaped(text) == expected
     assert f"cell & {expected} " in table([text], "1")
 
 
