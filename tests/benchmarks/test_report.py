@@ -16,9 +16,8 @@ from plotly.colors import hex_to_rgb
 from matchenv.agents.environments import ONE_PLAYER, HeldOutGames
 from matchenv.agents.run_config import RunConfig, RunFolder, configured
 from matchenv.baselines import DrawChance, KnowledgeGradient
-from matchenv.benchmarks.report import charts, latex
+from matchenv.benchmarks.report import charts, latex, sections_of
 from matchenv.benchmarks.report import page as pages
-from matchenv.benchmarks.report import sections_of
 from matchenv.benchmarks.report.training import curves_of, levels_of, middle_of, read_runs
 from matchenv.cli import DONE, run_command
 from matchenv.evaluation.estimates import Estimate
