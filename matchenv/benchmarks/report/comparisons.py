@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import plotly.graph_objects as go
 
-from matchenv.benchmarks.compare.comparison import columns as standing_columns
+from matchenv.benchmarks.compare.comparison import standing_columns
 from matchenv.benchmarks.report.charts import Curve, NamedValue, new_figure, points
 from matchenv.benchmarks.report.page import Block, Section, formatted, pivot, table_of
 from matchenv.benchmarks.report.results import json_of, standings_of
