@@ -68,10 +68,10 @@ def known_kinds(skill_0: float, mu: Any, sigma: Any, games: int, depth: int) -> 
     return fair.kinds_of(gaps, fair.weights_of(gaps, means, np.square(sigma)), BETA, games, depth)
 
 
-def themselves(opponents: int, paths: int = 1) -> fair.Places:
+def themselves(opponents: int, paths: int = 1) -> fair.Interpolation:
     """Opponents that equal the kinds."""
     nodes = np.tile(np.arange(opponents), paths)[:, None]
-    return fair.Places(nodes, np.ones(nodes.shape))
+    return fair.Interpolation(nodes, np.ones(nodes.shape))
 
 
 def payments_of_all(skill_0: float, games: int) -> tuple[Any, Any, Any]:
@@ -172,7 +172,7 @@ class TestParts:
             won = rng.random((1, opponents, horizon)) < win(-skills)[:, None]
             # Kinds depend on the distance only.
             exchanged = won ^ (gaps < 0.0)[:, None]
-            places = fair.places_by_gap(gaps, variances)
+            places = fair.interpolation_by_gap(gaps, variances)
             assert places.shares.sum(axis=1) == pytest.approx(np.ones(opponents))
             densities = true_q(skills)[None]
             actual = fair.payments_of(kinds, places, exchanged, densities)
