@@ -92,9 +92,11 @@ def test_knows_skill_0_only_changes_the_belief() -> None:
 
 def test_a_refused_family_has_drawchances_totals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benchmark, "EPISODES", 20)
-    drifting = benchmark.Family(0, "drift", Settings.checked(
-        num_opponents=3, horizon=3, tau=0.1, rank="top", noise="opponent"
-    ))  # fmt: skip
+    drifting = benchmark.Family(
+        0,
+        "drift",
+        Settings.checked(num_opponents=3, horizon=3, tau=0.1, rank="top", noise="opponent"),
+    )
     with RunOptions(workers=1, quiet=True).store({}) as store:
         totals, refused = benchmark.play_families(["kg:belief=full"], [drifting], store)
     assert refused == {"kg:belief=full": ("drift",)}
@@ -117,8 +119,11 @@ def test_scores_in_files_follow_from_the_totals(typed: Any, monkeypatch: Any) ->
     assert typed(f"{words} out").status == 0
     assert (out / "bench.json").read_bytes() == whole
     assert sorted(each.name for each in out.glob("*.*")) == [
-        "bench.json", "bench.md", "entry.json", "settings.json"
-    ]  # fmt: skip
+        "bench.json",
+        "bench.md",
+        "entry.json",
+        "settings.json",
+    ]
     found = read_json(out / "bench.json")
     mine, low, high = (np.array(found["totals"][name]) for name in ("kg", "drawchance", "oracle"))
     spans = [*(benchmark.MARKS[name].difference for name in names[:2]), (high - low)[2].mean()]
@@ -145,7 +150,8 @@ def test_the_leaderboard_of_the_page_equals_its_file() -> None:
         assert method == entry["method"]
         assert others == [str(entry[name]) for name in ("runs", "refused")]
         assert entry["command"].startswith("matchenv bench --policy ")
-        expected = [entry[name][end] for name in ("score", "variants")
-                    for end in ("value", "low", "high")]  # fmt: skip
+        expected = [
+            entry[name][end] for name in ("score", "variants") for end in ("value", "low", "high")
+        ]
         found = [float(number) for number in re.findall(r"[-.\d]+", scores)]
         assert found == pytest.approx(expected, abs=0.00051)

@@ -36,8 +36,9 @@ TRUE_Q = "true_draw_density"
 DRIFT = {"draw_margin": 0.6, "tau": 0.3, "beta": 1.0}
 
 
-def compared(policies: list[Any], *ranks: str | None, out: Path | None = None,
-             **options: Any) -> Comparison:  # fmt: skip
+def compared(
+    policies: list[Any], *ranks: str | None, out: Path | None = None, **options: Any
+) -> Comparison:
     """Run a small comparison in this process."""
     cells = {"rank": ranks or ["top", None]}
     settings = {"episodes": 12, "seed": 3, "env_kwargs": SMALL, "cells": cells}
@@ -60,11 +61,16 @@ class Rota:
 
 @pytest.mark.parametrize(
     ("policy", "rank", "prior", "game"),
-    [("kg", "middle", "equal", {}), ("kg", "middle", "equal", DRIFT),
-     ("drawchance", "top", "equal", {"noise": "game"}), ("oracle", "middle", "equal", DRIFT),
-     ("oracle", None, NormalPrior(25, 8.3), {}), (Rota("factorised"), "middle", "equal", {}),
-     (Rota("full"), "middle", "equal", {})],
-)  # fmt: skip
+    [
+        ("kg", "middle", "equal", {}),
+        ("kg", "middle", "equal", DRIFT),
+        ("drawchance", "top", "equal", {"noise": "game"}),
+        ("oracle", "middle", "equal", DRIFT),
+        ("oracle", None, NormalPrior(25, 8.3), {}),
+        (Rota("factorised"), "middle", "equal", {}),
+        (Rota("full"), "middle", "equal", {}),
+    ],
+)
 def test_measures_equal_those_of_the_scalar_environment(policy, rank, prior, game):
     cells = {"rank": [rank], "prior": [prior]}
     comparison = compared([policy], cells=cells, episodes=2, env_kwargs={**SMALL, **game})
@@ -116,8 +122,7 @@ def test_files_hold_scipys_estimates_on_the_saved_episodes(tmp_path: Path) -> No
     comparison = compared(["pe", "gittins"], episodes=15, out=tmp_path)
     report = json.loads((tmp_path / "comparison.json").read_text())
     assert (report["beliefs"]["pe"], report["beliefs"]["gittins"]) == ("factorised", "full")
-    lines, episodes = (pd.read_csv(tmp_path / f"{name}.csv")
-                       for name in ("comparison", "episodes"))  # fmt: skip
+    lines, episodes = (pd.read_csv(tmp_path / f"{name}.csv") for name in ("comparison", "episodes"))
     rows = episodes.pivot(index=["rank", "episode"], columns="policy", values=TRUE_Q)
     for (_, line), standing in zip(lines.iterrows(), report["standings"], strict=True):
         rank, difference = standing["cell"]["rank"], standing["difference"]
@@ -198,12 +203,17 @@ class Doubting(IndependentBelief):
 
 @pytest.mark.parametrize(
     ("run", "policy", "options"),
-    [(run_comparison, "drawchance:belief=__main__:Doubting", {"cells": {"rank": [None]}}),
-     (run_comparison, "__main__:Chosen",
-      {"cells": {"rank": [None]}, "against": "__main__:Chosen"}),
-     (run_comparison, "random", {"cells": {"rank": [None], "prior": ["__main__:Widened"]}}),
-     (run_bound, Chosen(), {"ranks": [None]})],
-)  # fmt: skip
+    [
+        (run_comparison, "drawchance:belief=__main__:Doubting", {"cells": {"rank": [None]}}),
+        (
+            run_comparison,
+            "__main__:Chosen",
+            {"cells": {"rank": [None]}, "against": "__main__:Chosen"},
+        ),
+        (run_comparison, "random", {"cells": {"rank": [None], "prior": ["__main__:Widened"]}}),
+        (run_bound, Chosen(), {"ranks": [None]}),
+    ],
+)
 def test_results_that_depend_on_values_set_in_main_are_not_reused(
     run: Any, policy: Any, options: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -238,30 +248,43 @@ QUEUE = {"env": "MatchmakingQueue-v0"}
 @pytest.mark.parametrize(
     ("policies", "options", "message"),
     [
-        (["pe"], {"env_kwargs": {"reward": 1}},
-         "env_kwargs may hold .*num_opponents, .* got 'reward'"),
+        (
+            ["pe"],
+            {"env_kwargs": {"reward": 1}},
+            "env_kwargs may hold .*num_opponents, .* got 'reward'",
+        ),
         (["pe"], {"env_kwargs": {"prior": 1}}, "env_kwargs may hold .* got 'prior'"),
-        ([fixed(101)], {"env_kwargs": {"num_opponents": 9}},
-         "'fixed' cannot play with num_opponents=9"),
+        (
+            [fixed(101)],
+            {"env_kwargs": {"num_opponents": 9}},
+            "'fixed' cannot play with num_opponents=9",
+        ),
         ([SimpleNamespace(name="my", act=lambda *_, **__: [-1])], {}, "'my' cannot play .*got -1"),
-        *(([fixed(101, action)], {}, f"'fixed' cannot play with num_opponents=49.*{said}")
-          for action, said in ((-1, r"in \[0, 48\]"), (49, r"in \[0, 48\]"), (0.5, "integ"))),
+        *(
+            ([fixed(101, action)], {}, f"'fixed' cannot play with num_opponents=49.*{said}")
+            for action, said in ((-1, r"in \[0, 48\]"), (49, r"in \[0, 48\]"), (0.5, "integ"))
+        ),
         *((policies, {}, "polic") for policies in ("kg", [], [3], [object()])),
         ([Oracle(np.zeros(50))], {}, "'oracle', not as an object"),
-        *(([each, "pe"], {}, f"must not call another policy '{each.name}'")
-          for each in (KnowledgeGradient(multiplier=3.0), DrawChance(beta=2.0))),
+        *(
+            ([each, "pe"], {}, f"must not call another policy '{each.name}'")
+            for each in (KnowledgeGradient(multiplier=3.0), DrawChance(beta=2.0))
+        ),
         *((policies, {"env": "Ranking-v0"}, "must be a list") for policies in ("kg", [])),
         *((["pe"], {"cells": {"rank": given}}, "cells must map") for given in ("top", 1)),
         (["fcfs"], {**QUEUE, "cells": {"load": []}}, "load"),
         (["fcfs"], {**QUEUE, "cells": {"load": ["thin", 0.2]}}, "none of them twice"),
         (["fcfs"], {**QUEUE, "cells": {"load": ["high"]}}, "load must be"),
-        (["fcfs"], {**QUEUE, "cells": {"rank": ["top"]}},
-         "cells may hold load, got 'rank': other options have one value"),
+        (
+            ["fcfs"],
+            {**QUEUE, "cells": {"rank": ["top"]}},
+            "cells may hold load, got 'rank': other options have one value",
+        ),
         (["fcfs"], {**QUEUE, "env_kwargs": {"arrival_rate": 2}}, "arrival_rate"),
         (["fcfs"], {**QUEUE, "env_kwargs": {"patience": 0}}, "patience"),
         (["pe"], {**QUEUE, "cells": {"load": [0.5]}}, "'pe' cannot play with capacity=16: policy"),
     ],
-)  # fmt: skip
+)
 def test_bad_arguments_are_refused_before_a_game_is_played(
     policies: Any, options: Any, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -312,8 +335,7 @@ def test_no_policy_of_the_front_is_beaten_by_its_family(tuning: Any) -> None:
     families = ["kg both=true"] * 2 + ["kg", "own:A", "own:B"]
     assert [family_of(label) for label in labels] == families
     assert family_of("reservation:policy=thompson,reservation=0.5") == "reservation policy=thompson"
-    points = [each for each in front_of(tuning.rows)
-              if (each.load, each.family) == ("2", "window")]  # fmt: skip
+    points = [each for each in front_of(tuning.rows) if (each.load, each.family) == ("2", "window")]
     for point in points:
         better = [p for p in points if p.wait < point.wait and p.quality > point.quality]
         assert point.best or better
@@ -327,8 +349,9 @@ def test_tuning_finds_the_best_of_each_family_on_own_seeds(comparison: Any, tuni
     for load, name in enumerate(("thin", "2")):
         means = tuning.rows.columns["true_reward"][load, :, 0].mean(axis=1)
         assert tuning.best(name) == {
-            "window": tuning.rows.policies[means[:-1].argmax()], "fcfs": "fcfs"
-        }  # fmt: skip
+            "window": tuning.rows.policies[means[:-1].argmax()],
+            "fcfs": "fcfs",
+        }
     for each in tuning.tried:
         assert each.behind.mean >= 0.0
         assert (each.behind.mean == 0.0) == each.best or each.behind.mean < 1e-12
@@ -411,9 +434,15 @@ def test_commands_print_tables_and_write_files(typed: Any) -> None:
     printed = typed(f"compare {queue}/compare --policy fcfs --against fcfs").out
     assert "2 episodes of MatchmakingQueue-v0, capacity 4, horizon 20, seed 0" in printed
     assert {path.name for path in Path("out/compare").iterdir()} >= {
-        "episodes.csv", "episodes.npz", "comparison.txt", "comparison.csv", "comparison.json",
-        "groups.csv", "front.csv", "settings.json",
-    }  # fmt: skip
+        "episodes.csv",
+        "episodes.npz",
+        "comparison.txt",
+        "comparison.csv",
+        "comparison.json",
+        "groups.csv",
+        "front.csv",
+        "settings.json",
+    }
     found = json.loads(Path("out/compare/comparison.json").read_text())
     assert found["against"] == "fcfs"
     assert len(found["groups"]) == 13
@@ -471,8 +500,14 @@ def test_the_summary_follows_the_measures_after_each_game(options: dict[str, Any
 def test_the_oracle_needs_fewer_games_than_random_pairs(tmp_path: Path) -> None:
     run = RunOptions(out=tmp_path, workers=1, quiet=True)
     options = {"num_items": 10, "horizon": 400, "beta": 0.7}
-    found = run_comparison(["random", "oracle"], env=RANKING, env_kwargs=options, against="random",
-                           episodes=60, run=run)  # fmt: skip
+    found = run_comparison(
+        ["random", "oracle"],
+        env=RANKING,
+        env_kwargs=options,
+        against="random",
+        episodes=60,
+        run=run,
+    )
     assert found.standing(0, "random").games_needed.mean > 0.7
     assert found.standing(0, "oracle").games_needed.high < 0.6
     assert "games needed: share of the games of random" in found.table()
@@ -484,8 +519,14 @@ def test_the_oracle_needs_fewer_games_than_random_pairs(tmp_path: Path) -> None:
 
 def test_games_needed_in_short_episodes() -> None:
     """A curve reaches its own end there, if it rises; one game is one point of it."""
-    found = run_comparison(["kg"], env=RANKING, cells={"horizon": [1, 3, 300]}, episodes=100,
-                           env_kwargs={"num_items": 8, "beta": 0.2}, run=RUN)  # fmt: skip
+    found = run_comparison(
+        ["kg"],
+        env=RANKING,
+        cells={"horizon": [1, 3, 300]},
+        episodes=100,
+        env_kwargs={"num_items": 8, "beta": 0.2},
+        run=RUN,
+    )
     needed = [standing.games_needed.mean for standing in found.standings]
     assert needed[:2] == [1.0, 1.0]
     assert 0.5 < needed[2] <= 1.0
@@ -493,8 +534,14 @@ def test_games_needed_in_short_episodes() -> None:
 
 def test_cells_may_need_their_own_options_and_files_of_skills_count(tmp_path: Path) -> None:
     options = {"max_games_per_pair": 1, "num_items": 8}
-    found = run_comparison(["random"], env=RANKING, env_kwargs=options, episodes=2, run=RUN,
-                           cells={"horizon": [10, 20], "skills": [range(8), range(9)]})  # fmt: skip
+    found = run_comparison(
+        ["random"],
+        env=RANKING,
+        env_kwargs=options,
+        episodes=2,
+        run=RUN,
+        cells={"horizon": [10, 20], "skills": [range(8), range(9)]},
+    )
     assert [cell.labels["horizon"] for cell in found.cells] == ["10", "10", "20", "20"]
     assert found.cells[1].labels["skills"].startswith("<9 skills")
     last = SimpleNamespace(name="last", act=lambda *_, **__: [27])  # of the 28 pairs of 8 items
@@ -561,8 +608,9 @@ def test_a_third_party_environment_is_found_by_its_module(
     assert typed(words).status == 0
     found = json.loads(Path("out/comparison.json").read_text())
     assert [cell["labels"] for cell in found["cells"].values()] == [
-        {"goal": "best", "beta": "1.0"}, {"goal": "best", "beta": "2.0"},
-    ]  # fmt: skip
+        {"goal": "best", "beta": "1.0"},
+        {"goal": "best", "beta": "2.0"},
+    ]
     assert found["environment"]["belief"] == "max"
     refusal = typed(f"watch {where} beta=1 goal=best --out film.gif").refusal
     assert "env must be one with a renderer" in refusal

@@ -49,9 +49,14 @@ def stamps(folder: Path) -> dict[str, tuple[int, int]]:
 
 @pytest.mark.parametrize(
     ("command", "half", "changed"),
-    [("compare", False, ""), ("compare", True, "_rule"), ("study", True, ""),
-     ("limits", False, "_rule"), ("compare", False, "_parts/choice")],
-)  # fmt: skip
+    [
+        ("compare", False, ""),
+        ("compare", True, "_rule"),
+        ("study", True, ""),
+        ("limits", False, "_rule"),
+        ("compare", False, "_parts/choice"),
+    ],
+)
 def test_a_changed_policy_is_refused(
     command: str, half: bool, changed: str, policy: str, tmp_path: Path, typed: Any
 ) -> None:
@@ -101,9 +106,11 @@ def test_a_policy_that_changes_while_it_plays_is_refused(
 
 @pytest.mark.parametrize(
     ("name", "value", "said"),
-    [("versions", lambda *_: {"numpy": "0.0.1"}, "numpy was '{}' and is '0.0.1'"),
-     ("code_digest", lambda: "another", "code of matchenv was ")],
-)  # fmt: skip
+    [
+        ("versions", lambda *_: {"numpy": "0.0.1"}, "numpy was '{}' and is '0.0.1'"),
+        ("code_digest", lambda: "another", "code of matchenv was "),
+    ],
+)
 def test_other_versions_and_code_are_refused(
     name: str, value: Any, said: str, typed: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -102,10 +102,11 @@ def test_tables_have_the_numbers_of_the_files(results: Path, html: str) -> None:
         ("b/summary.md", "equal_variance matching. "),
         ("b/verdict.md", "equal_variance matching. "),
         ("c/tuning.md", "num_opponents 3, horizon 12, seed 0, tau 0.1\n"),
-        ("d/bound.txt", "seed 0, beta 2.0; "), ("e/optimum.txt", "beta 2.0, draw_margin 1.0\n"),
+        ("d/bound.txt", "seed 0, beta 2.0; "),
+        ("e/optimum.txt", "beta 2.0, draw_margin 1.0\n"),
         ("runs/seed0/comparison/comparison.txt", "horizon 12, seed 0\n"),
     ],
-)  # fmt: skip
+)
 def test_texts_name_the_options_that_are_not_the_defaults(
     results: Path, file: str, options: str
 ) -> None:
@@ -192,8 +193,9 @@ def test_each_folder_is_shown_once(results: Path) -> None:
     assert kinds_of(results / "runs") == kinds_of(results / "runs", saved) == ["train", "compare"]
     shutil.rmtree(saved)
     assert kinds_of(results / "a", results / "a", results / "runs" / "seed0") == [
-        "train", "compare",
-    ]  # fmt: skip
+        "train",
+        "compare",
+    ]
 
 
 def test_trees_may_have_links_equal_names_and_files_of_others(
@@ -377,11 +379,17 @@ def write_run(
     config = configured("ppo", seed=seed, **given)
     steps = timesteps or [100 * n for n in range(len(numbers))]
     made_up = [
-        {"timesteps": step, "episodes": EPISODES, "mean_return": number, "draw_density": number,
-         "true_draw_density": number, "true_q_less_kg": number - 2.0,
-         "true_q_less_drawchance": number + 1.0}
+        {
+            "timesteps": step,
+            "episodes": EPISODES,
+            "mean_return": number,
+            "draw_density": number,
+            "true_draw_density": number,
+            "true_q_less_kg": number - 2.0,
+            "true_q_less_drawchance": number + 1.0,
+        }
         for step, number in zip(steps, numbers, strict=True)
-    ]  # fmt: skip
+    ]
     RunFolder.create(path, config).write_evaluations(seed, made_up)
     return config
 

@@ -209,9 +209,9 @@ class StudySettings:
 
         All cells have the same skills, in another order.
         """
-        kind = prior_of(cell.options["prior"], self.equal_variance)
+        distribution = prior_of(cell.options["prior"], self.equal_variance)
         rng = stream_of(self.seed, REPORT, draw, STUDY_PRIOR)
-        prior = DrawnPrior.of(kind, rng, self.game.num_players)
+        prior = DrawnPrior.of(distribution, rng, self.game.num_players)
         return replace(self.game, **{**cell.options, "prior": prior})
 
 
