@@ -121,11 +121,22 @@ def test_skills_and_luck_depend_on_neither_cell_nor_number_of_episodes() -> None
 
 
 def test_windows_and_curves_equal_those_of_the_games() -> None:
-    study = run_study(["pe", "kg"], episodes=6, horizon=130, num_opponents=5, ranks=[2],
-                      priors=["equal"], run=ONE_WORKER)  # fmt: skip
+    study = run_study(
+        ["pe", "kg"],
+        episodes=6,
+        horizon=130,
+        num_opponents=5,
+        ranks=[2],
+        priors=["equal"],
+        run=ONE_WORKER,
+    )
     (result,) = study.results
-    spans = {"first": slice(0, 100), "after": slice(100, 130), "last": slice(30, 130),
-             "all": slice(0, 130)}  # fmt: skip
+    spans = {
+        "first": slice(0, 100),
+        "after": slice(100, 130),
+        "last": slice(30, 130),
+        "all": slice(0, 130),
+    }
     games = {each: games_of(study.settings, "equal_3rd", p) for p, each in enumerate(("pe", "kg"))}
     for m, measure in enumerate(MEASURES):
         for window, span in spans.items():
@@ -172,15 +183,31 @@ def test_the_printed_belief_follows_the_printed_equations() -> None:
 
 
 test_bad_settings_are_refused = refusals(
-    *((name, value, name[:4]) for name, value in (
-        ("episodes", 1), ("episodes", 2.5), ("horizon", 0), ("num_opponents", 0),
-        ("prior_draws", 0), ("seed", -1), ("belief", "wrong"), ("equal_variance", "other"),
-        ("equal_rank_by", "luck"), ("ranks", ["first"]), ("ranks", []), ("ranks", [None]),
-        ("priors", ["flat"]), ("policies", []), ("policies", ["nobody"]),
-        ("policies", ["pe", "pe"]), ("policies", "pe"), ("policies", [3]),
-    )),
+    *(
+        (name, value, name[:4])
+        for name, value in (
+            ("episodes", 1),
+            ("episodes", 2.5),
+            ("horizon", 0),
+            ("num_opponents", 0),
+            ("prior_draws", 0),
+            ("seed", -1),
+            ("belief", "wrong"),
+            ("equal_variance", "other"),
+            ("equal_rank_by", "luck"),
+            ("ranks", ["first"]),
+            ("ranks", []),
+            ("ranks", [None]),
+            ("priors", ["flat"]),
+            ("policies", []),
+            ("policies", ["nobody"]),
+            ("policies", ["pe", "pe"]),
+            ("policies", "pe"),
+            ("policies", [3]),
+        )
+    ),
     call=lambda name, value: StudySettings(**{name: value}),
-)  # fmt: skip
+)
 
 
 test_strings_and_unknown_options_are_refused = refusals(
@@ -291,8 +318,10 @@ def test_files_hold_means_and_errors_over_draws_of_the_prior() -> None:
         assert float(row["mean"]) == pytest.approx(values.mean())
         assert float(row["standard error"]) == pytest.approx(stats.sem(values))
     for row in paired:
-        ours, theirs = (result.values(row[name], row["measure"], row["games"]).mean(axis=1)
-                        for name in ("policy", "other"))  # fmt: skip
+        ours, theirs = (
+            result.values(row[name], row["measure"], row["games"]).mean(axis=1)
+            for name in ("policy", "other")
+        )
         assert float(row["difference"]) == pytest.approx((ours - theirs).mean())
         assert float(row["standard error"]) == pytest.approx(stats.sem(ours - theirs))
     assert result.units == 3

@@ -81,8 +81,10 @@ def test_policies_with_different_beliefs_play_the_same_instance() -> None:
 
 
 test_bad_arguments_are_refused = refusals(
-    *(({"policies": policies}, "policy must name 1 to 6 distinct policies")
-      for policies in ((), ("pe", "pe"), [f"kg:multiplier={m}" for m in range(1, 8)])),
+    *(
+        ({"policies": policies}, "policy must name 1 to 6 distinct policies")
+        for policies in ((), ("pe", "pe"), [f"kg:multiplier={m}" for m in range(1, 8)])
+    ),
     ({"policies": ["nobody"]}, "policy must be one of"),
     ({"policies": ["kg:speed=3"]}, "speed"),
     *(({"seed": value}, "seed must") for value in (-1, 0.5)),
@@ -90,7 +92,7 @@ test_bad_arguments_are_refused = refusals(
     ({"theme": "pink"}, "theme must"),
     *(({"width": value}, "width must") for value in (0, 641, -5, 1e9, "wide", 8000)),
     call=lambda change: watch.Stage(**{"policies": ["pe", "kg"], "settings": SETTINGS, **change}),
-)  # fmt: skip
+)
 
 
 def test_policies_share_one_skill_axis(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,8 +123,10 @@ def test_differences_have_a_line_per_other_policy() -> None:
         np.testing.assert_array_equal(curve.y, total - first)
         assert chart.y[0] <= curve.y.min() <= curve.y.max() <= chart.y[1]
     assert [text for text, _ in chart.titles] == [
-        "running total of the reward, minus that of fcfs:", "window", "random",
-    ]  # fmt: skip
+        "running total of the reward, minus that of fcfs:",
+        "window",
+        "random",
+    ]
     plain, footed = shown.picture(), shown.picture(("left", "right"))
     assert footed.shape[0] > plain.shape[0]
     assert (plain[-130:-40] != 255).any(axis=2).mean() > 0.01
