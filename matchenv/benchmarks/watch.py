@@ -21,7 +21,6 @@ from matchenv.envs import environment_of
 from matchenv.envs.core.episodes import Episodes
 from matchenv.envs.core.rendering import RENDER_FPS, Pixels
 from matchenv.envs.core.settings import Options
-from matchenv.evaluation.protocols import protocol_of
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import Decisions, begin_for, one_thread
 from matchenv.evaluation.seeds import (
@@ -151,7 +150,7 @@ class Stage:
         return (width + GAP) // columns - GAP
 
     def _performer(self, name: str) -> Performer:
-        protocol = part_of(env_id_of(self.settings), "protocol")
+        protocol = protocol_of(self.settings.env_id)
         seeds = episode_seeds(self.seed, self.episode, 1, (*protocol.key_of(REPORT), INSTANCES))
         settings = protocol.simulator(self.settings).settings  # with the reward of comparisons
         policy = policy_named(name, settings)
@@ -189,12 +188,12 @@ class Stage:
         low = math.inf
         high = -math.inf
         for performer in self.performers:
-            own_low, own_high = performer.renderer.limits(performer.batch.state, 0)
+            own_low, own_high = performer.renderer.limits(performer.episodes.state, 0)
             low = min(low, own_low)
             high = max(high, own_high)
         scenes = []
         for name, performer in zip(self.policies, self.performers, strict=True):
-            state = performer.batch.state
+            state = performer.episodes.state
             scenes.append(performer.renderer.titled(state, 0, name, (low, high)))
         shape = ROW_SHAPE
         if len(scenes) > 3:

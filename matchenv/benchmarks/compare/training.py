@@ -45,7 +45,7 @@ def compare_runs(
     """
     config = RunFolder(folders[0]).read_config()
     problem = PROBLEMS[config.environment]
-    protocol = part_of(config.environment, "protocol")
+    protocol = protocol_of(config.environment)
     names = known_policies(config.environment)
     policies = []
     for folder in folders:

@@ -261,7 +261,7 @@ def paths_of(settings: Settings, seeds: Sequence[int]) -> tuple[Floats, NDArray[
     player, shape (E, M + 1, 3); and whether player 0 wins the n-th game against each opponent,
     shape (E, M, N).
     """
-    state = Batch(replace(settings, prior="informative"), seeds).state
+    state = Episodes.of_seeds(OnePlayer(replace(settings, prior="informative")), seeds).state
     won = []
     for key, players in zip(state.key, state.players, strict=True):
         skill = np.ascontiguousarray(players[:, 2])

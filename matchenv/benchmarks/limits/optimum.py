@@ -216,7 +216,8 @@ def solve(
         (1 + P, instances).
     """
     seeds = episode_seeds(seed, episodes.start, len(episodes))
-    players = Batch(replace(settings, belief=DEFAULT_BELIEF), seeds).state.players
+    simulator = OnePlayer(replace(settings, belief=DEFAULT_BELIEF))
+    players = Episodes.of_seeds(simulator, seeds).state.players
     mu = players[:, :, MU].copy()
     sigma = players[:, :, SIGMA].copy()
     skills = np.empty((len(mu), truths, mu.shape[1]))
