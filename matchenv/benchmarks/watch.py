@@ -21,6 +21,7 @@ from matchenv.envs import environment_of
 from matchenv.envs.core.episodes import Episodes
 from matchenv.envs.core.rendering import RENDER_FPS, Pixels
 from matchenv.envs.core.settings import Options
+from matchenv.evaluation.protocols import protocol_of
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import Decisions, begin_for, one_thread
 from matchenv.evaluation.seeds import (

@@ -83,8 +83,7 @@ def test_knows_skill_0_only_changes_the_belief() -> None:
 
     def begun(told: bool) -> Any:
         policy = SimpleNamespace(belief="full", knows_skill_0=told)
-        _, batch = begin_for(lambda *_: policy, settings, range(6))
-        return batch
+        return begin_for(policy, settings, range(6))
 
     plain = begun(False)
     told = begun(True)

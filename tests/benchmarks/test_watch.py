@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import rollout
-from matchenv.evaluation.seeds import INSTANCES, OTHERS, QUEUE, REPORT, episode_seeds
+from matchenv.evaluation.seeds import INSTANCES, OTHERS, REPORT, episode_seeds
 
 SETTINGS = Settings.checked(num_opponents=5, horizon=12)
 QUEUE_SETTINGS = QueueSettings(horizon=12, capacity=5)
@@ -35,14 +34,14 @@ def queue_stage(*policies: str, **arguments: Any) -> watch.Stage:
 
 
 def state_of(shown: watch.Stage, place: int = 0) -> Any:
-    return shown.performers[place].batch.state
+    return shown.performers[place].episodes.state
 
 
 @pytest.mark.parametrize(
     ("policy", "settings", "key", "measure"),
     [
         ("drawchance", SETTINGS, (INSTANCES,), "draw_density"),
-        ("window", QUEUE_SETTINGS, (QUEUE, REPORT, INSTANCES), "reward"),
+        ("window", QUEUE_SETTINGS, (QUEUE_RUNS, REPORT, INSTANCES), "reward"),
         ("kg", RANKING_SETTINGS, (OTHERS, REPORT, INSTANCES), "reward"),
     ],
 )
@@ -56,7 +55,7 @@ def test_a_policy_plays_the_episode_of_its_seed(
         assert shown.performers[0].renderer.clock(state_of(shown), 0) >= unit
         assert shown.totals()[1][0].shape == (unit,)
     # As in a comparison, whose measures of the queue are sums over visits.
-    played = rollout(partial(policy_named, policy), settings, episode_seeds(4, 2, 1, key))
+    played = rollout(policy_named(policy, settings), settings, episode_seeds(4, 2, 1, key))
     assert shown.totals()[1][0][-1] == pytest.approx(played[measure][0])
 
 
@@ -106,11 +105,11 @@ def test_policies_share_one_skill_axis(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (wide, theme, footer) == (332, "dark", None)
     assert [scene.title for scene in scenes] == ["pe", "drawchance", "kg"]
     assert {scene.progress for scene in scenes} == {"game 4 of 12"}
-    ends = [each.renderer.limits(each.batch.state, 0) for each in shown.performers]
+    ends = [each.renderer.limits(each.episodes.state, 0) for each in shown.performers]
     lows, highs = zip(*ends, strict=True)
     assert {scene.beliefs.x for scene in scenes} == {(min(lows), max(highs))}
     for scene, each in zip(scenes, shown.performers, strict=True):
-        assert scene.tiles == each.renderer.scene(each.batch.state, 0, (0.0, 1.0)).tiles
+        assert scene.tiles == each.renderer.scene(each.episodes.state, 0, (0.0, 1.0)).tiles
 
 
 def test_differences_have_a_line_per_other_policy() -> None:
