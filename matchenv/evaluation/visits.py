@@ -12,7 +12,8 @@ from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from matchenv.envs.core.episodes import Episodes
-from matchenv.envs.queue.settings import CENTRE, DEVIATION, SPREAD, Population, QueueSettings
+from matchenv.envs.queue.population import CENTRE, DEVIATION, SPREAD, Population
+from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.queue.simulator import QueueSimulator
 from matchenv.evaluation.episode_table import EpisodeTable
 from matchenv.evaluation.rollout import REWARD, TOTAL, Steps, sums

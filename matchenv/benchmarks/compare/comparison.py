@@ -13,7 +13,7 @@ from typing import Any
 from matchenv.benchmarks.compare import queue, ranking
 from matchenv.envs import environment_named, simulator_of
 from matchenv.envs.core.settings import Options
-from matchenv.envs.queue.settings import Population
+from matchenv.envs.queue.population import Population
 from matchenv.evaluation.episode_table import Block, Cell, EpisodeTable, Plan, play
 from matchenv.evaluation.estimates import (
     CONFIDENCE,

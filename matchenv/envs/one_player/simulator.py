@@ -169,6 +169,8 @@ class MatchmakingView(View):
     true_skill: Any = truth()
 
     def __post_init__(self) -> None:
+        if not isinstance(self.knowledge_state, KnowledgeState):
+            raise refusal("knowledge_state must be a KnowledgeState", self.knowledge_state)
         shape = self.knowledge_state.batch_shape
         games_left = as_non_negative_array("games_left", self.games_left)
         try:
