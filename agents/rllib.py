@@ -19,9 +19,9 @@ class SharedModule(TorchRLModule, ValueFunctionAPI):  # type: ignore[misc]
     """The network of ``matchenv.agents.network``, for PPO and similar algorithms.
 
     Its ``model_config`` has ``environment``, by default ``"Matchmaking-v0"``, ``env_kwargs``, the
-    options of the environment, and ``policy_kwargs``, as in a YAML file of ``matchenv train``. Every
-    checkpoint of RLlib also gets the file that
-    ``matchenv.agents.load`` reads: weights and a description, without pickled objects.
+    options of the environment, and ``policy_kwargs``, as in a YAML file of ``matchenv train``.
+    Every checkpoint of RLlib also gets the file that ``matchenv.agents.load`` reads: weights and a
+    description, without pickled objects.
     """
 
     def setup(self) -> None:

@@ -310,11 +310,9 @@ class RunConfig:
 
     def options(self) -> dict[str, Any]:
         """Return all settings by name except versions, also those within ``env_kwargs``."""
-        options = {}
-        for name, value in vars(self).items():
-            if name not in ("hyperparameters", "env_kwargs", "versions"):
-                options[name] = value
-        options.update(self.hyperparameters)
+        options = {**vars(self), **self.hyperparameters}
+        for nested in ("hyperparameters", "env_kwargs", "versions"):
+            del options[nested]
         for name, value in self.env_kwargs.items():
             # DQN and environments have a tau.
             if name in self.hyperparameters:

@@ -86,7 +86,9 @@ class MatchmakingVecEnv(VecEnv):
         sizes = {native.single_observation_space.shape[0] for native in self.natives}
         check_sizes(sizes, env_kwargs)
         known = first.simulator.infos(first.episodes.state)
-        self.info_keywords = tuple(as_choice("info_keywords", name, known) for name in info_keywords)
+        self.info_keywords = tuple(
+            as_choice("info_keywords", name, known) for name in info_keywords
+        )
         self._returns = np.zeros(num_envs)
         self._lengths = np.zeros(num_envs, dtype=np.int64)
         self._made_at = time.monotonic()
