@@ -229,18 +229,15 @@ def checked_hyperparameters(algo: str, values: dict[str, Any]) -> dict[str, Any]
     Raises:
         ValueError: for an unknown name (the known ones are listed), a missing one or a bad value.
     """
-    optional: dict[str, Any] = {}
+    entries: dict[str, Any] = {
+        "n_timesteps": (Count, ...),
+        "n_envs": (Annotated[Count, Field(le=seeds.ENVIRONMENTS)], ...),
+        "policy": (Literal[tuple(policy_classes(algo))], ...),
+        "policy_kwargs": (PolicyKwargs, PolicyKwargs()),
+    }
     for name in sorted(hyperparameter_names(algo)):
-        optional[name] = (HYPERPARAMETERS.get(name, Any), None)
-    model = create_model(
-        algo,
-        __config__=CLOSED,
-        n_timesteps=(Count, ...),
-        n_envs=(Annotated[Count, Field(le=seeds.ENVIRONMENTS)], ...),
-        policy=(Literal[tuple(policy_classes(algo))], ...),
-        policy_kwargs=(PolicyKwargs, PolicyKwargs()),
-        **optional,
-    )
+        entries[name] = (HYPERPARAMETERS.get(name, Any), None)
+    model = create_model(algo, __config__=CLOSED, **entries)
     checked = built(model, values, f"hyperparameters of {algo}").model_dump(exclude_unset=True)
     return {name: checked[name] for name in values}
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 
-from matchenv.agents.environments import PROBLEMS
+from matchenv.agents.environments import training_of
 from matchenv.agents.run_config import RunFolder
 from matchenv.benchmarks.compare.comparison import DEFAULT_EPISODES, Comparison, run_comparison
 from matchenv.evaluation.estimates import paired_difference
@@ -46,7 +46,7 @@ def compare_runs(
     config = RunFolder(folders[0]).read_config()
     names = known_policies(config.environment)  # a folder can have one
     runs = [f"./{folder}" if str(folder) in names else str(folder) for folder in folders]
-    problem, protocol = PROBLEMS[config.environment], protocol_of(config.environment)
+    problem, protocol = training_of(config.environment), protocol_of(config.environment)
     (out / "summary.txt").unlink(missing_ok=True)
     comparison = run_comparison(
         [*runs, *(problem.opponents or protocol.policies or names)],

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import trim_mean
 
-from matchenv.agents.environments import PROBLEMS
+from matchenv.agents.environments import training_of
 from matchenv.agents.run_config import RunConfig, RunFolder
 from matchenv.benchmarks.report.comparisons import json_of, standings_of
 from matchenv.benchmarks.report.page import Block, Section, add_line, new_figure, pivot
@@ -119,7 +119,7 @@ def middle_of(curves: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
 
 def levels_of(runs: Sequence[Run], measure: str) -> dict[str, float]:
     """Return the baselines' mean values in the first evaluations, if ``measure`` is the goal."""
-    problem = PROBLEMS[runs[0].config.environment]
+    problem = training_of(runs[0].config.environment)
     first = pd.DataFrame([run.evaluations.iloc[0] for run in runs])
     return {
         rival: float((first[measure] - first[name]).mean())
@@ -135,7 +135,7 @@ def training_sections(folders: Sequence[Path]) -> list[Section]:
 
 def _section(runs: Sequence[Run]) -> Section:
     environment = runs[0].config.environment
-    problem = PROBLEMS[environment]
+    problem = training_of(environment)
     last = pd.DataFrame([run.evaluations.iloc[-1] for run in runs])
     numbers = {
         title_of(name): [format(value, "+.2f" if "less" in name else ".2f") for value in last[name]]
