@@ -190,8 +190,8 @@ class Policy(Baseline, PredictMixin):
         numbers, masks = split_mask(observation, self.belief, num_opponents)
         if given_masks is not None:
             masks = given_masks
-        games_left = np.rint(share_of_games_left(numbers) * self.horizon)
         knowledge_state = KnowledgeState.from_observation(numbers, self.belief)
+        games_left = np.rint(share_of_games_left(numbers) * self.horizon)
         return self.act(MatchmakingView(knowledge_state, games_left, action_mask=masks))
 
     def _choose_among(

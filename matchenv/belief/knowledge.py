@@ -351,7 +351,8 @@ def split_mask(
         The belief's numbers, and the masks, shape (..., M), or None without masks.
 
     Raises:
-        ValueError: for numbers that are not finite, or an unknown belief.
+        ValueError: for numbers that are not finite, masks that are not 0 or 1, or an unknown
+            belief.
     """
     array = as_float_array("observation", observation)
     kind = belief_named(belief)
@@ -362,7 +363,11 @@ def split_mask(
         num_opponents = (size - 3) // (3 + kind.shows_differences)
     if num_opponents < 1 or size != kind.observation_size(num_opponents) + num_opponents:
         return array, None
-    return array[..., :-num_opponents], array[..., -num_opponents:] != 0.0
+    masks = array[..., -num_opponents:]
+    if not ((masks == 0.0) | (masks == 1.0)).all():
+        rule = f"observation must end with a mask of {num_opponents} numbers that are 0 or 1"
+        raise ValueError(f"{rule} with the {belief} belief, got shape {array.shape}{_remedy(size)}")
+    return array[..., :-num_opponents], masks == 1.0
 
 
 def share_of_games_left(observation: ArrayLike) -> Floats:

@@ -21,8 +21,7 @@ from matchenv.envs.one_player.simulator import OnePlayer
 from matchenv.evaluation.episode_table import Cell
 from matchenv.evaluation.ranking import ranking_sums
 from matchenv.evaluation.rollout import REWARD, Summary, sums
-from matchenv.evaluation.seeds import OTHERS, REPORT
-from matchenv.evaluation.seeds import QUEUE as QUEUE_RUNS
+from matchenv.evaluation.seeds import OTHERS, QUEUE_RUNS, REPORT
 from matchenv.evaluation.tables import Column, or_dash
 from matchenv.evaluation.visits import ERROR_GAMES, recording_simulator, visit_sums
 from matchenv.runtime.checks import as_list, as_positive_number, refusal

@@ -135,21 +135,23 @@ class QueueSimulator(Simulator[State]):
         """Return the focal players and candidates; see ``Simulator.view``."""
         is_player = state.shown != NONE
         tick = state.clock["tick"]
-        players = np.take_along_axis(state.players, state.shown, axis=1)
-        true_skill = None
-        if truth:
-            true_skill = np.where(is_player, players["true_skill"], 0.0)
+        rows = np.arange(len(tick))[:, np.newaxis]
+
+        def numbers(name: str, missing: float) -> NDArray[Any]:
+            """Return a field of the players in the view, shape (B, C)."""
+            return np.where(is_player, state.players[name][rows, state.shown], missing)
+
         return QueueView(
-            mu=np.where(is_player, players["mu"], 0.0),
-            sigma=np.where(is_player, players["sigma"], 1.0),
-            waited=np.where(is_player[:, 0], tick - players["joined"][:, 0], 0.0),
-            player=np.where(is_player, players["number"], NOBODY),
+            mu=numbers("mu", 0.0),
+            sigma=numbers("sigma", 1.0),
+            waited=np.where(is_player[:, 0], tick - numbers("joined", 0)[:, 0], 0.0),
+            player=numbers("number", NOBODY),
             tick=tick,
             run=state.clock["key"],
             settings=self.settings,
             waiting_players=lambda row: self.waiting_players(state, row, truth=truth),
             action_mask=state.mask,
-            true_skill=true_skill,
+            true_skill=numbers("true_skill", 0.0) if truth else None,
         )
 
     def infos(self, state: State) -> Numbers:
