@@ -8,7 +8,7 @@ from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 
-from matchenv.agents.environments import PROBLEMS
+from matchenv.agents.environments import training_of
 from matchenv.agents.run_config import RunFolder
 from matchenv.benchmarks.compare.comparison import DEFAULT_EPISODES, Comparison, run_comparison
 from matchenv.evaluation.estimates import paired_difference
@@ -44,6 +44,7 @@ def compare_runs(
         OSError: if the files cannot be written.
     """
     config = RunFolder(folders[0]).read_config()
+<<<<<<< HEAD
     problem = PROBLEMS[config.environment]
     protocol = protocol_of(config.environment)
     names = known_policies(config.environment)
@@ -53,6 +54,11 @@ def compare_runs(
         if policy in names:  # a folder can have the name of a policy
             policy = f"./{folder}"
         policies.append(policy)
+=======
+    names = known_policies(config.environment)  # a folder can have one
+    runs = [f"./{folder}" if str(folder) in names else str(folder) for folder in folders]
+    problem, protocol = training_of(config.environment), protocol_of(config.environment)
+>>>>>>> refs/heads/agents
     (out / "summary.txt").unlink(missing_ok=True)
     comparison = run_comparison(
         [*policies, *(problem.opponents or protocol.policies or names)],
