@@ -17,7 +17,7 @@ from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import rollout
-from matchenv.evaluation.seeds import INSTANCES, OTHERS, REPORT, episode_seeds
+from matchenv.evaluation.seeds import INSTANCES, OTHERS, QUEUE_RUNS, REPORT, episode_seeds
 
 SETTINGS = Settings.checked(num_opponents=5, horizon=12)
 QUEUE_SETTINGS = QueueSettings(horizon=12, capacity=5)

@@ -44,8 +44,7 @@ def compare_runs(
         OSError: if the files cannot be written.
     """
     config = RunFolder(folders[0]).read_config()
-<<<<<<< HEAD
-    problem = PROBLEMS[config.environment]
+    problem = training_of(config.environment)
     protocol = protocol_of(config.environment)
     names = known_policies(config.environment)
     policies = []
@@ -54,11 +53,6 @@ def compare_runs(
         if policy in names:  # a folder can have the name of a policy
             policy = f"./{folder}"
         policies.append(policy)
-=======
-    names = known_policies(config.environment)  # a folder can have one
-    runs = [f"./{folder}" if str(folder) in names else str(folder) for folder in folders]
-    problem, protocol = training_of(config.environment), protocol_of(config.environment)
->>>>>>> refs/heads/agents
     (out / "summary.txt").unlink(missing_ok=True)
     comparison = run_comparison(
         [*policies, *(problem.opponents or protocol.policies or names)],

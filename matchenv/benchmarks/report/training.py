@@ -209,7 +209,7 @@ def _table_of_evaluations(
             "games learned from": [f"{count:,}" for count in last.index],
         }
     )
-    problem = PROBLEMS[runs[0].config.environment]
+    problem = training_of(runs[0].config.environment)
     for measure in dict.fromkeys((problem.goal, *problem.means, RETURN)):
         if measure in last:
             digits = "+.2f" if "less" in measure else ".2f"
