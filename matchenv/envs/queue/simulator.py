@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from matchenv.envs.core.settings import as_fixed, checked_options
-from matchenv.envs.core.simulator import LAST, Numbers, Simulator, Step, observation_box
+from matchenv.envs.core.simulator import LAST, Numbers, Simulator, Step
+from matchenv.envs.core.space import observation_box
 from matchenv.envs.queue.dynamics import NO_ACTION, Params, log_on_at_reset, step_all
 from matchenv.envs.queue.settings import BY_BELIEF, BY_TRUTH, RELATIVE, QueueSettings
 from matchenv.envs.queue.state import CLOCK, NONE, NUM_SIDES, OVER, VISIT, State, empty_state, grown
@@ -49,9 +50,7 @@ class QueueSimulator(Simulator[State]):
     def __init__(self, settings: QueueSettings, *, keep_visits: bool = False) -> None:
         self.settings = settings
         self.num_actions = settings.capacity
-        self.observation_space = observation_box(
-            settings.observation_size, settings.capacity, 2 * settings.capacity
-        )
+        self.observation_space = observation_box(settings, settings.capacity, 2 * settings.capacity)
         self._keeps_visits = keep_visits
         self._params = params_of(settings)
 
