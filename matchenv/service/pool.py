@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -14,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from matchenv.runtime.arrays import Floats, Integers
-from matchenv.runtime.checks import as_integer, as_number, refusal
+from matchenv.runtime.checks import as_integer, as_number, as_positive_number, refusal
 from matchenv.service.opponents import rule_of
 from matchenv.service.players import (
     Game,
@@ -34,7 +33,7 @@ from matchenv.service.players import (
 )
 from matchenv.service.splitting import fairest_teams
 from matchenv.service.storage import Storage, StoredGame, content_of
-from matchenv.trueskill import Rating, TrueSkill, match_quality
+from matchenv.trueskill import Rating, match_quality, rate
 from matchenv.trueskill.teams import sides_of
 
 SECONDS_PER_DAY = 86_400.0
@@ -119,17 +118,9 @@ class Pool:
 
     def _use(self, storage: Storage, rule: Any) -> None:
         self._storage = storage
-        settings = storage.settings
-        self._rule = rule_of(rule, settings)
+        self._rule = rule_of(rule, storage.settings)
         # A rule may keep state, and a slow one must not hold up ratings.
         self._rule_lock = threading.Lock()
-        self._system = TrueSkill(
-            mu=settings.mu,
-            sigma=settings.sigma,
-            beta=settings.beta,
-            tau=settings.tau,
-            draw_probability=settings.draw_probability,
-        )
 
     @property
     def settings(self) -> PoolSettings:
@@ -266,11 +257,16 @@ class Pool:
         region = None
         if new.region is not None:
             region = as_name("region", new.region)
-        rating = self._system.create_rating(new.mu, new.sigma)
+        mu = self.settings.mu
+        sigma = self.settings.sigma
         seen = None
-        if new.mu is not None or new.sigma is not None:
+        if new.mu is not None:
+            mu = as_number("mu", new.mu)
             seen = now
-        return Player(name, region, rating.mu, rating.sigma, seen)
+        if new.sigma is not None:
+            sigma = as_positive_number("sigma", new.sigma)
+            seen = now
+        return Player(name, region, mu, sigma, seen)
 
     def remove(self, name: str) -> None:
         """Remove a player and all blocks of this player."""
@@ -343,8 +339,12 @@ class Pool:
             known = self._storage.rated_games(ids)
         change = Change()
         for i, game in enumerate(games):
-            with _errors_name_game(i, len(games)):
+            try:
                 self._rate_next(game, change, known, now)
+            except ValueError as error:
+                if len(games) == 1:
+                    raise
+                raise type(error)(f"games[{i}]: {error}") from None
         return change
 
     def _rate_next(
@@ -379,7 +379,15 @@ class Pool:
         teams = []
         for side in sides:
             teams.append([(player.mu, self._current_sigma(player, now)) for player in side])
-        rated: Any = self._system.rate(teams, game.ranks, game.weights)
+        settings = self.settings
+        rated = rate(
+            teams,
+            game.ranks,
+            beta=settings.beta,
+            tau=settings.tau,
+            draw_probability=settings.draw_probability,
+            weights=game.weights,
+        )
         names = [[player.name for player in side] for side in sides]
         ratings = {}
         for i, side in enumerate(sides):
@@ -393,18 +401,16 @@ class Pool:
     def _sides_of(self, game: Game, change: Change) -> list[list[Player]]:
         """Return the checked sides of a game after a change."""
         sides = []
-        everyone = []
+        names = []
         for i, side in enumerate(sides_of("teams", game.teams)):
-            names = as_names(f"teams[{i}]", side, 1)
-            everyone += names
-            players = []
-            for name in names:
-                player = change.players.get(name)
-                if player is None:
-                    player = self._player_named(name)
-                players.append(player)
+            if isinstance(side, str | bytes) or not isinstance(side, Iterable):
+                raise refusal(f"teams[{i}] must be a list of names", side)
+            players = [self._player_named(name, change.players) for name in side]
+            if not players:
+                raise ValueError(f"teams[{i}] must contain at least one name, got none")
             sides.append(players)
-        check_distinct("teams", everyone)
+            names += [player.name for player in players]
+        check_distinct("teams", names)
         if len(sides) < 2:
             raise refusal("teams must have at least two sides", game.teams)
         return sides
@@ -609,11 +615,14 @@ class Pool:
     def _match_quality(self, mu: Floats, sigma: Floats, i: int, j: int) -> float:
         return float(match_quality(mu[i], sigma[i], mu[j], sigma[j], self.settings.beta))
 
-    def _player_named(self, name: Any) -> Player:
-        """Return a player of the pool as stored."""
+    def _player_named(self, name: Any, changed: Mapping[str, Player] | None = None) -> Player:
+        """Return a player of the pool as stored, or as changed."""
         player = None
         if isinstance(name, str):
-            player = self._players.get(name)
+            if changed is not None:
+                player = changed.get(name)
+            if player is None:
+                player = self._players.get(name)
         if player is None:
             raise UnknownPlayerError(f"{as_name('name', name)!r} is not in the pool")
         return player
@@ -637,17 +646,6 @@ def _listed(games: Any) -> list[Game]:
     if not listed or not all(isinstance(game, Game) for game in listed):
         raise refusal("games must be a Game or a list of Game objects", games)
     return listed
-
-
-@contextmanager
-def _errors_name_game(index: int, count: int) -> Iterator[None]:
-    """Name the game of several in an error."""
-    try:
-        yield
-    except ValueError as error:
-        if count == 1:
-            raise
-        raise type(error)(f"games[{index}]: {error}") from None
 
 
 def _with_block(player: Player, other: str, is_blocked: bool) -> Player:

@@ -135,8 +135,8 @@ class Storage:
         ((settings, self.games),) = run("SELECT settings, games FROM pool")
         self.settings = PoolSettings(**json.loads(settings))
         self.players: dict[str, Player] = {}
-        for *columns, recent, blocked in run("SELECT * FROM players ORDER BY name"):
-            player = Player(*columns, tuple(json.loads(recent)), tuple(json.loads(blocked)))
+        for row in run("SELECT * FROM players ORDER BY name"):
+            player = _player_of(row)
             self.players[player.name] = player
 
     def rated_games(self, ids: Iterable[str]) -> dict[str, StoredGame]:
@@ -246,8 +246,32 @@ def content_of(game: Game) -> str:
 
 
 def _row_of(player: Player) -> tuple[Any, ...]:
-    *columns, recent, blocked = player
-    return (*columns, json.dumps(recent), json.dumps(blocked))
+    """Return the row of a player, in the order of the table's columns."""
+    return (
+        player.name,
+        player.region,
+        player.mu,
+        player.sigma,
+        player.seen,
+        player.games_played,
+        json.dumps(player.recent),
+        json.dumps(player.blocked),
+    )
+
+
+def _player_of(row: tuple[Any, ...]) -> Player:
+    """Return the player of a row."""
+    name, region, mu, sigma, seen, games_played, recent, blocked = row
+    return Player(
+        name=name,
+        region=region,
+        mu=mu,
+        sigma=sigma,
+        seen=seen,
+        games_played=games_played,
+        recent=tuple(json.loads(recent)),
+        blocked=tuple(json.loads(blocked)),
+    )
 
 
 def _ratings_of(text: str) -> dict[str, Rating]:
