@@ -23,16 +23,13 @@ APPLICATION_ID = int.from_bytes(b"mtch", "big")
 VERSION = 1
 
 # Lists and mappings are JSON.
-TABLES = """
-CREATE TABLE pool (settings TEXT, games INTEGER);
-CREATE TABLE players (
-    name TEXT PRIMARY KEY, region TEXT, mu REAL, sigma REAL, seen REAL, games_played INTEGER,
-    recent TEXT, blocked TEXT
-) WITHOUT ROWID;
-CREATE TABLE games (
-    id TEXT PRIMARY KEY, number INTEGER, content TEXT, ratings TEXT
-) WITHOUT ROWID;
-"""
+TABLES = (
+    "CREATE TABLE pool (settings TEXT, games INTEGER)",
+    "CREATE TABLE players (name TEXT PRIMARY KEY, region TEXT, mu REAL, sigma REAL, seen REAL, "
+    "games_played INTEGER, recent TEXT, blocked TEXT) WITHOUT ROWID",
+    "CREATE TABLE games (id TEXT PRIMARY KEY, number INTEGER, content TEXT, ratings TEXT) "
+    "WITHOUT ROWID",
+)
 
 
 class StoredGame(NamedTuple):
@@ -85,6 +82,7 @@ class Storage:
             if self._is_empty():
                 self._create(settings)
             self._load()
+            self._database.commit()
         except sqlite3.OperationalError as error:
             self.close()
             if error.sqlite_errorcode == sqlite3.SQLITE_BUSY:
@@ -97,30 +95,29 @@ class Storage:
             self._opened = os.stat(self._path)
 
     def _lock_file(self) -> None:
-        """Lock the database until it is closed."""
+        """Lock the database until it is closed, and begin a transaction."""
         run = self._database.execute
         run("PRAGMA locking_mode=EXCLUSIVE")
         run("PRAGMA journal_mode=DELETE")
         run("PRAGMA synchronous=EXTRA")
         run("PRAGMA fullfsync=1")  # macOS needs it to survive a power loss
         run("BEGIN EXCLUSIVE")
-        run("COMMIT")
 
     def _is_empty(self) -> bool:
-        return self._number("SELECT count(*) FROM sqlite_master") == 0
+        """Return whether the database is new, or the process that created it was killed."""
+        return self._path is None or self._path.stat().st_size == 0
 
     def _number(self, query: str) -> int:
         ((number,),) = self._database.execute(query)
         return int(number)
 
     def _create(self, settings: PoolSettings) -> None:
-        """Create the tables in one transaction."""
-        self._database.executescript(
-            f"BEGIN; PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={VERSION};{TABLES}"
-        )
-        row = (json.dumps(asdict(settings)), 0)
-        self._database.execute("INSERT INTO pool VALUES (?, ?)", row)
-        self._database.commit()
+        run = self._database.execute
+        run(f"PRAGMA application_id={APPLICATION_ID}")
+        run(f"PRAGMA user_version={VERSION}")
+        for table in TABLES:
+            run(table)
+        run("INSERT INTO pool VALUES (?, 0)", (json.dumps(asdict(settings)),))
 
     def _load(self) -> None:
         """Check the database and read the settings and the players."""
