@@ -21,8 +21,8 @@ from matchenv.benchmarks.judge.judging import NOBODY_WAITS, differences_of
 from matchenv.benchmarks.judge.service import arrivals_of, read_rule
 from matchenv.benchmarks.judge.text import judgement_text
 from matchenv.benchmarks.report import sections_of
-from matchenv.benchmarks.report.comparisons import json_of
 from matchenv.benchmarks.report.page import page_text
+from matchenv.benchmarks.report.results import json_of
 from matchenv.evaluation.visits import GROUPS
 from matchenv.logs import smooth
 from matchenv.logs.match_log import MatchLog
