@@ -117,8 +117,7 @@ def rate(
         return rated
     players, side_start = flatten_teams(sides, weights)
     first_place, last_place = as_places(ranks, len(side_start) - 1)
-    single_places = first_place[first_place == last_place].tolist()
-    if model.draw_margin == 0.0 and len(set(single_places)) < len(single_places):
+    if model.draw_margin == 0.0 and _has_draws(first_place, last_place):
         raise ValueError(
             "ranks must not be equal, since draws have probability 0: set draw_probability or "
             "draw_margin above 0"
@@ -137,6 +136,11 @@ def rate(
         )
     ratings = list(map(Rating, *players[:2].tolist()))
     return [ratings[first:last] for first, last in itertools.pairwise(side_start.tolist())]
+
+
+def _has_draws(first_place: Floats, last_place: Floats) -> bool:
+    single_places = first_place[first_place == last_place].tolist()
+    return len(set(single_places)) < len(single_places)
 
 
 @functools.lru_cache(maxsize=256, typed=True)

@@ -31,6 +31,8 @@ Rank = float | tuple[float, float]
 # Types whose order is no order of sides or ranks.
 UNORDERED = (set, frozenset, dict)
 ORDERED = frozenset((list, tuple, dict))
+# Types of a rank that is an interval.
+INTERVALS = frozenset((list, tuple))
 
 
 def flatten_teams(teams: Iterable[Team], weights: Weights | None = None) -> tuple[Floats, Integers]:
@@ -153,16 +155,16 @@ def as_places(ranks: Sequence[Rank], sides: int) -> tuple[Floats, Floats]:
             other types, NaN or infinity.
     """
     items = _as_items("ranks", ranks)
-    intervals = [index for index, rank in enumerate(items) if isinstance(rank, tuple | list)]
-    if not intervals:
+    if INTERVALS.isdisjoint(map(type, items)):
         places = as_ranks(items, sides)
         return places, places
     first = list(items)
     last = list(items)
-    for index in intervals:
-        if len(items[index]) != 2:
-            raise refusal(f"ranks[{index}] must be a number or (first, last)", items[index])
-        first[index], last[index] = items[index]
+    for index, rank in enumerate(items):
+        if type(rank) in INTERVALS:
+            if len(rank) != 2:
+                raise refusal(f"ranks[{index}] must be a number or (first, last)", rank)
+            first[index], last[index] = rank
     places = dense_rank("first and last places of ranks", first + last).astype(np.float64)
     _check_number_of_ranks(ranks, len(items), sides)
     first_place = places[: len(items)]
