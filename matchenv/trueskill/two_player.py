@@ -180,7 +180,11 @@ def update(
 def _games(
     which: int, values: tuple[ArrayLike, ...], names: tuple[str, ...] = NAMES
 ) -> tuple[Any, Any, Any, Any]:
-    """Return the four results of ``game_or_nan`` for each game; raise ``ValueError`` for bad arguments."""
+    """Return the results of ``game_or_nan`` for each game.
+
+    Raises:
+        ValueError: for bad arguments.
+    """
     if NUMBERS.issuperset(map(type, values)):
         first, second, third, fourth = game_or_nan(which, *values)
         if first == first:  # NaN: the checks below name the bad argument
@@ -245,6 +249,14 @@ def game_or_nan(
 def _table_of_games(which: int, table: Floats) -> Floats:
     new = np.empty((4, table.shape[1]))
     for k in range(new.shape[1]):
-        mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin, outcome = table[:, k]
-        new[:, k] = game_or_nan(which, mu_i, sigma_i, mu_j, sigma_j, beta, draw_margin, outcome)
+        new[0, k], new[1, k], new[2, k], new[3, k] = game_or_nan(
+            which,
+            table[0, k],
+            table[1, k],
+            table[2, k],
+            table[3, k],
+            table[4, k],
+            table[5, k],
+            table[6, k],
+        )
     return new
