@@ -13,6 +13,7 @@ from matchenv.benchmarks.compare.queue import QUALITY, group_standings, mean_ove
 from matchenv.benchmarks.compare.tuning import Tuning
 from matchenv.benchmarks.judge import JudgeSettings
 from matchenv.benchmarks.judge.evenness import favourites_of, group_evenness, qualities_of
+from matchenv.benchmarks.judge.fidelity import comparison_with_log
 from matchenv.benchmarks.judge.service import (
     arrivals_of,
     population_of,
@@ -86,7 +87,9 @@ class Judgement(Record):
     and ``players``; ``parameters`` of the model and their ``fit``, None if they were given;
     ``notes``; whether the fit ``failed``, so that there are no verdicts; ``evenness`` with
     ``groups``, ``strangers`` (the mean quality in hindsight of random pairs of sides) and
-    ``favourites``; the ``load``; ``standings`` of all matchers, also by ``groups`` of players;
+    ``favourites``; the ``load``; ``fidelity``, see ``comparison_with_log``: where the simulated
+    present matcher does not reproduce the log, verdicts on other matchers are withheld;
+    ``standings`` of all matchers, also by ``groups`` of players;
     ``against``, the baseline of differences, and ``has_rule``, whether it is the present matcher;
     ``tuned``, labels by family, empty if policies were given; and ``ours``, the choice of
     ``best_of`` or the first given policy.
@@ -107,7 +110,7 @@ class Judgement(Record):
 
 
 def differences_of(
-    found: Comparison, minutes: float, ours: str, *, failed: bool
+    found: Comparison, minutes: float, ours: str, *, judged: bool
 ) -> dict[str, list[Record]]:
     """Return differences between matchers, with a correction for each kind.
 
@@ -115,7 +118,7 @@ def differences_of(
         found: the runs of all matchers.
         minutes: length of a tick.
         ours: the proposed policy, or the baseline.
-        failed: give no verdicts.
+        judged: whether to give verdicts.
 
     Returns:
         ``contests``, each policy without knowledge of true skills minus the baseline;
@@ -143,7 +146,7 @@ def differences_of(
         others = [group_values(found.rows, name, 0, policy, group) for name in names]
         return np.array([reward, *others])
 
-    runs, units, judged = found.episodes, np.array([[1.0], [1.0], [minutes], [1.0]]), {}
+    runs, units, result = found.episodes, np.array([[1.0], [1.0], [minutes], [1.0]]), {}
     for kind, questions in pairs.items():
         rows, counts = [], list[int]()
         for policy, than, group in questions:
@@ -152,9 +155,9 @@ def differences_of(
             means = dict(zip(SIGNS, map(estimate, values), strict=True))
             rows.append(Record(policy=policy, than=than, group=group, **means))
         better = [row[name].times(sign) for row in rows for name, sign in SIGNS.items()]
-        words = iter([""] * len(better) if failed else verdicts(better, counts))
-        judged[kind] = [Record(row, verdicts=dict(zip(SIGNS, words, strict=False))) for row in rows]
-    return judged
+        words = iter(verdicts(better, counts) if judged else [""] * len(better))
+        result[kind] = [Record(row, verdicts=dict(zip(SIGNS, words, strict=False))) for row in rows]
+    return result
 
 
 def judge(
@@ -226,6 +229,19 @@ def judge(
         })  # fmt: skip
         comparison, load, tuned, ours = played_at(load, kind, present, players, settings, store)
         against = comparison.against
+        groups = group_evenness(log, qualities, smoothed.mu, judged=not failed)
+        fidelity = comparison_with_log(
+            log,
+            groups[0],
+            comparison.standing(0, against),
+            load,
+            settings.session_minutes,
+            has_rule=rule is not None,
+        )
+        judged = not (failed or fidelity.contradicted)
+        standings = comparison.standings
+        if not judged:
+            standings = [Record(row, verdict="") for row in standings]
         judgement = Judgement(
             name=name,
             games=log.num_games,
@@ -240,19 +256,20 @@ def judge(
             tuned=tuned,
             asked=asked,
             evenness=Record(
-                groups=group_evenness(log, qualities, smoothed.mu, judged=not failed),
+                groups=groups,
                 strangers=qualities.strangers,
                 favourites=favourites_of(log, qualities),
             ),
             load=load,
-            standings=comparison.standings,
+            fidelity=fidelity,
+            standings=standings,
             groups=group_standings(comparison),
             environment=comparison.asked["environment"],
             runs=comparison.episodes,
             seed=settings.seed,
             confidence=CONFIDENCE,
             versions=versions("scipy", "gymnasium"),
-            **differences_of(comparison, load.tick_minutes, ours, failed=failed),
+            **differences_of(comparison, load.tick_minutes, ours, judged=judged),
         )  # fmt: skip
         judgement.comparison = comparison
         if run.out is not None:
@@ -342,6 +359,7 @@ def _files(found: Judgement) -> dict[str, bytes]:
         "contests.csv": found.contests,
         "who_pays.csv": found.who_pays,
         "learning.csv": found.learning,
+        "fidelity.csv": found.fidelity.rows,
     }
     page = page_text([judge_section(found, found.name)], f"The matcher of {found.name}")
     files = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matchenv.evaluation.estimates import AHEAD, BEHIND, Record
+from matchenv.evaluation.estimates import AHEAD, BEHIND, Estimate, Record
 from matchenv.evaluation.registry import family_of
 from matchenv.evaluation.tables import Column, or_dash, text_table
 from matchenv.evaluation.visits import DECILES, GROUPS
@@ -26,6 +26,12 @@ def _measured(heading: str, name: str, digits: int, factor: float = 1.0) -> tupl
     return Column(heading, cell), Column("verdict", f"{{verdicts[{name}]}}")
 
 
+def _estimate_text(value: Estimate, sign: str = "") -> str:
+    if not value.known:
+        return "–"
+    return f"{value:{sign}.3f}"
+
+
 def _played(found: Record) -> bool:
     """Return whether the quality of some matcher's games is known."""
     return any(row.match_quality.known for row in found.standings)
@@ -45,6 +51,12 @@ CHANGES = (
     *_measured("true quality", "quality", 3),
     *_measured("wait, minutes", "wait", 2),
     *_measured("left, %", "left", 2, 100.0),
+)
+FIDELITY = (
+    Column("measure", "{measure}"),
+    Column("log", lambda row: _estimate_text(row.log)),
+    Column("simulated", lambda row: _estimate_text(row.simulated)),
+    Column("simulated minus log", lambda row: _estimate_text(row.difference, "+")),
 )
 GAINS = (POLICY, Column("compared with", "{than}"), *REWARD, *CHANGES[:2])
 
@@ -76,6 +88,11 @@ def tables_of(found: Record) -> Tables:
         f"{60.0 * minutes:.0f} s": (standings, found.standings, load_text(found.load)),
     }
     if _played(found):
+        tables |= {
+            f"Does {found.against} in the simulation reproduce the log?": (
+                FIDELITY, found.fidelity.rows, "",
+            ),
+        }  # fmt: skip
         tables |= {
             f"Minus {known}{against}, on the same arrivals and luck": (
                 (POLICY, *REWARD, *CHANGES), found.contests, "",
@@ -124,6 +141,7 @@ def conclusion(found: Record) -> str:
         f"The games had a match quality of {groups[0].hindsight.mean:.3f}, sides that meet "
         f"at random one of {number(found.evenness.strangers):.3f}."
     ]
+    sentences.append(fidelity_text(found))
     for row in found.contests:
         words = row.verdicts
         if row.policy == ours and words["quality"] and words["wait"]:  # both were measured
@@ -149,6 +167,25 @@ def conclusion(found: Record) -> str:
         and gain.verdicts["reward"] and rewards[gain.than] > 0.0
     ]  # fmt: skip
     return " ".join(sentences)
+
+
+def fidelity_text(found: Record) -> str:
+    """Return how well the simulated present matcher reproduces the log, in one or two sentences."""
+    quality = found.fidelity.rows[0]
+    if not quality.difference.known:
+        return "The simulation cannot be compared with the log."
+    numbers = (
+        f"match quality before the games was {quality.log:.3f} in the log and "
+        f"{quality.simulated:.3f} in the simulation"
+    )
+    if not found.fidelity.contradicted:
+        if found.has_rule:
+            return f"The simulated {found.against} reproduces the log: {numbers}."
+        return f"The rule of the log is unknown; with {found.against}, {numbers}."
+    return (
+        f"The simulated {found.against} does not reproduce the log: {numbers}. So there are no "
+        f"verdicts on other matchers. It may miss {'; '.join(found.fidelity.reasons)}."
+    )
 
 
 def favourites_text(favourites: Record) -> str:

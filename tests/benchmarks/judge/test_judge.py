@@ -105,7 +105,7 @@ def test_a_group_in_few_runs_has_their_number(monkeypatch: pytest.MonkeyPatch) -
     )
     runs = SimpleNamespace(policies=[*levels], against="fcfs", episodes=40, rows=None,
                            values=lambda name, cell, label: np.full(40, levels[label]))  # fmt: skip
-    kinds = differences_of(runs, 1.0, "matching", failed=False)  # type: ignore[arg-type]
+    kinds = differences_of(runs, 1.0, "matching", judged=True)  # type: ignore[arg-type]
     assert kinds["contests"][0].verdicts == {
         "reward": "ahead", "quality": "undecided", "wait": "undecided", "left": "undecided",
     }  # fmt: skip
