@@ -17,7 +17,8 @@ from matchenv.baselines.queue import WideningWindow
 from matchenv.benchmarks.compare import run_comparison
 from matchenv.benchmarks.compare.queue import group_standings
 from matchenv.benchmarks.judge import Judgement, JudgeSettings, judge
-from matchenv.benchmarks.judge.judging import NOBODY_WAITS, differences_of
+from matchenv.benchmarks.judge.judging import NOBODY_WAITS
+from matchenv.benchmarks.judge.matchers import differences_of
 from matchenv.benchmarks.judge.service import arrivals_of, read_rule
 from matchenv.benchmarks.judge.text import judgement_text
 from matchenv.benchmarks.report import sections_of
@@ -100,7 +101,7 @@ def test_a_group_in_few_runs_has_their_number(monkeypatch: pytest.MonkeyPatch) -
     """Two equal differences are no evidence, whatever the 38 runs without the group had."""
     levels = {"matching": 0.6, "fcfs": 0.5}
     monkeypatch.setattr(
-        "matchenv.benchmarks.judge.judging.group_values",
+        "matchenv.benchmarks.judge.matchers.group_values",
         lambda rows, name, cell, label, group: np.r_[[levels[label]] * 2, [np.nan] * 38],
     )
     runs = SimpleNamespace(policies=[*levels], against="fcfs", episodes=40, rows=None,
@@ -186,7 +187,7 @@ def test_ours_are_tuned_at_this_load(log: MatchLog, monkeypatch: pytest.MonkeyPa
     strict, easy = "matching:reservation=0.99,fall=0", "matching:reservation=0.3,fall=0.05"
     kg = "kg_matching:multiplier=1,reservation=0.3,fall=0.05"
     monkeypatch.setattr(
-        "matchenv.benchmarks.judge.judging.tried",
+        "matchenv.benchmarks.judge.matchers.tried",
         lambda beta: ["fcfs", easy, strict, kg, "oracle:reservation=0.5"],
     )
     settings = replace(SMALL, episodes=2, tuning_episodes=2, horizon=40)
