@@ -14,8 +14,8 @@ import os
 import re
 import zlib
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -85,6 +85,11 @@ class Reading:
         rows_left_out: number of good lines left out with a game that has a bad one.
         games: number of games in the file.
         notes: interpretations of ambiguous input.
+        first_side: column that says which side was first (home, white, model_a); empty if none
+            does, and then the order of the sides of a game means nothing.
+        header: names of all columns of the file.
+        further: cells of further columns, by name: one string for each game of ``log``, from the
+            first line of the game. See ``read_log``.
     """
 
     log: MatchLog
@@ -97,6 +102,9 @@ class Reading:
     rows_left_out: int
     games: int
     notes: tuple[str, ...]
+    first_side: str = ""
+    header: tuple[str, ...] = ()
+    further: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def bad_rows_by_reason(self) -> dict[str, int]:
@@ -203,7 +211,12 @@ def _read_bytes(path: Path, max_megabytes: int) -> bytearray:
     return data
 
 
-def read_log(path: str | os.PathLike[str], settings: ReadingSettings | None = None) -> Reading:
+def read_log(
+    path: str | os.PathLike[str],
+    settings: ReadingSettings | None = None,
+    *,
+    further: Iterable[str] = (),
+) -> Reading:
     """Read a match log from a text file with a header, plain or compressed with gzip.
 
     Columns are separated by commas, semicolons, tabs or bars. Games with a bad row are left out.
@@ -212,20 +225,31 @@ def read_log(path: str | os.PathLike[str], settings: ReadingSettings | None = No
     Args:
         path: the file.
         settings: options for reading it.
+        further: names of columns whose cells are wanted for each game, for example prompt and
+            language. ``Reading.header`` names those that the file has.
+
+    Example:
+        reading = read_log("votes.csv", further=["prompt"])
+        prompts = reading.further["prompt"]  # one for each game of reading.log
 
     Raises:
-        BadLogError: for an unreadable file, header or encoding, or no game to rate.
+        BadLogError: for an unreadable file, header or encoding, a further column that the file does
+            not have, or no game to rate.
         GamesLeftOutError: if more than half of the games cannot be rated or, if
             ``settings.strict``, for any bad row. The message counts the bad rows for each reason
             and names the first ones by line.
     """
     from matchenv.logs.rows import whole_games  # with pandas, which is slow to load
 
-    settings, file = settings or ReadingSettings(), Path(path)
+    settings, file, further = settings or ReadingSettings(), Path(path), list(further)
     table = read_table(file, settings.encoding, settings.max_megabytes)
     names, notes = find_columns(list(table.columns), settings.columns)
     columns = {role: table.columns[name] for role, name in names.items()}
-    log, games, time_format, more = whole_games(columns, 2, table.bad, settings.time_format)
+    for name in further:
+        if name not in table.columns:
+            header = ", ".join(table.columns)
+            raise BadLogError(f"further: no column {name!r} in the header {header}")
+    log, lines, games, time_format, more = whole_games(columns, 2, table.bad, settings.time_format)
     rated, bad, rows = log.num_games, len(table.bad), len(next(iter(columns.values())))
     found = Reading(
         log=log,
@@ -238,6 +262,9 @@ def read_log(path: str | os.PathLike[str], settings: ReadingSettings | None = No
         rows_left_out=rows - bad - (rated if "home" in names else len(log.player)),
         games=games,
         notes=(*notes, *more),
+        first_side=names.get("home", ""),
+        header=tuple(table.columns),
+        further={name: [table.columns[name][line - 2] for line in lines] for name in further},
     )
     problem = ""
     if not rated:

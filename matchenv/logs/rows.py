@@ -15,6 +15,7 @@ import pandas as pd
 
 from matchenv.logs.columns import RESULTS, UNREADABLE, BadLogError, BadRow, find_columns
 from matchenv.logs.match_log import LATEST, MatchLog, ranks_from_scores
+from matchenv.runtime.arrays import Integers
 from matchenv.trueskill.sides import LARGEST_WEIGHT
 
 BadRows = dict[int, BadRow]
@@ -52,7 +53,7 @@ TIME_FORMATS = {
 
 def whole_games(
     columns: Mapping[str, Sequence[str]], begin: int, bad: BadRows, time_format: str | None = None
-) -> tuple[MatchLog, int, str | None, list[str]]:
+) -> tuple[MatchLog, Integers, int, str | None, list[str]]:
     """Return the games without a bad row, in order of play.
 
     Games are sorted by their last time, if there are times. Games with equal times keep the order
@@ -60,8 +61,9 @@ def whole_games(
     game of two. Bad rows are added to those that could not be split, by line from ``begin``.
 
     Returns:
-        ``(log, games, time_format, notes)``: the log, the number of games in the rows, the format
-        of the times or None without times, and interpretations of ambiguous input.
+        ``(log, lines, games, time_format, notes)``: the log, the first line of each game, the
+        number of games in the rows, the format of the times or None without times, and
+        interpretations of ambiguous input.
     """
     texts = pd.DataFrame(columns, dtype=object)
     texts.index += begin
@@ -92,7 +94,8 @@ def whole_games(
     _add_faults(sound, result, common, bad)
     ordered = _in_order(_without(sound, bad), notes)
     log = _match_log(ordered, common, result == "rank", "time_played" in texts)
-    return log, rows["game"][split].nunique(), used, notes
+    lines = pd.Series(ordered.index).groupby(ordered["place"].to_numpy()).min().to_numpy(np.int64)
+    return log, lines, rows["game"][split].nunique(), used, notes
 
 
 def _values(
