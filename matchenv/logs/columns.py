@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from matchenv.logs.faults import BadLogError
 
@@ -56,6 +56,7 @@ TWO_SIDES = ("side1", "side2", "side1_score", "side2_score")
 WINNER_AND_LOSER = ("winner", "loser")
 WIDE_ROLES = (*HOME_AND_AWAY, *TWO_SIDES, *WINNER_AND_LOSER)
 ROLES = (*NAMES, *WIDE_ROLES)
+LONG_ROLES = tuple(role for role in NAMES if role != "time" and role not in RESULTS)
 # Beginnings of the names of the two columns of sides, and whether the first one is the side at
 # home, with the white pieces, or shown first.
 SIDES = (
@@ -76,6 +77,9 @@ SIDE_STARTS = ("", "team", "player", "players", "name")
 SCORES = ("score", "goals", "points", "pts", "runs", "rounds", "roundswon")
 
 
+WINS = ("win", "won", "wins")  # ends of names that say whether a side won
+
+
 class ResultColumn(NamedTuple):
     """Columns that can hold the results of games."""
 
@@ -86,33 +90,98 @@ class ResultColumn(NamedTuple):
         return " and ".join(map(repr, self.names))
 
 
+class Sides(NamedTuple):
+    """The two sides of each game of a wide log."""
+
+    columns: tuple[tuple[str, ...], tuple[str, ...]]  # of each side, one for each member
+    words: tuple[str, str]  # how cells name the sides, for example white and black
+    is_first: bool  # whether the first one is at home, with the white pieces, or shown first
+
+    @property
+    def by_winner(self) -> bool:
+        """Whether the columns hold the winner and the loser."""
+        return self.words[0] in ("winner", "winning")
+
+
 @dataclass(frozen=True)
 class Layout:
     """The shape of a log and its columns.
 
     Attributes:
-        shape: long, or wide.
-        columns: name of the column of each role, except time and results; of a wide log with
-            ``first`` and ``second``, which hold the two sides.
-        members: columns of the members of both sides, if each has one of its own.
+        columns: name of the column of each role, without times, results and the sides of a wide
+            log.
         results: columns that can hold the results, the most explicit first; none for a wide log
             of winners and losers.
-        words: names of the two sides in a column of results, for example white and black.
-        first_side: whether the first side is at home, white or shown first.
         chosen: roles that the user named.
-        times: columns with usual names of times.
+        sides: the sides of a wide log; None for a long one.
+        times: the column of times that the user named, or those with usual names.
         further: columns without a role.
     """
 
-    shape: Literal["long", "wide"]
     columns: dict[str, str]
     results: list[ResultColumn]
     chosen: frozenset[str]
-    members: tuple[tuple[str, ...], ...] = ()
-    words: tuple[str, str] = ("", "")
-    first_side: bool = False
-    times: list[str] = field(default_factory=list)
-    further: list[str] = field(default_factory=list)
+    sides: Sides | None
+    times: list[str]
+    further: list[str]
+
+
+class Header:
+    """The names of the columns of a log, and the columns that the user named.
+
+    Args:
+        names: names of the columns.
+        chosen: ROLE=NAME for columns with other names.
+
+    Raises:
+        BadLogError: for an unknown role, a role named twice, or a missing column.
+    """
+
+    def __init__(self, names: Sequence[str], chosen: Iterable[str]) -> None:
+        self.names = list(names)
+        self.by_plain_name = {plain_name(name): name for name in reversed(self.names)}
+        self.chosen: dict[str, str] = {}
+        for choice in chosen:
+            self._choose(choice)
+        if "weight" in self.chosen and "partial_play" in self.chosen:
+            raise BadLogError("columns: name at most one of weight and partial_play, got both")
+
+    def __str__(self) -> str:
+        return ", ".join(self.names)
+
+    def _choose(self, choice: str) -> None:
+        role, _, name = choice.partition("=")
+        role = role.strip()
+        name = name.strip()
+        if not name or role not in ROLES or role in self.chosen:
+            raise BadLogError(
+                f"columns must be ROLE=NAME with each role at most once out of "
+                f"{', '.join(ROLES)}, got {choice!r}"
+            )
+        if name not in self.names:
+            raise BadLogError(f"columns: no column {name!r} for {role!r} in the header {self}")
+        self.chosen[role] = name
+
+    def usual(self, role: str) -> list[str]:
+        """Return the columns with usual names of a role, the first of ``NAMES`` first."""
+        found = []
+        for known in NAMES[role]:
+            found += [name for name in self.names if plain_name(name) == known]
+        return found
+
+    def column_of(self, role: str) -> str | None:
+        """Return the column that the user named for a role, or the first with a usual name."""
+        if role in self.chosen:
+            return self.chosen[role]
+        return next(iter(self.usual(role)), None)
+
+    def pair(self, names: Iterable[tuple[str, str]]) -> tuple[str, str] | None:
+        """Return the first pair of columns, by their plain names, of which both exist."""
+        columns = self.by_plain_name
+        for first, second in names:
+            if first in columns and second in columns:
+                return columns[first], columns[second]
+        return None
 
 
 def plain_name(name: str) -> str:
@@ -120,214 +189,152 @@ def plain_name(name: str) -> str:
     return re.sub(r"[\W_]+", "", name).lower()
 
 
-def find_layout(header: Sequence[str], chosen: Iterable[str]) -> Layout:
+def find_layout(names: Sequence[str], chosen: Iterable[str]) -> Layout:
     """Return the shape and the columns of a log.
 
     Args:
-        header: names of its columns.
+        names: names of its columns.
         chosen: ROLE=NAME for columns with other names.
 
     Raises:
         BadLogError: for an unknown role, a role named twice, or a missing column.
     """
-    named = _chosen_columns(header, chosen)
-    is_wide = any(role in named for role in WIDE_ROLES)
-    usual = {role: _usual_columns(header, role) for role in NAMES}
-    is_long = "player" in named or bool(usual["player"])
-    has_game = "game" in named or bool(usual["game"])
-    if not is_wide and is_long and has_game:
-        return _long_layout(header, named, usual)
-    wide = _wide_layout(header, named, usual)
-    if wide is not None:
-        return wide
-    return _long_layout(header, named, usual)
+    header = Header(names, chosen)
+    is_long = header.column_of("game") is not None and header.column_of("player") is not None
+    sides = None
+    if not is_long or not header.chosen.keys().isdisjoint(WIDE_ROLES):
+        sides = _sides_of(header)
+    if sides is None:
+        roles: tuple[str, ...] = LONG_ROLES
+        results = _long_results(header)
+    else:
+        roles = ("neutral",)
+        results = _wide_results(header, sides)
+    columns = {}
+    for role in roles:
+        column = header.column_of(role)
+        if column is not None:
+            columns[role] = column
+    _check_complete(header, columns, results, sides)
+    times = header.usual("time")
+    if "time" in header.chosen:
+        times = [header.chosen["time"]]
+    used = {*columns.values(), *times}
+    for result in results:
+        used.update(result.names)
+    if sides is not None:
+        used.update(*sides.columns)
+    further = [name for name in header.names if name not in used]
+    return Layout(columns, results, frozenset(header.chosen), sides, times, further)
 
 
-def _chosen_columns(header: Sequence[str], chosen: Iterable[str]) -> dict[str, str]:
-    """Return the columns that the user named, by role."""
-    named: dict[str, str] = {}
-    for choice in chosen:
-        role, _, name = choice.partition("=")
-        role = role.strip()
-        name = name.strip()
-        if not name or role not in ROLES or role in named:
-            raise BadLogError(
-                f"columns must be ROLE=NAME with each role at most once out of "
-                f"{', '.join(ROLES)}, got {choice!r}"
-            )
-        if name not in header:
-            raise BadLogError(
-                f"columns: no column {name!r} for {role!r} in the header {', '.join(header)}"
-            )
-        named[role] = name
-    if "weight" in named and "partial_play" in named:
-        raise BadLogError("columns: name at most one of weight and partial_play, got both")
-    return named
-
-
-def _usual_columns(header: Sequence[str], role: str) -> list[str]:
-    """Return the columns with usual names of a role, the first of ``NAMES`` first."""
-    return [name for known in NAMES[role] for name in header if plain_name(name) == known]
-
-
-def _long_layout(
-    header: Sequence[str], named: dict[str, str], usual: dict[str, list[str]]
-) -> Layout:
-    """Return the layout of a log with a row for each player in each game."""
-    columns: dict[str, str] = {}
-    for role in NAMES:
-        if role == "time" or role in RESULTS:
-            continue
-        if role in named:
-            columns[role] = named[role]
-        elif usual[role]:
-            columns[role] = usual[role][0]
-    results = _result_columns(named, usual)
-    results += _wins_of_sides(header, named)
-    missing = [role for role in ("game", "player") if role not in columns]
-    if not results:
-        missing.append("score, result or rank")
+def _check_complete(
+    header: Header, columns: dict[str, str], results: list[ResultColumn], sides: Sides | None
+) -> None:
+    """Refuse a header without the columns that a log needs."""
+    if sides is None:
+        missing = [role for role in ("game", "player") if role not in columns]
+        if not results:
+            missing.append("score, result or rank")
+    else:
+        missing = [] if results or sides.by_winner else ["result"]
     if missing:
         raise BadLogError(
-            f"columns: nothing found for {', '.join(missing)} in the header "
-            f"{', '.join(header)}; name columns with --columns ROLE=NAME ... "
-            "(or home, away, home_score, away_score for a game on each row)"
+            f"columns: nothing found for {', '.join(missing)} in the header {header}; name columns "
+            "with --columns ROLE=NAME ... (for a game on each row home, away, home_score, "
+            "away_score)"
         )
-    return _with_times(Layout("long", columns, results, frozenset(named)), header, named, usual)
 
 
-def _result_columns(named: dict[str, str], usual: dict[str, list[str]]) -> list[ResultColumn]:
-    """Return the columns that can hold the results; only those that the user named, if any."""
-    chosen = [ResultColumn(role, (named[role],)) for role in RESULTS if role in named]
-    if chosen:
-        return chosen[:1]
-    return [ResultColumn(role, (name,)) for role in RESULTS for name in usual[role]]
-
-
-def _wins_of_sides(header: Sequence[str], named: dict[str, str]) -> list[ResultColumn]:
-    """Return columns that say whether one of the two sides won, for example radiant_win."""
-    if not named.keys().isdisjoint(RESULTS):
-        return []
-    sides = [side for first, second, _ in SIDES[:-1] for side in (first, second)]
-    ends = [f"{side}{end}" for side in sides for end in ("win", "won")]
-    return [ResultColumn("result", (name,)) for name in header if plain_name(name) in ends]
-
-
-def _wide_layout(
-    header: Sequence[str], named: dict[str, str], usual: dict[str, list[str]]
-) -> Layout | None:
-    """Return the layout of a log with a row for each game; None if no columns name two sides."""
-    columns = {role: name for role, name in named.items() if role in NAMES and role not in RESULTS}
-    columns.pop("time", None)
-    plain = {plain_name(name): name for name in header}
-    stems: tuple[str, str] = ("", "")
-    members: tuple[tuple[str, ...], ...] = ()
-    first_side = False
-    for roles, is_first in (
-        (HOME_AND_AWAY, True), (TWO_SIDES, False), (WINNER_AND_LOSER, False)
-    ):  # fmt: skip
-        if roles[0] in named and roles[1] in named:
-            columns["first"] = named[roles[0]]
-            columns["second"] = named[roles[1]]
-            stems = (roles[0], roles[1])
-            first_side = is_first
-    if "first" not in columns:
-        for first, second, is_first in SIDES:
-            pair = _pair_of_columns(plain, first, second)
-            groups = _member_columns(header, first), _member_columns(header, second)
-            if pair is None and not (groups[0] and groups[1]):
-                continue
-            if pair is not None:
-                columns["first"], columns["second"] = pair
-            else:
-                members = groups
-            stems = (first, second)
-            first_side = is_first
-            break
-    if "first" not in columns and not members:
-        return None
-    for role in ("game", "neutral"):
-        if role not in columns and usual[role]:
-            columns[role] = usual[role][0]
-    results = _wide_results(plain, named, usual, stems)
-    used = set(columns.values()).union(*members)
-    results = [result for result in results if used.isdisjoint(result.names)]
-    if not results and stems[0] not in ("winner", "winning"):
-        raise BadLogError(
-            f"columns: nothing found for result in the header {', '.join(header)}; name columns "
-            "with --columns ROLE=NAME ..., for example home_score and away_score, or result"
-        )
-    layout = Layout(
-        "wide", columns, results, frozenset(named), members, stems, first_side
-    )  # fmt: skip
-    return _with_times(layout, header, named, usual)
-
-
-def _pair_of_columns(plain: dict[str, str], first: str, second: str) -> tuple[str, str] | None:
-    """Return the two columns that name the sides, for example white_id and black_id."""
-    for end in SIDE_ENDS:
-        for start in SIDE_STARTS:
-            if f"{start}{first}{end}" in plain and f"{start}{second}{end}" in plain:
-                return plain[f"{start}{first}{end}"], plain[f"{start}{second}{end}"]
-    return None
-
-
-def _member_columns(header: Sequence[str], side: str) -> tuple[str, ...]:
-    """Return the columns of the members of a side, for example team1_player1 and team1_player2."""
-    pattern = re.compile(rf"{side}(player|p|member|name)?\d+(name|id)?")
-    return tuple(name for name in header if pattern.fullmatch(plain_name(name)))
-
-
-def _wide_results(
-    plain: dict[str, str],
-    named: dict[str, str],
-    usual: dict[str, list[str]],
-    stems: tuple[str, str],
-) -> list[ResultColumn]:
-    """Return the columns that can hold the results of a wide log."""
-    for first, second in (HOME_AND_AWAY[2:], TWO_SIDES[2:]):
-        if first in named and second in named:
-            return [ResultColumn("score", (named[first], named[second]))]
-    if "result" in named:
-        return [ResultColumn("result", (named["result"],))]
-    results = [ResultColumn("result", (name,)) for name in usual["result"]]
-    for stem in stems:
-        for end in ("win", "won", "wins"):
-            if f"{stem}{end}" in plain:
-                results.append(ResultColumn("result", (plain[f"{stem}{end}"],)))
-    scores = _pair_of_scores(plain, *stems)
-    if scores is not None:
-        results.append(ResultColumn("score", scores))
-    if not results:
-        results = [ResultColumn("result", (name,)) for name in usual["score"]]
+def _long_results(header: Header) -> list[ResultColumn]:
+    """Return the columns that can hold the results; only the one that the user named, if any."""
+    for role in RESULTS:
+        if role in header.chosen:
+            return [ResultColumn(role, (header.chosen[role],))]
+    results = []
+    for role in RESULTS:
+        results += [ResultColumn(role, (name,)) for name in header.usual(role)]
+    # Columns that say whether one of the sides won, for example radiant_win.
+    for first, second, _ in SIDES:
+        results += _wins_of_sides(header, (first, second))
     return results
 
 
-def _pair_of_scores(plain: dict[str, str], first: str, second: str) -> tuple[str, str] | None:
-    """Return the columns of the scores of both sides, for example home_goals and away_goals."""
-    tails = (first, second), (first[-1:], second[-1:])
-    names = [("fthg", "ftag"), ("hg", "ag")] if first == "home" else []
-    for score in SCORES:
-        names.append((f"{first}{score}", f"{second}{score}"))
-        names.append((f"{first}team{score}", f"{second}team{score}"))
-        names += [(f"{score}{one}", f"{score}{other}") for one, other in tails]
-    if first == "home":
-        names += [(f"h{score}", f"a{score}") for score in SCORES]
-    for one, other in names:
-        if one in plain and other in plain:
-            return plain[one], plain[other]
+def _wins_of_sides(header: Header, words: tuple[str, str]) -> list[ResultColumn]:
+    """Return the columns that say whether one of two sides won, for example white_won."""
+    results = []
+    for word in words:
+        for win in WINS:
+            if len(word) > 1 and f"{word}{win}" in header.by_plain_name:
+                results.append(ResultColumn("result", (header.by_plain_name[f"{word}{win}"],)))
+    return results
+
+
+def _sides_of(header: Header) -> Sides | None:
+    """Return the columns of the two sides of a wide log; None if no columns name them."""
+    for roles, is_first in (
+        (HOME_AND_AWAY[:2], True),
+        (TWO_SIDES[:2], False),
+        (WINNER_AND_LOSER, False),
+    ):
+        if roles[0] in header.chosen and roles[1] in header.chosen:
+            columns = (header.chosen[roles[0]],), (header.chosen[roles[1]],)
+            return Sides(columns, roles, is_first)
+    for first, second, is_first in SIDES:
+        pair = header.pair(_names_of_sides(first, second))
+        if pair is not None:
+            return Sides(((pair[0],), (pair[1],)), (first, second), is_first)
+        members = _member_columns(header, first), _member_columns(header, second)
+        if members[0] and members[1]:
+            return Sides(members, (first, second), is_first)
     return None
 
 
-def _with_times(
-    layout: Layout, header: Sequence[str], named: dict[str, str], usual: dict[str, list[str]]
-) -> Layout:
-    """Return a layout with the columns of times, and those without a role."""
-    times = [named["time"]] if "time" in named else usual["time"]
-    used = {*layout.columns.values(), *times}
-    used.update(*layout.members)
-    for result in layout.results:
-        used.update(result.names)
-    layout.times.extend(times)
-    layout.further.extend(name for name in header if name not in used)
-    return layout
+def _names_of_sides(first: str, second: str) -> list[tuple[str, str]]:
+    """Return names of the columns of both sides, for example whiteid and blackid."""
+    names = []
+    for end in SIDE_ENDS:
+        names += [(f"{start}{first}{end}", f"{start}{second}{end}") for start in SIDE_STARTS]
+    return names
+
+
+def _member_columns(header: Header, side: str) -> tuple[str, ...]:
+    """Return the columns of the members of a side, for example team1_player1 and team1_player2."""
+    pattern = re.compile(rf"{side}(player|p|member|name)?\d+(name|id)?")
+    return tuple(name for name in header.names if pattern.fullmatch(plain_name(name)))
+
+
+def _wide_results(header: Header, sides: Sides) -> list[ResultColumn]:
+    """Return the columns that can hold the results of a wide log."""
+    for first, second in (HOME_AND_AWAY[2:], TWO_SIDES[2:]):
+        if first in header.chosen and second in header.chosen:
+            return [ResultColumn("score", (header.chosen[first], header.chosen[second]))]
+    if "result" in header.chosen:
+        return [ResultColumn("result", (header.chosen["result"],))]
+    if "winner" in header.chosen:
+        return []
+    of_sides = {name for columns in sides.columns for name in columns}
+    free = [name for name in header.usual("result") if name not in of_sides]
+    results = [ResultColumn("result", (name,)) for name in free]
+    results += _wins_of_sides(header, sides.words)
+    scores = header.pair(_names_of_scores(*sides.words))
+    if scores is not None:
+        results.append(ResultColumn("score", scores))
+    if not results:
+        results = [ResultColumn("result", (name,)) for name in header.usual("score")]
+    return results
+
+
+def _names_of_scores(first: str, second: str) -> list[tuple[str, str]]:
+    """Return names of the columns of both sides' scores, for example homegoals and awaygoals."""
+    names = []
+    for score in SCORES:
+        names.append((f"{first}{score}", f"{second}{score}"))
+        names.append((f"{first}team{score}", f"{second}team{score}"))
+        names.append((f"{score}{first}", f"{score}{second}"))
+        names.append((f"{score}{first[-1:]}", f"{score}{second[-1:]}"))
+        if first == "home":
+            names.append((f"h{score}", f"a{score}"))
+    if first == "home":  # those of football-data
+        names += [("fthg", "ftag"), ("hg", "ag")]
+    return names

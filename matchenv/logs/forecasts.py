@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.logs.match_log import MatchLog
-from matchenv.logs.pairs import Outcomes as Outcomes
-from matchenv.logs.pairs import Pairs as Pairs
-from matchenv.logs.pairs import pairs_of_sides as pairs_of_sides
+from matchenv.logs.pairs import Outcomes
 from matchenv.logs.ranks import known_neighbours, sides_of_equal_rank
 from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.compile import compiled

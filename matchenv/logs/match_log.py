@@ -154,6 +154,14 @@ class MatchLog:
         return self.neutral is not None and not self.neutral.all()
 
     @property
+    def last_rank(self) -> Indices:
+        """(teams,) worst rank that each team can have: its rank, unless sides are unordered."""
+        if self.unordered is None:
+            return self.rank
+        equal = sides_of_equal_rank(self.rank, self.game_start)
+        return np.where(self.unordered, self.rank + equal - 1, self.rank).astype(np.int32)
+
+    @property
     def pairs(self) -> Pairs:
         """Pairs of sides that met and whose order is known; see ``pairs_of_sides``."""
         return pairs_of_sides(self.game_start, self.rank, self.unordered)

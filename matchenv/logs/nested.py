@@ -119,8 +119,7 @@ def _players_of_sides(sides: Iterable[Mapping[str, Any]]) -> list[Row]:
         for name in ("id", "team_id", "name", "team_name", "team", "allyTeamId"):
             label = values.pop(name, label)
         values["team"] = label
-        for player in _nested_players(side):
-            rows.append({**values, **_flat(player)})
+        rows += [{**values, **_flat(player)} for player in _nested_players(side)]
     return rows
 
 

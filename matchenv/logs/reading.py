@@ -14,7 +14,7 @@ from matchenv.logs.faults import UNREADABLE, BadLogError, BadRow
 from matchenv.logs.files import MOST_MEGABYTES, TextTable, read_table
 from matchenv.logs.match_log import MatchLog
 from matchenv.runtime.checks import LARGEST_SKILL, SMALLEST, as_integer, counted
-from matchenv.runtime.files import without_apostrophe
+from matchenv.runtime.files import csv_bytes, without_apostrophe
 
 # Above these shares of games left out, the user is warned, and nothing is rated.
 MANY_LEFT_OUT, TOO_MANY_LEFT_OUT = 0.1, 0.5
@@ -160,8 +160,10 @@ def read_log(
     )
     games = found.games
     columns = dict(found.layout.columns)
-    if games.result is not None:
-        columns[games.result.role] = " and ".join(games.result.names)
+    if found.layout.sides is not None:
+        for role, names in zip(("first", "second"), found.layout.sides.columns, strict=True):
+            columns[role] = " and ".join(names)
+    columns[games.result.role] = " and ".join(games.result.names)
     if found.times is not None:
         columns["time"] = " and ".join(found.times.columns)
     has_first = "neutral" in games.arrays
@@ -257,6 +259,11 @@ def _listing(reading: Reading, most: int) -> list[str]:
         if reason == f"{UNREADABLE} time":
             lines.append(f"    {TIME_ADVICE}")
     return lines
+
+
+def bad_rows_csv(rows: Iterable[BadRow]) -> bytes:
+    """Return the content of ``bad_rows.csv``."""
+    return csv_bytes(("line", "reason", "detail"), rows)
 
 
 def read_ratings(

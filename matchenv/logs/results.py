@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from matchenv.logs.columns import plain_name
+from matchenv.logs.columns import WINS, plain_name
 from matchenv.logs.numbers import MISSING, numbers_of
 from matchenv.runtime.arrays import Masks
 
@@ -114,16 +114,11 @@ def outcomes_of_sides(
 
 def _first_value(text: str, name: str, words: tuple[str, str]) -> float | None:
     """Return the result of the first side, from a cell in lower case; None if it is no word."""
-    plain = plain_name(text)
     column = plain_name(name)
     for word, value in zip(words, (WIN, LOSS), strict=True):
-        if plain and (plain == word or plain in (f"{word}win", f"{word}wins", f"{word}won")):
+        if plain_name(text) in _names_of_side(word):
             return value
-        if word in ("home", "away", "modela", "modelb") and plain in (word[0], word[-1]):
-            # H and A of home and away, a and b of model_a and model_b.
-            if (word in ("home", "away")) == (plain == word[0]):
-                return value
-        if column in (f"{word}win", f"{word}won", f"{word}wins") and text in WORDS:
+        if column in [f"{word}{win}" for win in WINS] and text in WORDS:
             # The column says whether this side won.
             return value if WORDS[text] == WIN else -value
     if re.match(r"(tie|draw)\b", text) or text == "x":
@@ -134,6 +129,18 @@ def _first_value(text: str, name: str, words: tuple[str, str]) -> float | None:
     if line is not None:
         return _compared(_points(line[1]), _points(line[2]))
     return None
+
+
+def _names_of_side(word: str) -> set[str]:
+    """Return how a cell can name a side, for example white, white wins, or H for home."""
+    if not word:
+        return set()
+    names = {word, *(f"{word}{win}" for win in WINS)}
+    if word in ("home", "away"):
+        names.add(word[0])
+    elif word in ("modela", "modelb", "teama", "teamb", "playera", "playerb"):
+        names.add(word[-1])
+    return names
 
 
 def _points(text: str) -> float:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from matchenv.logs.columns import Layout, ResultColumn, plain_name
+from matchenv.logs.columns import Layout, ResultColumn, Sides, plain_name
 from matchenv.logs.faults import UNREADABLE, BadRow, BadRows
 from matchenv.logs.numbers import MISSING, numbers_of
 from matchenv.logs.results import (
@@ -94,11 +94,11 @@ def rows_of_table(
         layout: columns by role.
         times: the time of each row.
     """
-    if layout.shape == "long":
+    if layout.sides is None:
         rows = _long_rows(cells, lines, bad, layout)
         source = np.arange(len(lines))
     else:
-        rows, source = _wide_rows(cells, lines, bad, layout)
+        rows, source = _wide_rows(cells, lines, bad, layout, layout.sides)
     rows.whole |= rows.frame["line"].isin(list(bad)).to_numpy()
     for role, name in (("game", "game"), ("player", "player")):
         missing = rows.frame[name].isna().to_numpy()
@@ -206,20 +206,24 @@ def _winners_by_name(
 
 
 def _wide_rows(
-    cells: Mapping[str, Sequence[str]], lines: Sequence[int], bad: BadRows, layout: Layout
+    cells: Mapping[str, Sequence[str]],
+    lines: Sequence[int],
+    bad: BadRows,
+    layout: Layout,
+    two: Sides,
 ) -> tuple[Rows, Integers]:
     """Return the rows of a log with a row for each game, and the row of the log of each."""
     count = len(lines)
     notes: list[str] = []
-    if layout.members:
-        members = [_joined(cells, names) for names in layout.members]
-        sides = [[" ".join(names) for names in side] for side in members]
-    else:
-        sides = [list(cells[layout.columns[role]]) for role in ("first", "second")]
-        separator = _separator(sides, layout)
+    if len(two.columns[0]) == len(two.columns[1]) == 1:
+        sides = [list(cells[names[0]]) for names in two.columns]
+        separator = _separator(sides, two)
         members = [_split_members(side, separator) for side in sides]
         if separator:
             notes.append(f"sides are lists of players, separated by {separator!r}")
+    else:
+        members = [_joined(cells, names) for names in two.columns]
+        sides = [[" ".join(names) for names in side] for side in members]
     sizes = np.array([[len(names) for names in side] for side in members], np.int64).reshape(2, -1)
     per_side = sizes.T.ravel()  # game after game, first and second side
     source = np.repeat(np.repeat(np.arange(count), 2), per_side)
@@ -230,21 +234,20 @@ def _wide_rows(
         names += second_names
     frame = pd.DataFrame({"line": np.asarray(lines, dtype=np.int64)[source]})
     frame["game"] = source.astype(str)
-    if "game" in layout.columns:
-        frame["name_of_game"] = _names(cells[layout.columns["game"]]).take(source).to_numpy()
     frame["player"] = _names(names)
     frame["team"] = np.where(second, "second", "first")
-    frame["at_home"] = ~second if layout.first_side else None
+    frame["at_home"] = ~second if two.is_first else None
     outcomes = []
     for result in layout.results:
         if result.role == "score":
             both = [outcomes_of(cells[name], "score") for name in result.names]
         else:
             name = result.names[0]
-            both = list(outcomes_of_sides(cells[name], name, sides, layout.words))
+            both = list(outcomes_of_sides(cells[name], name, sides, two.words))
         outcomes.append((result, _interleaved(both, source, second)))
-    if layout.words[0] in ("winner", "winning"):
-        result, remarks = _winner_first(cells, layout, count)
+    if two.by_winner:
+        result = ResultColumn("result", (*two.columns[0], *two.columns[1]))
+        remarks = _winner_first(cells, layout, count)
         outcomes.append((result, _interleaved(remarks, source, second)))
         notes += _early_ends(cells, layout)
     is_bye = (frame["player"].str.lower() == "bye").to_numpy(np.bool_, na_value=False)
@@ -256,9 +259,7 @@ def _wide_rows(
     return Rows(frame, outcomes, bad, nobody, nobody.copy(), notes), source
 
 
-def _winner_first(
-    cells: Mapping[str, Sequence[str]], layout: Layout, count: int
-) -> tuple[ResultColumn, list[Outcomes]]:
+def _winner_first(cells: Mapping[str, Sequence[str]], layout: Layout, count: int) -> list[Outcomes]:
     """Return the results of a log whose columns name the winner and the loser."""
     unplayed = np.zeros(count, np.bool_)
     for name in layout.further:
@@ -266,13 +267,12 @@ def _winner_first(
             texts = pd.Series(cells[name], dtype=object).str.strip().str.lower()
             unplayed |= texts.isin(UNPLAYED).to_numpy()
     nothing = np.zeros(count, np.bool_)
-    names = (layout.columns["first"], layout.columns["second"]) if not layout.members else ()
     empty = np.full(count, "", dtype=object)
     both = []
     for value in (WIN, LOSS):
         values = pd.Series(np.full(count, value))
         both.append(Outcomes(values, nothing, unplayed, nothing, empty))
-    return ResultColumn("result", names), both
+    return both
 
 
 def _early_ends(cells: Mapping[str, Sequence[str]], layout: Layout) -> list[str]:
@@ -312,13 +312,13 @@ def _joined(cells: Mapping[str, Sequence[str]], names: Iterable[str]) -> list[li
     return sides
 
 
-def _separator(sides: Sequence[Sequence[str]], layout: Layout) -> str:
+def _separator(sides: Sequence[Sequence[str]], two: Sides) -> str:
     """Return what separates the players in the columns of sides; empty if a side is one name."""
     texts = pd.Series([cell for side in sides for cell in side], dtype=object)
     if texts.str.match(r"\s*[\[({]").mean() > 0.5:
         return "[ ]"
     for separator in (";", "|", ","):
-        if separator == "," and not layout.words[0].startswith(OF_TEAMS):
+        if separator == "," and not two.words[0].startswith(OF_TEAMS):
             continue  # the comma of a name: Carlsen, Magnus
         if texts.str.contains(separator, regex=False).mean() > 0.5:
             return separator

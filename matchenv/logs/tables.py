@@ -64,22 +64,25 @@ def read_games(
             f"column {unused[0]!r} is not used: --partial-play {unused[0]} weighs performances by "
             "the share of the game that a player took part in"
         )
-    return TableReading(layout, times, games, (*read_as, *notes, *games.notes))
+    return TableReading(layout, times, games, (*read_as, *notes, *rows.notes))
 
 
 def _columns_text(layout: Layout, games: Games) -> str:
     """Return which columns were read."""
-    row = "player in a game" if layout.shape == "long" else "game"
+    row = "player in a game" if layout.sides is None else "game"
     columns = []
+    if layout.sides is not None:
+        columns = [f"sides {' and '.join(map(_names_text, layout.sides.columns))}"]
     for role, name in layout.columns.items():
         if role == "at_home" or (role == "neutral" and "neutral" not in games.arrays):
             continue
         columns.append(f"{role} {name!r}")
-    if layout.members:
-        columns += [" ".join(names) for names in layout.members]
-    if games.result is not None:
-        columns.append(f"{games.result.role} {games.result}")
+    columns.append(f"{games.result.role} {games.result}")
     return f"read as: a row for each {row}; {', '.join(columns)}"
+
+
+def _names_text(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names))
 
 
 def _first_side_text(layout: Layout, games: Games) -> str:
@@ -91,9 +94,9 @@ def _first_side_text(layout: Layout, games: Games) -> str:
 
 def first_side_column(layout: Layout) -> str:
     """Return the column that says which side was first, for a log that has one."""
-    if layout.members:
-        return layout.members[0][0]
-    for role in ("first", "at_home", "team"):
+    if layout.sides is not None:
+        return layout.sides.columns[0][0]
+    for role in ("at_home", "team"):
         if role in layout.columns:
             return layout.columns[role]
     return ""
