@@ -115,9 +115,10 @@ def _add_returning_games(rows: Rows, game: Integers) -> None:
         rows.notes.append("rows of a game are not together: they are gathered by the game's name")
         return
     run = pd.Series(np.cumsum(begins))
-    back = (run != run.groupby(game).transform("min")).to_numpy() & (game >= 0)
+    back = (run != run.groupby(game).transform("min")).to_numpy()
+    back = back & _without_faulty_games(rows, game)
     if back.any() and "time" in rows.frame:
-        back &= (rows.frame["time"].groupby(game).transform("nunique") != 1).to_numpy()
+        back = back & (rows.frame["time"].groupby(game).transform("nunique") != 1).to_numpy()
     rows.add(back, "game comes back after another", rows.frame["game"], "game {}")
 
 

@@ -218,7 +218,7 @@ def _check_enough(reading: Reading, strict: bool) -> None:
     left = len(reading.bad_rows_by_reason) - len(reasons)
     if left:
         reasons.append(f"and {counted(left, 'other reason')}")
-    if f"{UNREADABLE} time" in reading.bad_rows_by_reason:
+    if any(reason.startswith(f"{UNREADABLE} time") for reason in reasons):
         reasons.append(TIME_ADVICE)
     message = "; ".join([f"{reading.file_name}: {problem}", *reasons])
     raise (GamesLeftOutError if rated else BadLogError)(message, bad)

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from matchenv.logs.columns import Layout, find_layout
-from matchenv.logs.faults import BadLogError, BadRows
+from matchenv.logs.faults import BadRows
 from matchenv.logs.games import Games, games_of_rows
 from matchenv.logs.rows import rows_of_table
 from matchenv.logs.times import (
@@ -126,26 +126,30 @@ def _time_text(
     return f"time: {columns}, read as {form}{span}{hint}"
 
 
+def _cells_of_table(frame: Any) -> dict[str, list[str]]:
+    """Return the columns of a table as strings, blank for missing values."""
+    cells: dict[str, list[str]] = {}
+    for column in getattr(frame, "columns", frame):
+        name = str(column).strip()
+        if name in cells:
+            raise ValueError(f"two columns are named {name!r}")
+        values = pd.Series(list(frame[column]), dtype=object)
+        cells[name] = values.map(str).where(values.notna(), "").tolist()
+    if len({len(values) for values in cells.values()}) > 1:
+        raise ValueError("its columns have different lengths")
+    return cells
+
+
 def arrays_of_table(frame: Any, columns: Mapping[str, str]) -> dict[str, Any]:
     """Return the arguments of ``MatchLog`` for a table; see ``MatchLog.from_table``."""
-    names = [str(column).strip() for column in getattr(frame, "columns", frame)]
-    cells: dict[str, list[str]] = {}
-    bad: BadRows = {}
     try:
-        for name, column in zip(names, getattr(frame, "columns", frame), strict=True):
-            if names.count(name) > 1:
-                raise ValueError(f"two columns are named {name!r}")
-            values = pd.Series(list(frame[column]), dtype=object)
-            cells[name] = values.map(str).where(values.notna(), "").tolist()
-        if len({len(values) for values in cells.values()}) > 1:
-            raise ValueError("its columns have different lengths")
-    except BadLogError:
-        raise
+        cells = _cells_of_table(frame)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"frame must be a data frame or a dict of columns of equal length: {error}"
         ) from None
     count = len(next(iter(cells.values()), []))
+    bad: BadRows = {}
     chosen = [f"{role}={name}" for role, name in columns.items()]
     reading = read_games(cells, range(count), bad, chosen)
     if bad:
