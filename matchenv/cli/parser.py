@@ -219,7 +219,8 @@ class Given(argparse.Namespace):
             if error.bad_rows and self.out is None:
                 error.args = (f"{error}; --out DIR writes all to bad_rows.csv",)
             elif error.bad_rows:
-                write_bytes(self.out / "bad_rows.csv", bad_rows_csv(error.bad_rows))
+                with folder_lock(self.out):
+                    write_bytes(self.out / "bad_rows.csv", bad_rows_csv(error.bad_rows))
                 error.args = (f"{error}; all are in {self.out / 'bad_rows.csv'}",)
             raise
         show(reading_text(reading, listed=0 if self.quiet else 5), file=sys.stderr)

@@ -114,19 +114,22 @@ def _shared_by_sides(
         if column.role == "score" or is_shared or column.role in layout.chosen:
             shared.append((column, outcome))
         else:
-            others.append(column)
-    if shared:
-        for column in others:
-            rows.notes.append(f"column {column} is no result: members of one side have several")
-        return shared, grouping
-    is_race = _are_places_of_players(*columns[0], grouping, usable)
-    if "team" not in layout.columns or "team" in layout.chosen or not is_race:
+            others.append((column, outcome))
+    says_sides = any(column.role != "score" for column, _ in shared)
+    can_drop_teams = "team" in layout.columns and "team" not in layout.chosen
+    if can_drop_teams and not says_sides:
+        for column, outcome in others:
+            if _are_places_of_players(column, outcome, grouping, usable):
+                rows.notes.append(
+                    f"column {layout.columns['team']!r} does not name the sides, since its members "
+                    f"have different places in {column}: everybody plays alone"
+                )
+                return columns, grouping.without_teams()
+    if not shared:
         return columns, grouping
-    rows.notes.append(
-        f"column {layout.columns['team']!r} does not name the sides, since its members have "
-        "different results: everybody plays alone"
-    )
-    return columns, grouping.without_teams()
+    for column, _ in others:
+        rows.notes.append(f"column {column} is no result: members of one side have several")
+    return shared, grouping
 
 
 def _share_of_equal(outcome: Outcomes, grouping: Grouping, usable: Masks) -> float | None:

@@ -288,9 +288,13 @@ def _judged(log: MatchLog, train_games: int, defaults: Values, values: Values) -
 
     def constant_losses(probabilities: Any) -> Floats:
         """Return the losses of one forecast, (3,), for all pairs."""
-        return log_losses(np.tile(np.log(probabilities), (losses.size, 1)), rest.outcome)
+        with np.errstate(divide="ignore"):  # no draws
+            log_probability = np.log(probabilities)
+        return log_losses(np.tile(log_probability, (losses.size, 1)), rest.outcome)
 
     counts = np.array([(seen == value).sum() for value in (1, 0, -1)]) + 0.5
+    if values["draw_probability"] == 0.0:  # no game was drawn, as the fitted forecast knows
+        counts[1] = 0.0
     shares = counts / counts.sum()
     win = 0.5 * (1.0 - shares[1])
     even = constant_losses([win, shares[1], win])

@@ -198,8 +198,9 @@ def _levels(
 ) -> tuple[Integers, Masks]:
     """Return levels of the rows' sides, the higher the better, and which are in unknown order.
 
-    Sides that did not finish are below all others. The order among them is unknown, and so is that
-    among the winners and among the losers of a game of more than two sides.
+    Sides that did not finish are below all others, or have lost as others did. The order among them
+    is unknown, and so is that among the winners and among the losers of a game of more than two
+    sides.
 
     Returns:
         ``(level, unknown)``, both of shape (usable rows,).
@@ -207,7 +208,8 @@ def _levels(
     side = grouping.side[usable]
     unfinished = result.outcome.unfinished[usable]
     values = result.of_sides(grouping.side, usable).loc[side].reset_index(drop=True)
-    values = values.mask(unfinished)
+    if result.column.role != "result":
+        values = values.mask(unfinished)
     known = values.notna().to_numpy()
     level = np.zeros(len(side), np.int64)
     level[known] = 1 + np.unique(values[known].to_numpy(), return_inverse=True)[1]
@@ -215,7 +217,6 @@ def _levels(
     if "unordered" in rows.frame:
         unknown |= rows.frame["unordered"].to_numpy(np.bool_, na_value=False)[usable]
     if result.column.role == "result":
-        level[unfinished] = 1  # a side that did not finish lost as the others did
         numbers = result.outcome.value[usable].astype(float).to_numpy()
         is_zero_drawn = bool((numbers == -1.0).any())
         drawn = (numbers == DRAW) | ((numbers == 0.0) & is_zero_drawn)

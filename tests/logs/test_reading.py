@@ -159,7 +159,7 @@ SIDES = "home,away,home_score,away_score,neutral_ground\nA,B,1,0,t\nB,A,1,0,FALS
         # A column named weight is not recognised without --columns.
         (WEIGHED.format("weight"), {}, "weight", None),
         # Neutral ground means nothing if no column says who was at home.
-        ("game,player,score,neutral\n1,a,1,yes\n1,b,0,TRUE\n2,a,1,0\n2,b,0,\n", {}, "neutral", None),
+        ("game,player,score,neutral\n1,a,1,yes\n1,b,0,TRUE\n", {}, "neutral", None),
         ("game,player,score,neutral,home\n1,a,1,yes,1\n1,b,0,TRUE,0\n2,a,1,0,0\n2,b,0,,1\n", {},
          "neutral", [True, False]),
         (SIDES, {}, "neutral", [True, False]),
