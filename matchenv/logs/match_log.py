@@ -238,6 +238,8 @@ class MatchLog:
         equal = sides_of_equal_rank(self.rank, self.game_start)
         differs = (count > 0) & (count < equal)
         _refuse(differs, "unordered must be equal for sides of one rank", unordered, "team")
+        alone = unordered & (equal == 1)
+        _refuse(alone, "unordered must be False for a side alone with its rank", unordered, "team")
         rule = "unordered must leave two sides in a known order"
         _refuse(unordered & (equal == self.game_size[self.team_game]), rule, unordered, "team")
 

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 
 from matchenv.logs.forecasts import draws_of_games, share_of_draws
-from matchenv.logs.match_log import Indices, MatchLog, check_seconds
+from matchenv.logs.match_log import MatchLog, check_seconds
+from matchenv.logs.ranks import Indices
 from matchenv.runtime.arrays import Floats, Integers, Masks
 from matchenv.runtime.checks import (
     as_float_array,

@@ -90,8 +90,8 @@ def _guessed(cells: Mapping[str, Sequence[str]], layout: Layout) -> tuple[list[s
                 notes.append(f"{', '.join(others)} could be the time too: --columns time=NAME")
             return names[:1], notes
     if found:
-        names = " and ".join(map(repr, found))
-        return [], [f"columns {names} look like times: --columns time=NAME uses one"]
+        listed = " and ".join(map(repr, found))
+        return [], [f"columns {listed} look like times: --columns time=NAME uses one"]
     return [], []
 
 
