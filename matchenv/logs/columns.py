@@ -7,7 +7,7 @@ columns for its two sides.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -189,21 +189,24 @@ def plain_name(name: str) -> str:
     return re.sub(r"[\W_]+", "", name).lower()
 
 
-def find_layout(names: Sequence[str], chosen: Iterable[str]) -> Layout:
+def find_layout(cells: Mapping[str, Sequence[str]], chosen: Iterable[str]) -> Layout:
     """Return the shape and the columns of a log.
 
     Args:
-        names: names of its columns.
+        cells: cells by column.
         chosen: ROLE=NAME for columns with other names.
 
     Raises:
         BadLogError: for an unknown role, a role named twice, or a missing column.
     """
-    header = Header(names, chosen)
-    is_long = header.column_of("game") is not None and header.column_of("player") is not None
-    sides = None
-    if not is_long or not header.chosen.keys().isdisjoint(WIDE_ROLES):
-        sides = _sides_of(header)
+    header = Header(list(cells), chosen)
+    sides = _sides_of(header)
+    game = header.column_of("game")
+    if game is not None and header.column_of("player") is not None:
+        # With columns for both shapes, a game on several rows has a row for each player.
+        is_repeated = len(set(cells[game])) < len(cells[game])
+        if is_repeated and header.chosen.keys().isdisjoint(WIDE_ROLES):
+            sides = None
     if sides is None:
         roles: tuple[str, ...] = LONG_ROLES
         results = _long_results(header)
@@ -264,9 +267,9 @@ def _wins_of_sides(header: Header, words: tuple[str, str]) -> list[ResultColumn]
     """Return the columns that say whether one of two sides won, for example white_won."""
     results = []
     for word in words:
-        for win in WINS:
-            if len(word) > 1 and f"{word}{win}" in header.by_plain_name:
-                results.append(ResultColumn("result", (header.by_plain_name[f"{word}{win}"],)))
+        names = [f"{word}{win}" for win in WINS if len(word) > 1]
+        for name in header.by_plain_name.keys() & names:
+            results.append(ResultColumn("result", (header.by_plain_name[name],)))  # noqa: PERF401
     return results
 
 

@@ -145,7 +145,7 @@ def read_log(
             ``settings.strict``, for any bad row. The message has the most frequent reasons, and
             ``bad_rows`` all rows that were set aside.
     """
-    from matchenv.logs.tables import first_side_column, read_games  # with pandas, slow to load
+    from matchenv.logs.tables import read_games  # with pandas, which is slow to load
 
     settings = settings or ReadingSettings()
     file = Path(path)
@@ -166,7 +166,6 @@ def read_log(
     columns[games.result.role] = " and ".join(games.result.names)
     if found.times is not None:
         columns["time"] = " and ".join(found.times.columns)
-    has_first = "neutral" in games.arrays
     set_aside = games.lines.union(table.bad)
     reading = Reading(
         log=MatchLog(**games.arrays),
@@ -179,7 +178,7 @@ def read_log(
         rows_left_out=len(set(table.lines) - set_aside),
         games=games.games,
         notes=(*table.notes, *found.read_as),
-        first_side=first_side_column(found.layout) if has_first else "",
+        first_side=found.first_side,
         header=header,
         further=_cells_of_games(table, wanted, games.line.tolist()),
     )

@@ -19,7 +19,7 @@ WORDS: dict[str, float] = {}
 WORDS |= dict.fromkeys(("win", "won", "w", "victory", "winner", "true", "1-0"), WIN)
 WORDS |= dict.fromkeys(("loss", "lost", "lose", "l", "defeat", "loser", "false", "0-1"), LOSS)
 WORDS |= dict.fromkeys(("draw", "drawn", "d", "tie", "tied", "t", "mutual draw", "½", "1/2"), DRAW)
-WORDS |= dict.fromkeys(("1/2-1/2", "½-½", "0.5-0.5"), DRAW)
+WORDS |= dict.fromkeys(("1/2-1/2", "½-½", "0.5-0.5", "both bad", "bothbad", "both good"), DRAW)
 # Sides that did not finish are last, in an unknown order.
 UNFINISHED = (
     "dnf", "did not finish", "dsq", "dq", "disqualified", "ret", "ret.", "retired", "retirement",

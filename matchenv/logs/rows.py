@@ -49,6 +49,7 @@ class Rows:
         whole: (rows,) whether a fault leaves out the whole game.
         alone: (rows,) whether a fault leaves out the side only, if two others are left.
         notes: what was decided.
+        first_side: column that says which side was first; empty if none does.
         unit: how many units of the times make a second.
     """
 
@@ -58,6 +59,7 @@ class Rows:
     whole: Masks
     alone: Masks
     notes: list[str]
+    first_side: str = ""
     unit: int = 1
 
     def add(
@@ -151,11 +153,7 @@ def _long_rows(
     for role in ("game", "player"):
         frame[role] = _names(cells[columns[role]])
     frame["team"] = _names(cells[columns["team"]]) if "team" in columns else None
-    notes: list[str] = []
-    frame["at_home"] = None
-    first = _first_sides(cells, layout)
-    if first is not None:
-        frame["at_home"] = first
+    first_side, frame["at_home"] = _first_sides(cells, layout)
     outcomes = []
     for result in layout.results:
         texts = cells[result.names[0]]
@@ -164,22 +162,25 @@ def _long_rows(
             found = _winners_by_name(found, texts, result.names[0], frame)
         outcomes.append((result, found))
     nobody = np.zeros(len(frame), np.bool_)
-    return Rows(frame, outcomes, bad, nobody, nobody.copy(), notes)
+    return Rows(frame, outcomes, bad, nobody, nobody.copy(), [], first_side)
 
 
-def _first_sides(cells: Mapping[str, Sequence[str]], layout: Layout) -> pd.Series[Any] | None:
-    """Return whether the side of each row was first, if a column says so."""
+def _first_sides(
+    cells: Mapping[str, Sequence[str]], layout: Layout
+) -> tuple[str, pd.Series[Any] | None]:
+    """Return the column that says whether the side of each row was first, and what it says."""
     for role in ("at_home", "team"):
         if role not in layout.columns:
             continue
-        texts = pd.Series(cells[layout.columns[role]], dtype=object).str.strip().str.lower()
+        name = layout.columns[role]
+        texts = pd.Series(cells[name], dtype=object).str.strip().str.lower()
         words = set(texts.unique())
         if role == "team" and not (words <= {"home", "away"} or words <= {"white", "black"}):
             continue
         known = texts.map(AT_HOME)
-        if known.notna().all():
-            return known
-    return None
+        if known.notna().all() and known.nunique() == 2:
+            return name, known
+    return "", None
 
 
 def _winners_by_name(
@@ -256,7 +257,8 @@ def _wide_rows(
         (result, out._replace(unplayed=out.unplayed | unplayed)) for result, out in outcomes
     ]
     nobody = np.zeros(len(frame), np.bool_)
-    return Rows(frame, outcomes, bad, nobody, nobody.copy(), notes), source
+    first_side = two.columns[0][0] if two.is_first else ""
+    return Rows(frame, outcomes, bad, nobody, nobody.copy(), notes, first_side), source
 
 
 def _winner_first(cells: Mapping[str, Sequence[str]], layout: Layout, count: int) -> list[Outcomes]:

@@ -30,6 +30,7 @@ class TableReading:
     layout: Layout
     times: Times | None
     games: Games
+    first_side: str  # column that says which side was first; empty if none does
     read_as: tuple[str, ...]  # lines that say what was read from which column
 
 
@@ -52,11 +53,11 @@ def read_games(
     Raises:
         BadLogError: for columns that are missing or disagree, or an unknown format.
     """
-    layout = find_layout(list(cells), chosen)
+    layout = find_layout(cells, chosen)
     times, notes = times_of_rows(cells, layout, time_format)
     rows = rows_of_table(cells, lines, bad, layout, times)
     games = games_of_rows(rows, layout)
-    read_as = [_columns_text(layout, games), _first_side_text(layout, games)]
+    read_as = [_columns_text(layout, games), _first_side_text(rows.first_side)]
     read_as.append(_time_text(cells, times, games, time_format))
     unused = [name for name in layout.further if name.lower().replace("_", "") == "timeplayed"]
     if unused:
@@ -64,7 +65,7 @@ def read_games(
             f"column {unused[0]!r} is not used: --partial-play {unused[0]} weighs performances by "
             "the share of the game that a player took part in"
         )
-    return TableReading(layout, times, games, (*read_as, *notes, *rows.notes))
+    return TableReading(layout, times, games, rows.first_side, (*read_as, *notes, *rows.notes))
 
 
 def _columns_text(layout: Layout, games: Games) -> str:
@@ -85,21 +86,11 @@ def _names_text(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names))
 
 
-def _first_side_text(layout: Layout, games: Games) -> str:
+def _first_side_text(first_side: str) -> str:
     """Return which column says which side was first."""
-    if "neutral" not in games.arrays:
+    if not first_side:
         return "first side: no column says who was at home or first, so no side has an advantage"
-    return f"first side: by {first_side_column(layout)!r}"
-
-
-def first_side_column(layout: Layout) -> str:
-    """Return the column that says which side was first, for a log that has one."""
-    if layout.sides is not None:
-        return layout.sides.columns[0][0]
-    for role in ("at_home", "team"):
-        if role in layout.columns:
-            return layout.columns[role]
-    return ""
+    return f"first side: by {first_side!r}"
 
 
 def _time_text(

@@ -291,6 +291,21 @@ def test_the_column_of_the_first_side_decides(tmp_path: Path) -> None:
     assert reading.first_side == "color"
 
 
+def test_rows_of_players_that_name_the_winner(tmp_path: Path) -> None:
+    by_player = "game,player,winner\n1,a,b\n1,b,b\n2,a,a\n2,b,a\n"
+    assert ranks(read(tmp_path, by_player)) == [LOST, WON]
+    by_team = "game,team,player,winner\n1,x,a,x\n1,y,b,x\n2,x,a,y\n2,y,b,y\n"
+    assert ranks(read(tmp_path, by_team)) == [WON, LOST]
+
+
+def test_both_shapes_in_one_header(tmp_path: Path) -> None:
+    """Each game has one row, or one for each player."""
+    votes = "match_id,user,model_a,model_b,winner\n1,x,a,b,model_a\n2,x,a,b,model_b\n"
+    assert ranks(read(tmp_path, votes)) == [WON, LOST]
+    statistics = "match_id,player,home_team,away_team,score\n1,a,x,y,5\n1,b,x,y,3\n"
+    assert ranks(read(tmp_path, statistics)) == [WON]
+
+
 OPEN_DOTA = [
     {
         "match_id": 7, "start_time": 1704067200, "radiant_win": False,
