@@ -168,7 +168,14 @@ def declare_judge(add: Parser) -> Command:
     settings, policies = given.build(JudgeSettings), expanded(given.policy)
     checked(settings, policies, parameters)
     run, reading = given.run_options(), given.reading()
-    found = judge(reading.log, settings, policies=policies, parameters=parameters,
-                  fit_failed=failed, name=reading.file_name, run=run)  # fmt: skip
+    found = judge(
+        reading.log,
+        settings,
+        policies=policies,
+        parameters=parameters,
+        fit_failed=failed,
+        name=reading.file_name,
+        run=run,
+    )
     given.print_result(found.text)
     given.print_folder(f"{given.out}/judge.html is the page")

@@ -143,15 +143,22 @@ def fit(log: MatchLog, *, train_share: float = TRAIN_SHARE, quiet: bool = True) 
             return float(losses(_values_at(parameters, place)).mean())
 
         result = minimize(
-            loss_at, bounds[:, 0], method="COBYQA", bounds=bounds[:, 1:],
-            options={"initial_tr_radius": 1.0, "final_tr_radius": PRECISION,
-                     "maxfev": MOST_EVALUATIONS},
-        )  # fmt: skip
+            loss_at,
+            bounds[:, 0],
+            method="COBYQA",
+            bounds=bounds[:, 1:],
+            options={
+                "initial_tr_radius": 1.0,
+                "final_tr_radius": PRECISION,
+                "maxfev": MOST_EVALUATIONS,
+            },
+        )
     values = _values_at(parameters, result.x)
     intervals, notes = _intervals(
         lambda values: np.bincount(pairs.game, losses(values), train.num_games).astype(float),
-        parameters, values,
-    )  # fmt: skip
+        parameters,
+        values,
+    )
     notes += [f"{name} is not identified: {reason}" for name, reason in reasons.items()]
     values = {"mu": MU, "sigma": SIGMA, **values, **dict.fromkeys(reasons, 0.0)}
     defaults = {parameter.name: parameter.default for parameter in parameters}
@@ -238,9 +245,12 @@ def _forecast(log: MatchLog, pairs: Pairs, values: Values) -> Floats:
     given: dict[str, Any] = {"mu": MU, "sigma": SIGMA, "draw_probability": 0.0, **values}
     replay = replay_trueskill(log, **given)
     return gaussian_log_probabilities(
-        pairs.gap(replay.team_mean), pairs.sum(replay.team_variance), pairs.sum(log.team_size),
-        given["beta"], given["draw_probability"],
-    )  # fmt: skip
+        pairs.gap(replay.team_mean),
+        pairs.sum(replay.team_variance),
+        pairs.sum(log.team_size),
+        given["beta"],
+        given["draw_probability"],
+    )
 
 
 def _intervals(
@@ -250,8 +260,11 @@ def _intervals(
 ) -> tuple[dict[str, tuple[float, float]], list[str]]:
     """Return intervals by name, and notes on parameters that the log does not identify."""
     inner = [p for p in parameters if not p.at_boundary(values[p.name])]
-    notes = [f"{p.name} ran to a boundary, {values[p.name]:.4g}: it has no interval"
-             for p in parameters if p not in inner]  # fmt: skip
+    notes = [
+        f"{p.name} ran to a boundary, {values[p.name]:.4g}: it has no interval"
+        for p in parameters
+        if p not in inner
+    ]
     if not inner:
         return {}, notes
     place = np.array([p.to_scale(values[p.name]) for p in inner])
@@ -262,8 +275,11 @@ def _intervals(
     quantile, intervals = _quantile(blocks_of(len(slopes))), {}
     for k, parameter in enumerate(inner):
         # A drift of 0 is treated as known in the intervals of the others.
-        kept = [j for j, other in enumerate(inner) if place[j] > 0.0
-                or parameter.scale is SQUARE or other.scale is not SQUARE]  # fmt: skip
+        kept = [
+            j
+            for j, other in enumerate(inner)
+            if place[j] > 0.0 or parameter.scale is SQUARE or other.scale is not SQUARE
+        ]
         own = parameter_covariance(slopes[:, kept], curvature[np.ix_(kept, kept)])
         half = quantile * np.sqrt(own[kept.index(k), kept.index(k)]) or np.inf
         low, high = place[k] - half, place[k] + half

@@ -206,10 +206,14 @@ def prepared(
         float(model.beta), float(tau), margin.margin, margin.grows, TOLERANCE, MAX_ITERATIONS
     )
     room = Room(
-        np.empty(len(log.player)), np.empty(len(log.player)),
+        np.empty(len(log.player)),
+        np.empty(len(log.player)),
         np.empty((TABLE_ROWS, int(log.game_size.max(initial=0)))),
-        np.empty(log.num_teams), np.empty(log.num_teams), np.zeros(log.num_games), np.empty(0),
-    )  # fmt: skip
+        np.empty(log.num_teams),
+        np.empty(log.num_teams),
+        np.zeros(log.num_games),
+        np.empty(0),
+    )
     return priors[0], priors[1], constants, games_of(log, model), room
 
 
@@ -232,9 +236,14 @@ def rate_game(games: Games, constants: Constants, game: int, room: Room) -> None
         mu[m] += share
     for team in range(first_team, last_team):
         room.team_mean[team], room.team_variance[team] = side_performance(
-            mu, sigma, weight, constants.beta, constants.tau,
-            games.team_start[team], games.team_start[team + 1],
-        )  # fmt: skip
+            mu,
+            sigma,
+            weight,
+            constants.beta,
+            constants.tau,
+            games.team_start[team],
+            games.team_start[team + 1],
+        )
     teams = Teams(mu, sigma, weight, start)
     if games.is_partial[game]:
         first_place = rank.astype(np.float64)
@@ -327,10 +336,15 @@ def replay_trueskill(log: MatchLog, **parameters: Any) -> BeliefReplay:
     quality = match_qualities(log.game_start, mean, variance, np.maximum(noise, LEAST_VARIANCE))
     as_float_array("results at these parameters", np.hstack((room.mu, room.sigma, quality)))
     return BeliefReplay(
-        team_mean=mean, team_variance=variance, quality=quality, mu=mu, sigma=sigma,
-        entry_mu=room.mu, entry_sigma=room.sigma,
+        team_mean=mean,
+        team_variance=variance,
+        quality=quality,
+        mu=mu,
+        sigma=sigma,
+        entry_mu=room.mu,
+        entry_sigma=room.sigma,
         unconverged=np.flatnonzero(~(room.change <= constants.tolerance)),
-    )  # fmt: skip
+    )
 
 
 @compiled(nogil=True)  # Ctrl-C works during a long log
@@ -418,12 +432,15 @@ def replay_system(log: MatchLog, system: RatingSystem) -> BeliefReplay:
     mean, variance = log.team_sums(known[:, 0]), log.team_sums(known[:, 1] ** 2 + system.tau**2)
     noise = np.full(log.num_teams, system.beta**2)
     return BeliefReplay(
-        team_mean=mean, team_variance=variance,
+        team_mean=mean,
+        team_variance=variance,
         quality=match_qualities(log.game_start, mean, variance + noise, noise),
-        mu=final[:, 0].copy(), sigma=final[:, 1].copy(),
-        entry_mu=history[:, 0].copy(), entry_sigma=history[:, 1].copy(),
+        mu=final[:, 0].copy(),
+        sigma=final[:, 1].copy(),
+        entry_mu=history[:, 0].copy(),
+        entry_sigma=history[:, 1].copy(),
         unconverged=np.empty(0, np.int64),
-    )  # fmt: skip
+    )
 
 
 @compiled
@@ -446,6 +463,8 @@ def ratings_table(log: MatchLog, replay: BeliefReplay) -> dict[str, Any]:
     They make a table, for example by ``pandas.DataFrame``.
     """
     return {
-        "player": np.array(log.players, object), "mu": replay.mu, "sigma": replay.sigma,
+        "player": np.array(log.players, object),
+        "mu": replay.mu,
+        "sigma": replay.sigma,
         "games": log.games_played,
-    }  # fmt: skip
+    }

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from matchenv.logs.columns import WINS, plain_name
+from matchenv.logs.columns import WINS, plain_name, words
 from matchenv.logs.numbers import MISSING, numbers_of
 from matchenv.runtime.arrays import Masks
 
@@ -21,15 +21,18 @@ WORDS |= dict.fromkeys(("loss", "lost", "lose", "l", "defeat", "loser", "false",
 WORDS |= dict.fromkeys(("draw", "drawn", "d", "tie", "tied", "t", "mutual draw", "½", "1/2"), DRAW)
 WORDS |= dict.fromkeys(("1/2-1/2", "½-½", "0.5-0.5", "both bad", "bothbad", "both good"), DRAW)
 # Sides that did not finish are last, in an unknown order.
-UNFINISHED = (
-    "dnf", "did not finish", "dsq", "dq", "disqualified", "ret", "ret.", "retired", "retirement",
-    "w/o", "wo", "walkover", "forfeit", "forfeited", "ff", "withdrawn", "withdrew", "wd",
-)  # fmt: skip
+UNFINISHED = [
+    *words("dnf dsq dq disqualified ret ret. retired retirement w/o wo walkover"),
+    *words("forfeit forfeited ff withdrawn withdrew wd"),
+    "did not finish",
+]
 # Words for games that were not played.
-UNPLAYED = (
-    "bye", "*", "dns", "did not start", "cancelled", "canceled", "postponed", "not played",
-    "unplayed", "void", "no contest",
-)  # fmt: skip
+UNPLAYED = [
+    *words("bye * dns cancelled canceled postponed unplayed void"),
+    "did not start",
+    "not played",
+    "no contest",
+]
 NUMBERS = (-1.0, 0.0, 0.5, 1.0)
 # Results of two sides that agree, the smaller one first. 0 twice is a draw where -1 is a loss.
 AGREEING = {(0.0, 1.0), (0.5, 0.5), (-1.0, 1.0), (0.0, 0.0)}
@@ -81,7 +84,7 @@ def _flags(flags: pd.Series[bool], codes: Any) -> Masks:
 
 
 def outcomes_of_sides(
-    cells: Sequence[str], name: str, sides: Sequence[Sequence[str]], words: tuple[str, str]
+    cells: Sequence[str], name: str, sides: Sequence[Sequence[str]], names: tuple[str, str]
 ) -> tuple[Outcomes, Outcomes]:
     """Return what a column of a wide log says of both sides of each game.
 
@@ -89,14 +92,14 @@ def outcomes_of_sides(
         cells: the column.
         name: its name.
         sides: names of the first and of the second side of each game.
-        words: names of the two sides in the header, for example white and black.
+        names: names of the two sides in the header, for example white and black.
     """
     codes, distinct = pd.factorize(pd.Series(cells, dtype=object))
     texts = pd.Series(distinct, dtype=object).str.strip().str.lower().str.replace("_", " ")
-    values = texts.map(lambda text: _first_value(text, name, words)).astype(float)
+    values = texts.map(lambda text: _first_value(text, name, names)).astype(float)
     numbers = numbers_of(texts, "score").astype("Float64").astype(float)
     meaning = _value_of_number(name, numbers.dropna().unique())
-    if words[1] and plain_name(name).startswith(words[1]):  # whether the second side won
+    if names[1] and plain_name(name).startswith(names[1]):  # whether the second side won
         meaning = {number: -value for number, value in meaning.items() if value != DRAW}
     values = values.fillna(numbers.map(meaning).astype(float))
     first = values.take(codes).reset_index(drop=True)
@@ -112,10 +115,10 @@ def outcomes_of_sides(
     return Outcomes(first, *flags), Outcomes(second, *flags)
 
 
-def _first_value(text: str, name: str, words: tuple[str, str]) -> float | None:
+def _first_value(text: str, name: str, names: tuple[str, str]) -> float | None:
     """Return the result of the first side, from a cell in lower case; None if it is no word."""
     column = plain_name(name)
-    for word, value in zip(words, (WIN, LOSS), strict=True):
+    for word, value in zip(names, (WIN, LOSS), strict=True):
         if plain_name(text) in _names_of_side(word):
             return value
         if column in [f"{word}{win}" for win in WINS] and text in WORDS:

@@ -63,9 +63,14 @@ class Rows:
     unit: int = 1
 
     def add(
-        self, wrong: Masks, reason: str, values: Sequence[Any] | pd.Series[Any], form: str = "{}",
-        *, alone: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        wrong: Masks,
+        reason: str,
+        values: Sequence[Any] | pd.Series[Any],
+        form: str = "{}",
+        *,
+        alone: bool = False,
+    ) -> None:
         """Add wrong rows to the bad ones, with formatted values; a line keeps its first fault."""
         if not wrong.any():
             return

@@ -107,10 +107,14 @@ def smooth(
     most = as_integer("max_iterations", max_iterations, 1)
     entries = len(log.player)
     chains = Chains(
-        model.tau**2 + variance_of_time_away(log, model.time_drift), mean,
-        np.empty((log.num_players, 3)), np.zeros((entries, 2)), np.empty((entries, 2)),
-        np.zeros(entries), np.full(entries, np.inf),
-    )  # fmt: skip
+        model.tau**2 + variance_of_time_away(log, model.time_drift),
+        mean,
+        np.empty((log.num_players, 3)),
+        np.zeros((entries, 2)),
+        np.empty((entries, 2)),
+        np.zeros(entries),
+        np.full(entries, np.inf),
+    )
     extrapolation, iterations, change = Extrapolation(), 0, np.inf
 
     def sweep(forwards: bool, room: Room = room) -> tuple[float, float]:
@@ -235,9 +239,12 @@ def curves_table(log: MatchLog, smoothed: SmoothedLog) -> dict[str, Any]:
     game = log.entry_game[order]
     times = {} if log.time is None else {"time": log.time[game]}
     return {
-        "player": np.array(log.players, object)[log.player[order]], "game": game, **times,
-        "mu": smoothed.mu[order], "sigma": smoothed.sigma[order],
-    }  # fmt: skip
+        "player": np.array(log.players, object)[log.player[order]],
+        "game": game,
+        **times,
+        "mu": smoothed.mu[order],
+        "sigma": smoothed.sigma[order],
+    }
 
 
 class Extrapolation:

@@ -152,9 +152,12 @@ def _times(
     unit, _ = unit_of(values) if used == NUMBER else (1, "")
     missing = texts.str.lower().isin(MISSING)
     return Times(
-        columns, values.take(codes).reset_index(drop=True), unit, used,
+        columns,
+        values.take(codes).reset_index(drop=True),
+        unit,
+        used,
         missing.take(codes).reset_index(drop=True),
-    )  # fmt: skip
+    )
 
 
 def unit_of(values: pd.Series[Any]) -> tuple[int, str]:
@@ -215,9 +218,7 @@ def _seconds(texts: pd.Series[Any], name: str) -> pd.Series[Any]:
         texts = texts.str.replace(r"^(\d{4})[./](\d{1,2})[./](\d{1,2})", r"\1-\2-\3", regex=True)
     elif name in (AMERICAN, EUROPEAN):
         texts = texts.str.replace(r"^(\d{1,2})[.-](\d{1,2})[.-](\d+)", r"\1/\2/\3", regex=True)
-        texts = texts.str.replace(
-            r"^(\d{1,2}/\d{1,2}/)(\d{2})(?!\d)", _with_century, regex=True
-        )  # fmt: skip
+        texts = texts.str.replace(r"^(\d{1,2}/\d{1,2}/)(\d{2})(?!\d)", _with_century, regex=True)
     found = pd.Series(pd.NaT, texts.index, dtype="datetime64[us, UTC]")
     for form in TIME_FORMATS.get(name, [name]):
         left = texts[found.isna()]

@@ -300,8 +300,10 @@ def draw_curve(log: MatchLog, quality: Floats) -> dict[str, Any]:
     order = np.argsort(-quality, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(quality[order])), len(order) - 1)
     with np.errstate(invalid="ignore"):
-        x, y = (np.append(0.0, np.cumsum(draws[order])[ends]) / draws.sum()
-                for draws in (possible, found))  # fmt: skip
+        x, y = (
+            np.append(0.0, np.cumsum(draws[order])[ends]) / draws.sum()
+            for draws in (possible, found)
+        )
     found_at = np.interp(CURVE, x, y)
     return {"possible": CURVE, "found": found_at, "area": float(np.trapezoid(y, x))}
 
