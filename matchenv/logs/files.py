@@ -22,7 +22,8 @@ ZIP = b"PK\x03\x04"
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
 CHUNK = 1 << 20  # bytes
 DELIMITERS = ",;\t|"
-MOST_MEGABYTES, MOST_ROWS = 256, 10_000_000
+MOST_MEGABYTES = 256
+MOST_ROWS = 10_000_000
 LONGEST_LINE = 100_000  # characters; lines of logs have about a hundred
 # Control characters, and the lone surrogates that stand for bytes outside the encoding.
 BROKEN = re.compile("[\x00\x1f\ud800-\udfff]")

@@ -27,13 +27,17 @@ from matchenv.runtime.checks import as_open_share, refusal
 Values = Mapping[str, float]
 
 # Skills have no scale of their own: the prior sets it.
-MU, SIGMA, BETA, TAU = 25.0, 25.0 / 3.0, 25.0 / 6.0, 25.0 / 300.0
+MU = 25.0
+SIGMA = 25.0 / 3.0
+BETA = 25.0 / 6.0
+TAU = 25.0 / 300.0
 
 TRAIN_SHARE = 0.7
 FEWEST_GAMES = 20
 MOST_EVALUATIONS = 400
 # Final trust radius of the search and step of the finite differences, in steps of the parameters.
-PRECISION, DIFFERENCE = 0.005, 0.1
+PRECISION = 0.005
+DIFFERENCE = 0.1
 # Parameters whose estimates are correlated by more than this cannot be separated.
 TOGETHER = 0.95
 # Blocks of a log that count as independent observations.
@@ -41,7 +45,9 @@ BLOCKS = 40
 # Below this share of the largest curvature the likelihood counts as flat.
 FLAT = 1e-6
 Scale = tuple[Callable[[float], Any], Callable[[float], Any]]  # the transform and its inverse
-LOG, LOGIT, PLAIN = (np.log, np.exp), (logit, expit), (float, float)
+LOG = (np.log, np.exp)
+LOGIT = (logit, expit)
+PLAIN = (float, float)
 # Drifts count by their variance: near 0, a deviation or its logarithm has no effect.
 SQUARE: Scale = (np.square, lambda variance: np.sqrt(max(variance, 0.0)))
 
@@ -204,7 +210,9 @@ def parameters_of(log: MatchLog, drawn: bool) -> tuple[list[Parameter], dict[str
 
     ``drawn`` says whether games can be drawn.
     """
-    share, size, start = share_of_draws(log), log.team_size, log.game_start[:-1]
+    share = share_of_draws(log)
+    size = log.team_size
+    start = log.game_start[:-1]
     share = min(max(share, 2e-4), 0.9)
     drift = 0.05 * SIGMA
     away = 0.0 if log.time is None else float(variance_of_time_away(log, 1.0).mean())
@@ -272,7 +280,8 @@ def _intervals(
     slopes, curvature = derivatives(
         lambda place: losses({**values, **_values_at(inner, place)}), np.maximum(place, least)
     )
-    quantile, intervals = _quantile(blocks_of(len(slopes))), {}
+    quantile = _quantile(blocks_of(len(slopes)))
+    intervals = {}
     for k, parameter in enumerate(inner):
         # A drift of 0 is treated as known in the intervals of the others.
         kept = [
@@ -282,7 +291,8 @@ def _intervals(
         ]
         own = parameter_covariance(slopes[:, kept], curvature[np.ix_(kept, kept)])
         half = quantile * np.sqrt(own[kept.index(k), kept.index(k)]) or np.inf
-        low, high = place[k] - half, place[k] + half
+        low = place[k] - half
+        high = place[k] + half
         intervals[parameter.name] = parameter.from_scale(low), parameter.from_scale(high)
     covariance = parameter_covariance(slopes, curvature)
     spread = np.sqrt(np.diag(covariance))
@@ -372,7 +382,8 @@ def derivatives(
 
     ``losses`` maps a place, (p,), to the loss of each game, (games,). The differences are central.
     """
-    axes, twice = step * np.eye(place.size), 2.0 * losses(place).sum()
+    axes = step * np.eye(place.size)
+    twice = 2.0 * losses(place).sum()
     forward, backward = (
         np.array([losses(place + sign * axis) for axis in axes]) for sign in (1.0, -1.0)
     )

@@ -17,7 +17,8 @@ from matchenv.runtime.checks import LARGEST_SKILL, SMALLEST, as_integer, counted
 from matchenv.runtime.files import csv_bytes, without_apostrophe
 
 # Above these shares of games left out, the user is warned, and nothing is rated.
-MANY_LEFT_OUT, TOO_MANY_LEFT_OUT = 0.1, 0.5
+MANY_LEFT_OUT = 0.1
+TOO_MANY_LEFT_OUT = 0.5
 # Reasons that an error names.
 REASONS = 3
 TIME_ADVICE = (
@@ -291,7 +292,8 @@ def read_ratings(
         raise ValueError(f"{kind} must hold at least one player, got none in {path}")
     bad = [str(row) for row in table.bad.values()]
     for name in numbers:
-        least, cells = SMALLEST if name == "sigma" else -LARGEST_SKILL, columns[name]
+        least = SMALLEST if name == "sigma" else -LARGEST_SKILL
+        cells = columns[name]
         columns[name] = [_number(cell) for cell in cells]
         bad += [
             f"line {line}: {name} is {cell.strip()!r}"

@@ -172,7 +172,8 @@ def variance_of_time_away(log: MatchLog, time_drift: float) -> Floats:
     if log.time is None:
         raise ValueError(f"time_drift must be 0 for a log without times, got {time_drift!r}")
     check_seconds(log.time)
-    time, before = log.time[log.entry_game], log.entry_before
+    time = log.time[log.entry_game]
+    before = log.entry_before
     days = np.where(before < 0, 0.0, time - time[before]) / SECONDS_PER_DAY
     return time_drift**2 * days
 
@@ -220,12 +221,16 @@ def prepared(
 @compiled
 def rate_game(games: Games, constants: Constants, game: int, room: Room) -> None:
     """Update the beliefs about the players of one game in place, and write its results."""
-    first_team, last_team = games.game_start[game], games.game_start[game + 1]
-    first, last = games.team_start[first_team], games.team_start[last_team]
+    first_team = games.game_start[game]
+    last_team = games.game_start[game + 1]
+    first = games.team_start[first_team]
+    last = games.team_start[last_team]
     if last - first == 2 and games.weight[first] == games.weight[first + 1] == 1.0:
         _rate_two(games, constants, game, room)
         return
-    mu, sigma, weight = room.mu, room.sigma, games.weight
+    mu = room.mu
+    sigma = room.sigma
+    weight = games.weight
     start = games.team_start[first_team : last_team + 1]
     rank = games.rank[first_team:last_team]
     total = 0.0
@@ -263,13 +268,19 @@ def rate_game(games: Games, constants: Constants, game: int, room: Room) -> None
 @compiled(refcounted=False)
 def _rate_two(games: Games, constants: Constants, game: int, room: Room) -> None:
     """Rate a game of two players of weight 1, twice as fast as the general form."""
-    team, mu, sigma, beta = games.game_start[game], room.mu, room.sigma, constants.beta
-    i, j = games.team_start[team], games.team_start[team + 1]
+    team = games.game_start[game]
+    mu = room.mu
+    sigma = room.sigma
+    beta = constants.beta
+    i = games.team_start[team]
+    j = games.team_start[team + 1]
     outcome = np.sign(games.rank[team + 1] - games.rank[team])
     margin = margin_between(constants.draw_margin, constants.margin_grows, 2)
     mu[i] += games.advantage[game]
-    one, other = drifted(sigma[i], constants.tau), drifted(sigma[j], constants.tau)
-    room.team_mean[team], room.team_mean[team + 1] = mu[i], mu[j]
+    one = drifted(sigma[i], constants.tau)
+    other = drifted(sigma[j], constants.tau)
+    room.team_mean[team] = mu[i]
+    room.team_mean[team + 1] = mu[j]
     room.team_variance[team] = one * one + beta * beta
     room.team_variance[team + 1] = other * other + beta * beta
     if room.log_probability.size:
@@ -332,7 +343,8 @@ def replay_trueskill(log: MatchLog, **parameters: Any) -> BeliefReplay:
     away = np.sqrt(variance_of_time_away(log, model.time_drift))
     _replay(games, constants, away, mu, sigma, room)
     noise = model.beta**2 * log.team_sums(games.weight**2)
-    mean, variance = room.team_mean, room.team_variance
+    mean = room.team_mean
+    variance = room.team_variance
     quality = match_qualities(log.game_start, mean, variance, np.maximum(noise, LEAST_VARIANCE))
     as_float_array("results at these parameters", np.hstack((room.mu, room.sigma, quality)))
     return BeliefReplay(
@@ -351,17 +363,21 @@ def replay_trueskill(log: MatchLog, **parameters: Any) -> BeliefReplay:
 def _replay(
     games: Games, constants: Constants, away: Floats, mu: Floats, sigma: Floats, room: Room
 ) -> None:
-    player, start = games.player, games.team_start
+    player = games.player
+    start = games.team_start
     for game in range(games.game_start.size - 1):
-        first, last = start[games.game_start[game]], start[games.game_start[game + 1]]
+        first = start[games.game_start[game]]
+        last = start[games.game_start[game + 1]]
         for entry in range(first, last):
             k = player[entry]
-            room.mu[entry], room.sigma[entry] = mu[k], sigma[k]
+            room.mu[entry] = mu[k]
+            room.sigma[entry] = sigma[k]
             if away[entry] > 0.0:
                 room.sigma[entry] = drifted(sigma[k], away[entry])
         rate_game(games, constants, game, room)
         for entry in range(first, last):
-            mu[player[entry]], sigma[player[entry]] = room.mu[entry], room.sigma[entry]
+            mu[player[entry]] = room.mu[entry]
+            sigma[player[entry]] = room.sigma[entry]
 
 
 Belief = tuple[float, float]
@@ -429,7 +445,8 @@ def replay_system(log: MatchLog, system: RatingSystem) -> BeliefReplay:
             f"rate must return a finite mean and deviation, got {after[entry]!r} in game "
             f"{log.entry_game[entry]}"
         )
-    mean, variance = log.team_sums(known[:, 0]), log.team_sums(known[:, 1] ** 2 + system.tau**2)
+    mean = log.team_sums(known[:, 0])
+    variance = log.team_sums(known[:, 1] ** 2 + system.tau**2)
     noise = np.full(log.num_teams, system.beta**2)
     return BeliefReplay(
         team_mean=mean,

@@ -14,7 +14,9 @@ from matchenv.logs.columns import WINS, plain_name, words
 from matchenv.logs.numbers import MISSING, numbers_of
 from matchenv.runtime.arrays import Masks
 
-WIN, DRAW, LOSS = 1.0, 0.5, -1.0
+WIN = 1.0
+DRAW = 0.5
+LOSS = -1.0
 WORDS: dict[str, float] = {}
 WORDS |= dict.fromkeys(("win", "won", "w", "victory", "winner", "true", "1-0"), WIN)
 WORDS |= dict.fromkeys(("loss", "lost", "lose", "l", "defeat", "loser", "false", "0-1"), LOSS)

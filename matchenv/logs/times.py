@@ -14,8 +14,11 @@ from matchenv.logs.faults import BadLogError
 from matchenv.logs.numbers import MISSING, numbers_of
 
 CLOCKS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
-DAYS, NUMBER, ISO = "yyyymmdd", "number", "iso"
-AMERICAN, EUROPEAN = "month/day/year", "day/month/year"
+DAYS = "yyyymmdd"
+NUMBER = "number"
+ISO = "iso"
+AMERICAN = "month/day/year"
+EUROPEAN = "day/month/year"
 # Names of time formats, and the formats of ``pandas.to_datetime``.
 TIME_FORMATS = {
     DAYS: ["%Y%m%d"],
@@ -29,7 +32,8 @@ UNITS = ((1e17, 10**9, "nanoseconds"), (1e14, 10**6, "microseconds"), (1e11, 100
 FIRST_EPOCH = 1e8  # smaller numbers are no seconds since 1970, but for example numbers of rounds
 # Share of the values that must be times, for a column whose name does not say so.
 NEARLY_ALL = 0.95
-FIRST_YEAR, LAST_YEAR = 1850, 2100
+FIRST_YEAR = 1850
+LAST_YEAR = 2100
 CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[AaPp][Mm])?Z?")
 TIME_NAME = re.compile(r"time|date|day|when|start|begin|end|finish|played|stamp|at$")
 NOT_OF_GAMES = re.compile(r"birth|dob|join|regist|update|duration|length|seconds|minutes|control")

@@ -76,12 +76,14 @@ def judge(text: str, log: MatchLog, pairs: Pairs, model: Model) -> Judgement:
     Raises:
         ValueError: for parameters that the system refuses.
     """
-    draws, players = model.draw_probability or 0.0, log.team_size
+    draws = model.draw_probability or 0.0
+    players = log.team_size
     system = system_of(text, model)
     is_elo = isinstance(system, Elo)
     if text == TRUESKILL:
         replay = replay_trueskill(log, **asdict(model))
-        variance, quality = replay.team_variance, replay.quality
+        variance = replay.team_variance
+        quality = replay.quality
     else:
         with errors_named(f"system {text!r}"):
             replay = replay_system(log, system)
@@ -182,7 +184,8 @@ def run_replay(
     """
     log = reading.log
     pairs = log.pairs
-    parameters, fitted = settings.parameters.counted(log), settings.fitted
+    parameters = settings.parameters.counted(log)
+    fitted = settings.fitted
     settings = replace(settings, parameters=parameters, fitted=None)  # the fit is read once
     with locked(out):
         # A small log takes less than a second, and its bar would flicker.
@@ -247,7 +250,8 @@ def measures(
         )
 
     def of_system(judgement: Judgement) -> dict[str, Any]:
-        quality, log_probability = judgement.quality, judgement.log_probability
+        quality = judgement.quality
+        log_probability = judgement.log_probability
         costs = pair_costs(judgement.gap, outcome)
         fair = quality >= quality[most_even(quality, settings.fair_share)].min()
         calibrated = calibrations(log_probability, outcome)
@@ -330,8 +334,10 @@ def win_ratio_deviation(log: MatchLog, kept: Masks) -> dict[str, Any]:
     Source: Herbrich, Minka, Graepel (2006), section 4.1, 'Win Probability'.
     """
     entry = kept[log.entry_game]
-    player, share = log.player[entry], win_shares(log)[log.entry_team[entry]]
-    played, won = np.bincount(player), np.bincount(player, share)
+    player = log.player[entry]
+    share = win_shares(log)[log.entry_team[entry]]
+    played = np.bincount(player)
+    won = np.bincount(player, share)
     some = played > 0
     played, deviation = played[some], np.abs(won[some] / played[some] - 0.5)
     # 1, 2, 3, 5, 7, 10, 20, 30, 50, 70, 100, ... up to the most games of a player.
@@ -346,7 +352,8 @@ def win_ratio_deviation(log: MatchLog, kept: Masks) -> dict[str, Any]:
 
 def measure_rows(content: Content) -> dict[str, list[str]]:
     """Return a row of text for each measure in ``report.json``, with a cell for each system."""
-    systems, share = content["systems"], content["settings"]["challenge_share"]
+    systems = content["systems"]
+    share = content["settings"]["challenge_share"]
     found = list(systems.values())
     rows = {
         "prediction error": [_percent(s["error"]["error"]) for s in found],
