@@ -84,7 +84,8 @@ def declare_smooth(add: Parser) -> Command:
 
     given = yield
     _check_model_options(given)
-    settings, reading = given.build(SmoothSettings), given.reading()
+    settings = given.build(SmoothSettings)
+    reading = given.reading()
     found = run_smooth(reading, settings, **given.values("out", "quiet"))
     given.print_result(partial(smooth_text, reading.log, *found))
     given.print_folder(f"{given.out} has curves.csv, smooth.json and report.html")
@@ -125,7 +126,8 @@ def declare_rank(add: Parser) -> Command:
     options = given.values("goal", "k", "beta", "sigma", "draw_margin")
     ranker_settings(MOST_ITEMS, **{**options, "draw_margin": given.draw_margin or 0.0})
     ranker = ranking.ranker_of(given.reading().log, **options)
-    rows, limits = ranker.ranking(), (given.confidence, given.indifference)
+    rows = ranker.ranking()
+    limits = (given.confidence, given.indifference)
     given.print_result(partial(ranking.ranking_text, ranker, rows))
     if given.quiet and given.out is None:  # the rest is slow, and for nobody
         return
@@ -162,13 +164,23 @@ def declare_judge(add: Parser) -> Command:
     from matchenv.benchmarks.judge.judging import checked, judge
     from matchenv.benchmarks.replay.fits import fitted_parameters
 
-    parameters, failed = None, False
+    parameters = None
+    failed = False
     if given.fitted is not None:
         parameters, failed = fitted_parameters(given.fitted)
-    settings, policies = given.build(JudgeSettings), expanded(given.policy)
+    settings = given.build(JudgeSettings)
+    policies = expanded(given.policy)
     checked(settings, policies, parameters)
-    run, reading = given.run_options(), given.reading()
-    found = judge(reading.log, settings, policies=policies, parameters=parameters,
-                  fit_failed=failed, name=reading.file_name, run=run)  # fmt: skip
+    run = given.run_options()
+    reading = given.reading()
+    found = judge(
+        reading.log,
+        settings,
+        policies=policies,
+        parameters=parameters,
+        fit_failed=failed,
+        name=reading.file_name,
+        run=run,
+    )
     given.print_result(found.text)
     given.print_folder(f"{given.out}/judge.html is the page")
