@@ -234,8 +234,9 @@ def fit_joint(
         level = add_sites(results, sites, precision, information, (num_items, sigma, advantage_sigma))
         covariance, log_determinant = inverse(precision)
         mu = covariance @ information
+        means, spreads = contrasts(results, mu, covariance)
         change, log_scale, margin_slope = revise_sites(
-            results, sites, mu, covariance, noise, damping
+            results, sites, means, spreads, noise, damping
         )
         if change <= FITTED:
             break
@@ -322,11 +323,25 @@ def add_sites(
 
 
 @compiled
+def contrasts(results: Results, mu: Floats, covariance: Floats) -> tuple[Floats, Floats]:
+    """Return mean and variance of the contrast of each row, shape (D,)."""
+    means = np.empty(results.i.size)
+    spreads = np.empty(results.i.size)
+    for g in range(results.i.size):
+        i, j, h = results.i[g], results.j[g], results.advantage[g]
+        means[g] = mu[i] - mu[j]
+        if h != NOBODY:
+            means[g] += mu[h]
+        spreads[g] = contrast_variance(covariance, i, j, h)
+    return means, spreads
+
+
+@compiled
 def revise_sites(
     results: Results,
     sites: Sites,
-    mu: Floats,
-    covariance: Floats,
+    means: Floats,
+    spreads: Floats,
     noise: tuple[float, float],
     damping: float,
 ) -> tuple[float, float, float]:
@@ -334,6 +349,14 @@ def revise_sites(
 
     The cavity is the belief without one game, or without all games of a row whose weight is below
     1.
+
+    Args:
+        results: the games.
+        sites: their sites; changed.
+        means: mean of each row's contrast, shape (D,).
+        spreads: variance of each row's contrast, shape (D,).
+        noise: see ``learn_joint``.
+        damping: share of the change that is made.
 
     Returns:
         The largest change in standard deviations, the logarithm of the product of the sites'
@@ -345,11 +368,7 @@ def revise_sites(
         count = results.count[g]
         if count == 0.0:
             continue
-        i, j, h, outcome = results.i[g], results.j[g], results.advantage[g], results.outcome[g]
-        mean = mu[i] - mu[j]
-        if h != NOBODY:
-            mean += mu[h]
-        spread = contrast_variance(covariance, i, j, h)
+        outcome, mean, spread = results.outcome[g], means[g], spreads[g]
         share = min(1.0, count)
         old_precision, old_shift = sites.precision[g], sites.shift[g]
         cavity_precision = 1.0 / spread - share * old_precision
