@@ -11,16 +11,15 @@ from scipy.special import expit, logit, stdtrit
 from tqdm import tqdm
 
 from matchenv.logs.forecasts import (
-    Pairs,
     calibrations,
     gaussian_log_probabilities,
     log_losses,
     mean_over_pairs,
     pair_costs,
-    pairs_of_sides,
     share_of_draws,
 )
 from matchenv.logs.match_log import MatchLog
+from matchenv.logs.pairs import Pairs
 from matchenv.logs.replay import replay_trueskill, variance_of_time_away
 from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import as_open_share, refusal
@@ -58,9 +57,11 @@ class Fit:
         log_loss_interval: its 95 % interval.
         log_loss_constant: log loss of a forecast that knows only the share of draws.
         log_loss_constant_interval: its 95 % interval.
-        log_loss_by_side: log loss of a forecast that also knows how often the first side wins.
+        log_loss_by_side: log loss of a forecast that also knows how often the first side wins;
+            equal to log_loss_constant for a log that does not say which side was first.
         log_loss_default: log loss of the default parameters.
-        gain: log_loss_constant minus log_loss, and its 95 % interval.
+        gain: the lower one of log_loss_constant and log_loss_by_side, minus log_loss, and its 95 %
+            interval.
         prediction_error: share of the decided pairs held out that the stronger side lost.
         prediction_error_default: the same for the default parameters.
         calibration_wins: mean distance of stated and observed shares, on the games held out.
@@ -99,7 +100,7 @@ class Fit:
 
     @property
     def failed(self) -> bool:
-        """True if the forecasts are not shown to be better than a constant one."""
+        """True if the forecasts are not shown to be better than both constant ones."""
         return self.verdict != "better"
 
 
@@ -127,7 +128,7 @@ def fit(log: MatchLog, *, train_share: float = TRAIN_SHARE, quiet: bool = True) 
         raise refusal(rule, log.num_games)
     train = log.first_games(int(np.clip(round(share * log.num_games), 2, log.num_games - 2)))
     parameters, reasons = parameters_of(train, share_of_draws(log) > 0.0)
-    pairs = pairs_of_sides(train.game_start, train.rank)
+    pairs = train.pairs
 
     def losses(values: Values) -> Floats:
         return log_losses(_forecast(train, pairs, values), pairs.outcome)
@@ -202,8 +203,12 @@ def parameters_of(log: MatchLog, drawn: bool) -> tuple[list[Parameter], dict[str
     away = 0.0 if log.time is None else float(variance_of_time_away(log, 1.0).mean())
     per_day = drift / np.sqrt(away or 1.0)
     uneven = (np.maximum.reduceat(size, start) != np.minimum.reduceat(size, start)).any()
-    at_home = "some games have more than two sides" if log.game_size.max() > 2 else ""
-    if log.neutral is not None and log.neutral.all():
+    at_home = ""
+    if log.game_size.max() > 2:
+        at_home = "some games have more than two sides"
+    elif log.neutral is None:
+        at_home = "the log does not say which side was at home or first"
+    elif log.neutral.all():
         at_home = "all games are on neutral ground"
     found = {
         Parameter("beta", LOG, 0.02 * SIGMA, 20.0 * SIGMA, BETA, 0.4, BETA): "",
@@ -274,22 +279,29 @@ def _intervals(
 
 def _judged(log: MatchLog, train_games: int, defaults: Values, values: Values) -> dict[str, Any]:
     """Return the attributes of ``Fit`` about the games held out."""
-    pairs = pairs_of_sides(log.game_start, log.rank)
+    pairs = log.pairs
     late = pairs.game >= train_games
     seen = pairs.outcome[~late]
     rest = Pairs._make(column[late] for column in pairs)
     fitted, default = (_forecast(log, pairs, given)[late] for given in (values, defaults))
     losses = log_losses(fitted, rest.outcome)
+
+    def constant_losses(probabilities: Any) -> Floats:
+        """Return the losses of one forecast, (3,), for all pairs."""
+        return log_losses(np.tile(np.log(probabilities), (losses.size, 1)), rest.outcome)
+
     counts = np.array([(seen == value).sum() for value in (1, 0, -1)]) + 0.5
     shares = counts / counts.sum()
     win = 0.5 * (1.0 - shares[1])
-    even, by_side = (log_losses(np.tile(np.log(p), (losses.size, 1)), rest.outcome)
-                     for p in ((win, shares[1], win), shares))  # fmt: skip
+    even = constant_losses([win, shares[1], win])
+    by_side = constant_losses(shares) if log.has_first_side else even
+    best_constant = even if even.mean() <= by_side.mean() else by_side
     block = blocks_of(log.num_games - train_games)
     draws = bool((rest.outcome == 0).any())
     calibrated = calibrations(fitted, rest.outcome)
 
     def interval(values: Floats) -> tuple[float, float]:
+        """Return the ends of the 95 % interval of a mean over pairs."""
         mean = float(values.mean())
         excess = np.bincount(block[rest.game - train_games], values - mean).astype(np.float64)
         half = _quantile(block) * float(np.sqrt(_between(excess[:, None])[0, 0])) / values.size
@@ -306,7 +318,7 @@ def _judged(log: MatchLog, train_games: int, defaults: Values, values: Values) -
         "log_loss_constant_interval": interval(even),
         "log_loss_by_side": float(by_side.mean()),
         "log_loss_default": float(log_losses(default, rest.outcome).mean()),
-        "gain": (float((even - losses).mean()), *interval(even - losses)),
+        "gain": (float((best_constant - losses).mean()), *interval(best_constant - losses)),
         "prediction_error": error(fitted),
         "prediction_error_default": error(default),
         "calibration_wins": calibrated["wins"]["error"],

@@ -156,7 +156,7 @@ class Chains(NamedTuple):
     sigma: Floats  # (entries,) their standard deviations
 
 
-@compiled(nogil=True, refcounted=False)  # Ctrl-C works during a long log
+@compiled(nogil=True)  # Ctrl-C works during a long log
 def _sweep(
     games: Games, constants: Constants, chains: Chains, room: Room, forwards: bool
 ) -> tuple[float, float]:

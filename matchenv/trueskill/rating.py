@@ -22,8 +22,17 @@ from matchenv.runtime.checks import (
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.draw_margin import as_draw_margin, margin_between
 from matchenv.trueskill.game import drifted, is_positive, is_skill
+from matchenv.trueskill.partial_order import rate_partial_order
 from matchenv.trueskill.sides import TABLE_ROWS, Constants, Teams, rate_sides
-from matchenv.trueskill.teams import UNORDERED, Team, Weights, as_ranks, flatten_teams, sides_of
+from matchenv.trueskill.teams import (
+    UNORDERED,
+    Rank,
+    Team,
+    Weights,
+    as_places,
+    flatten_teams,
+    sides_of,
+)
 from matchenv.trueskill.two_player import UPDATE, game_or_nan
 
 TOLERANCE = 1e-8
@@ -48,7 +57,7 @@ class ConvergenceWarning(UserWarning):
 
 def rate(
     teams: Iterable[Team],
-    ranks: Sequence[float],
+    ranks: Sequence[Rank],
     *,
     beta: float,
     tau: float = 0.0,
@@ -64,9 +73,16 @@ def rate(
     ``update``. With more sides, expectation propagation runs until no belief about a side moves by
     more than ``tolerance``.
 
+    A place can be known only in part: ``ranks=[1, (2, 3), (2, 3)]`` is a winner and two losers
+    whose order is unknown. An interval (first, last) of places is better than another if its last
+    place is before the other's first, and there is a comparison for each such pair that does not
+    follow from others. Other pairs count as unknown: they are neither compared nor draws. A race
+    with two finishers and two who gave up is ``[1, 2, (3, 4), (3, 4)]``.
+
     Args:
         teams: the sides, each a list of (mu, sigma) pairs or an array (members, 2).
-        ranks: one number for each side; lower is better, equal is a draw.
+        ranks: one number for each side; lower is better, equal is a draw. An interval
+            (first, last) for a side whose place is known only in part.
         beta: standard deviation of one performance around skill, > 0.
         tau: standard deviation of the skill's drift; tau^2 is added to every member's variance
             before the game.
@@ -86,7 +102,8 @@ def rate(
         The same sides, each a list of ``Rating(mu, sigma)``.
 
     Raises:
-        ValueError: for bad input, or a draw with a margin of 0.
+        ValueError: for bad input, an interval whose first place is after its last, or a draw with
+            a margin of 0.
 
     Source: Herbrich, Minka, Graepel (2006), sections 2 and 3, Figure 1 and Table 1.
     """
@@ -99,13 +116,14 @@ def rate(
     if weights is None and (rated := _rate_two_players(sides, ranks, model)) is not None:
         return rated
     players, side_start = flatten_teams(sides, weights)
-    places = as_ranks(ranks, len(side_start) - 1)
-    if model.draw_margin == 0.0 and len(set(places.tolist())) < len(places):
+    first_place, last_place = as_places(ranks, len(side_start) - 1)
+    single_places = first_place[first_place == last_place].tolist()
+    if model.draw_margin == 0.0 and len(set(single_places)) < len(single_places):
         raise ValueError(
             "ranks must not be equal, since draws have probability 0: set draw_probability or "
             "draw_margin above 0"
         )
-    change = _rate_players(players, side_start, places, model)
+    change = _rate_players(players, side_start, first_place, last_place, model)
     if math.isnan(change):
         raise ValueError(
             "teams must not mix scales so far apart that float64 cannot hold the result"
@@ -154,10 +172,19 @@ def _rate_two_players(sides: list[Any], ranks: Any, model: Constants) -> list[li
 
 
 @compiled
-def _rate_players(players: Floats, side_start: Integers, rank: Floats, model: Constants) -> float:
-    """Return ``rate_sides``, or NaN if a new belief exceeds the limits; ``players`` is changed."""
+def _rate_players(
+    players: Floats,
+    side_start: Integers,
+    first_place: Floats,
+    last_place: Floats,
+    model: Constants,
+) -> float:
+    """Return the largest change, or NaN if a belief exceeds the limits; ``players`` is changed."""
     teams = Teams(players[0], players[1], players[2], side_start)
-    change = rate_sides(teams, rank, model, np.empty((TABLE_ROWS, rank.size)))
+    if np.all(first_place == last_place):
+        change = rate_sides(teams, first_place, model, np.empty((TABLE_ROWS, first_place.size)))
+    else:
+        change, _ = rate_partial_order(teams, first_place, last_place, model)
     for m in range(teams.mu.size):
         if not (is_skill(teams.mu[m]) and is_positive(teams.sigma[m])):
             return math.nan

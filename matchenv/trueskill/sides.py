@@ -235,18 +235,27 @@ def log_ranking_evidence(table: Floats, sides: int) -> float:
 
 
 @compiled
-def _update_side(teams: Teams, side: int, model: Constants, table: Floats, column: int) -> None:
-    """Update the beliefs about a side's members in place."""
+def update_side(
+    teams: Teams, side: int, model: Constants, side_variance: float, precision: float, shift: float
+) -> None:
+    """Update the beliefs about a side's members in place.
+
+    Args:
+        teams: the players; mu and sigma are changed.
+        side: index of the side.
+        model: the constants.
+        side_variance: variance of the side's performance before the game.
+        precision: precision of the product of all messages to the side.
+        shift: precision times (mean of that product - prior mean of the side).
+    """
     mu, sigma, weight, start = teams
     first, last = start[side], start[side + 1]
-    precision = table[FROM_BETTER + PRECISION, column] + table[FROM_WORSE + PRECISION, column]
-    shift = table[FROM_BETTER + SHIFT, column] + table[FROM_WORSE + SHIFT, column]
     beta, tau, drift = model.beta, model.tau, model.tau * model.tau
     # At most one member of a side makes up nearly all of its variance.
     dominant, rest_of_dominant = -1, 0.0
     for m in range(first, last):
         own = weight[m] * weight[m] * (sigma[m] * sigma[m] + drift)
-        if table[VARIANCE, column] - own < SMALLEST_REST * table[VARIANCE, column]:
+        if side_variance - own < SMALLEST_REST * side_variance:
             _, before = side_performance(mu, sigma, weight, beta, tau, first, m)
             _, after = side_performance(mu, sigma, weight, beta, tau, m + 1, last)
             dominant, rest_of_dominant = m, weight[m] * weight[m] * beta * beta + before + after
@@ -254,7 +263,7 @@ def _update_side(teams: Teams, side: int, model: Constants, table: Floats, colum
         variance = sigma[m] * sigma[m] + drift
         own = weight[m] * weight[m] * variance
         # The variance of the side's performance without this member's skill.
-        rest = rest_of_dominant if m == dominant else table[VARIANCE, column] - own
+        rest = rest_of_dominant if m == dominant else side_variance - own
         total = 1.0 + (own + rest) * precision
         # 1 - own p / (1 + side p) as a quotient of sums, so that nothing cancels.
         shrink = min(1.0, (1.0 + rest * precision) / total)
@@ -292,7 +301,9 @@ def rate_sides(teams: Teams, rank: Floats, model: Constants, table: Floats) -> f
         table[DRAWN, i] = 1.0 if rank[side] == rank[worse] else 0.0
     change = pass_messages(table, sides, model.tolerance, model.max_iterations)
     for i in range(sides):
-        _update_side(teams, int(table[ORDER, i]), model, table, i)
+        precision = table[FROM_BETTER + PRECISION, i] + table[FROM_WORSE + PRECISION, i]
+        shift = table[FROM_BETTER + SHIFT, i] + table[FROM_WORSE + SHIFT, i]
+        update_side(teams, int(table[ORDER, i]), model, table[VARIANCE, i], precision, shift)
     return change
 
 

@@ -25,6 +25,8 @@ from matchenv.trueskill.sides import LARGEST_WEIGHT, SMALLEST_WEIGHT
 Pair = tuple[float, float]
 Team = Sequence[Pair]
 Weights = Sequence[Sequence[float]]
+# A side's place, or the interval (first, last) of places that it can have.
+Rank = float | tuple[float, float]
 
 # Types whose order is no order of sides or ranks.
 UNORDERED = (set, frozenset, dict)
@@ -129,12 +131,53 @@ def as_ranks(ranks: Sequence[float], sides: int) -> Floats:
     """Return the place of each side among the distinct ranks, 0 for the best.
 
     Raises:
-        ValueError: for another number of ranks, NaN or infinity.
+        ValueError: for another number of ranks, an interval, NaN or infinity.
     """
     places = dense_rank("ranks", ranks)
-    if len(places) != sides:
-        raise refusal(f"ranks must have one number for each of {sides} sides", ranks)
+    _check_number_of_ranks(ranks, len(places), sides)
     return places.astype(np.float64)
+
+
+def as_places(ranks: Sequence[Rank], sides: int) -> tuple[Floats, Floats]:
+    """Return the best and the worst place that each side can have, among the distinct places.
+
+    Args:
+        ranks: for each side a number, or an interval (first, last) if its place is known in part.
+        sides: number of sides.
+
+    Returns:
+        ``(first_place, last_place)``, each (sides,); 0 is the best place.
+
+    Raises:
+        ValueError: for another number of ranks, an interval whose first place is after its last,
+            other types, NaN or infinity.
+    """
+    items = _as_items("ranks", ranks)
+    intervals = [index for index, rank in enumerate(items) if isinstance(rank, tuple | list)]
+    if not intervals:
+        places = as_ranks(items, sides)
+        return places, places
+    first = list(items)
+    last = list(items)
+    for index in intervals:
+        if len(items[index]) != 2:
+            raise refusal(f"ranks[{index}] must be a number or (first, last)", items[index])
+        first[index], last[index] = items[index]
+    places = dense_rank("first and last places of ranks", first + last).astype(np.float64)
+    _check_number_of_ranks(ranks, len(items), sides)
+    first_place = places[: len(items)]
+    last_place = places[len(items) :]
+    backward = first_place > last_place
+    if backward.any():
+        index = int(np.argmax(backward))
+        rule = f"ranks[{index}] must be an interval (first, last) with first <= last"
+        raise refusal(rule, items[index])
+    return first_place, last_place
+
+
+def _check_number_of_ranks(ranks: Any, number: int, sides: int) -> None:
+    if number != sides:
+        raise refusal(f"ranks must have one number or interval for each of {sides} sides", ranks)
 
 
 def dense_rank(name: str, values: ArrayLike | Iterable[Any]) -> Integers:
@@ -148,14 +191,23 @@ def dense_rank(name: str, values: ArrayLike | Iterable[Any]) -> Integers:
     Raises:
         ValueError: for another number of dimensions, other types, NaN or infinity.
     """
-    try:
-        if isinstance(values, UNORDERED):
-            raise TypeError
-        items = list(values.tolist() if isinstance(values, np.ndarray) else values)  # type: ignore[arg-type]
-    except TypeError:
-        raise refusal(f"{name} must be a row of real numbers", values) from None
+    items = _as_items(name, values)
     plain = all(type(value) is int for value in items)  # skips the slower check
     if not plain and as_float_array(name, items).ndim != 1:
         raise refusal(f"{name} must be a row of real numbers", values)
     place = {value: index for index, value in enumerate(sorted(set(items)))}
     return np.fromiter((place[value] for value in items), np.int64, len(items))
+
+
+def _as_items(name: str, values: Any) -> list[Any]:
+    """Return the entries of an array or an ordered iterable as Python objects.
+
+    Raises:
+        ValueError: for values that are not iterable or have no order.
+    """
+    try:
+        if isinstance(values, UNORDERED):
+            raise TypeError
+        return list(values.tolist() if isinstance(values, np.ndarray) else values)
+    except TypeError:
+        raise refusal(f"{name} must be a row of real numbers", values) from None

@@ -20,7 +20,7 @@ from matchenv.trueskill.probabilities import (
     team_win_probability,
 )
 from matchenv.trueskill.rating import Rating, rate
-from matchenv.trueskill.teams import Team, Weights, sides_of
+from matchenv.trueskill.teams import Rank, Team, Weights, sides_of
 
 Group = Team | Mapping[Hashable, tuple[float, float]]
 Rated = list[Rating] | dict[Hashable, Rating]
@@ -74,15 +74,16 @@ class TrueSkill:
     def rate(
         self,
         groups: Iterable[Group],
-        ranks: Sequence[float] | None = None,
+        ranks: Sequence[Rank] | None = None,
         weights: Any = None,
     ) -> list[Rated]:
         """Return the ratings of all players after a game of two or more sides.
 
         Args:
             groups: the sides, lists or dicts of ratings.
-            ranks: one number for each side, lower is better, equal is a draw; None for 0, 1, 2 and
-                so on.
+            ranks: one number for each side, lower is better, equal is a draw; or an interval
+                (first, last) for a place known only in part, see ``matchenv.trueskill.rate``. None
+                for 0, 1, 2 and so on.
             weights: see ``matchenv.trueskill.rate``. A list for each side, a dict by name for each
                 side, or one dict with keys (side, name or index). Members left out of a dict have
                 weight 1. None for all 1.

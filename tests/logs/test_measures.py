@@ -21,7 +21,7 @@ from matchenv.benchmarks.replay.report import (
     win_shares,
 )
 from matchenv.logs import MatchLog, Model, forecasts
-from matchenv.logs.forecasts import pairs_of_sides
+from matchenv.logs.pairs import pairs_of_sides
 from matchenv.ratings.elo import LOGISTIC_BETA
 
 

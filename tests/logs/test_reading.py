@@ -24,7 +24,7 @@ from matchenv.logs import (
     replay_trueskill,
 )
 from matchenv.logs.reading import reading_text
-from matchenv.logs.rows import read_times
+from matchenv.logs.times import read_times
 
 LOGS = Path(__file__).parent / "data"
 CLUB = ("game=match", "time=when", "team=side", "player=who", "score=points")

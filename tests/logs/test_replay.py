@@ -13,7 +13,8 @@ from refusals import refusals
 from simulated_logs import games_of
 
 from matchenv.logs import replay_system, replay_trueskill
-from matchenv.logs.match_log import MatchLog, ranks_from_scores
+from matchenv.logs.match_log import MatchLog
+from matchenv.logs.ranks import ranks_from_scores
 from matchenv.ratings.elo import Elo
 from matchenv.ratings.openskill import MODELS, OpenSkill
 from matchenv.trueskill import TrueSkill, team_match_quality

@@ -58,6 +58,22 @@ def test_random_games_of_every_form(form: str, chance) -> None:
             assert ours == pytest.approx(theirs, rel=1e-13)
 
 
+def test_sides_of_unknown_order_play_no_duels() -> None:
+    """The winner meets both losers, and each loser meets the winner only."""
+    elo = Elo(k_factor=24.0)
+    teams = [[1300.0], [1200.0, 1250.0], [1100.0]]
+    (winner,), pair, (last,) = rated(elo, teams, [1, (2, 3), (2, 3)])
+    expected = by_duels(teams, [1, 2, 2], 24.0, gaussian)
+    assert winner == pytest.approx(expected[0][0], rel=1e-13)
+    assert [[winner], pair] != expected[:2]
+    duel = by_duels(teams[:2], [1, 2], 24.0, gaussian)
+    assert pair == pytest.approx(duel[1], rel=1e-13)
+    duel = by_duels([teams[0], teams[2]], [1, 2], 24.0, gaussian)
+    assert last == pytest.approx(duel[1][0], rel=1e-13)
+    # A side without a known order keeps its rating.
+    assert rated(elo, teams, [1, (1, 2), 2])[1] == teams[1]
+
+
 def test_the_paper_moves_a_rating_by_at_most_25_points() -> None:
     """25 is rounded up; sides can be iterators."""
     k_factor = 0.07 * 200.0 * math.sqrt(math.pi)
@@ -180,6 +196,7 @@ test_bad_input = refusals(
     (lambda: OpenSkill(mu=float("nan")), "mu"),
     (lambda: OpenSkill().rate([[(float("nan"), 8.0)], [(25.0, 8.0)]], [0, 1]), "teams must"),
     (lambda: OpenSkill().rate([[(25.0, 8.0)], [(25.0, 8.0)]], [0]), "ranks must"),
+    (lambda: OpenSkill().rate([[(25.0, 8.0)]] * 3, [1, (2, 3), (2, 3)]), "ranks must be single pl"),
     (lambda: OpenSkill().rate([[25.0], [25.0]], [0, 1]), r"teams must be lists of \(mu, sigma"),
     (lambda: ReplaySettings(systems=("glicko2",)), "systems must be one of 'trueskill'"),
     (lambda: replay_system(LOG, Broken()), "rate must return a finite mean .* in game 0"),

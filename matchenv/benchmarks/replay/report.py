@@ -13,7 +13,6 @@ from tqdm import tqdm
 
 from matchenv.benchmarks.replay.fits import locked, table, with_fitted
 from matchenv.logs.forecasts import (
-    Pairs,
     calibrations,
     constant_log_loss,
     draws_of_games,
@@ -21,10 +20,11 @@ from matchenv.logs.forecasts import (
     log_losses,
     mean_over_pairs,
     pair_costs,
-    pairs_of_sides,
 )
 from matchenv.logs.match_log import MatchLog
-from matchenv.logs.reading import Reading, reading_text
+from matchenv.logs.pairs import Pairs
+from matchenv.logs.ranks import known_neighbours, sides_of_equal_rank
+from matchenv.logs.reading import Reading, bad_rows_csv, reading_text
 from matchenv.logs.replay import (
     BeliefReplay,
     Model,
@@ -37,7 +37,7 @@ from matchenv.ratings.elo import LOGISTIC_RATE, Elo, elo_log_probabilities
 from matchenv.ratings.openskill import OpenSkill
 from matchenv.runtime.arrays import Floats, Masks
 from matchenv.runtime.checks import as_choice, as_positive_share, counted, errors_named
-from matchenv.runtime.files import columns_csv, csv_bytes, json_bytes, number, write_together
+from matchenv.runtime.files import columns_csv, json_bytes, number, write_together
 from matchenv.runtime.object_spec import build_object, class_from_spec, is_object_spec
 
 Content = Mapping[str, Any]
@@ -181,7 +181,7 @@ def run_replay(
         OSError: if a file cannot be written; existing files are unchanged.
     """
     log = reading.log
-    pairs = pairs_of_sides(log.game_start, log.rank)
+    pairs = log.pairs
     parameters, fitted = settings.parameters.counted(log), settings.fitted
     settings = replace(settings, parameters=parameters, fitted=None)  # the fit is read once
     with locked(out):
@@ -200,6 +200,7 @@ def run_replay(
                 "games_named": reading.games,
                 "games_rated": log.num_games,
                 "players": log.num_players,
+                "first_side": reading.first_side,
                 "notes": reading.notes,
             },
             "settings": asdict(settings) | {"fitted": fitted and str(fitted)},
@@ -212,7 +213,7 @@ def run_replay(
 
             files = {
                 "report.html": replay_page(content, reading.file_name).encode(),
-                "bad_rows.csv": csv_bytes(("line", "reason", "detail"), reading.bad_rows),
+                "bad_rows.csv": bad_rows_csv(reading.bad_rows),
                 "table.txt": f"{reading_text(reading)}\n\n{report_text(content)}\n".encode(),
                 "report.json": json_bytes(content, checked=True),
             }
@@ -294,7 +295,8 @@ def draw_curve(log: MatchLog, quality: Floats) -> dict[str, Any]:
 
     Source: Herbrich, Minka, Graepel (2006), section 4.1, 'Match Quality'.
     """
-    possible, found = log.game_size - 1, draws_of_games(log)
+    possible = known_neighbours(log.rank, log.game_start, log.unordered)
+    found = draws_of_games(log)
     order = np.argsort(-quality, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(quality[order])), len(order) - 1)
     with np.errstate(invalid="ignore"):
@@ -305,11 +307,16 @@ def draw_curve(log: MatchLog, quality: Floats) -> dict[str, Any]:
 
 
 def win_shares(log: MatchLog) -> Floats:
-    """Return (teams,) the share of the other sides that each side beat; a draw counts half."""
-    place = log.game_start[log.team_game] + log.rank
-    level = np.bincount(place)[place]  # sides of this rank in the game
-    others = log.game_size[log.team_game] - 1
-    return (others + 1 - log.rank - level + 0.5 * (level - 1)) / others
+    """Return (teams,) the share of the other sides that each side beat; a draw counts half.
+
+    Sides in an unknown order to this one do not count.
+    """
+    equal = sides_of_equal_rank(log.rank, log.game_start)
+    beaten = log.game_size[log.team_game] - log.rank - equal
+    drawn = equal - 1
+    if log.unordered is not None:
+        drawn = np.where(log.unordered, 0, drawn)
+    return (beaten + 0.5 * drawn) / (log.rank + beaten + drawn)
 
 
 def win_ratio_deviation(log: MatchLog, kept: Masks) -> dict[str, Any]:
