@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -10,7 +11,7 @@ from matchenv.baselines.ranking import pair_scores
 from matchenv.belief.joint import NOBODY, expect_joint, learn_joint
 from matchenv.ranking.clusters import clustered_belief, effect_variance
 from matchenv.ranking.games import GameTable, IndexedGame
-from matchenv.ranking.model import Model
+from matchenv.ranking.model import Model, log_sigma_prior
 from matchenv.runtime.arrays import Floats, Integers
 
 Pair = tuple[int, int]
@@ -54,19 +55,30 @@ class DenseBelief:
         other._pairs = self._pairs
         return other
 
-    def fit(self, table: GameTable) -> None:
-        """Learn all games, in no order."""
+    def fit(self, table: GameTable, mixture: Sequence[Model] = ()) -> None:
+        """Learn all games, in no order.
+
+        Args:
+            table: the games.
+            mixture: models over which the belief is averaged, weighted by their evidence; none for
+                the belief's own model.
+        """
         results = table.results(self.num_items, has_advantage=self.model.has_advantage)
         fit = self.model.fit(results, table.sites(), self.num_items)
         self.mu = fit.mu
-        self.covariance = fit.covariance
         self.effect_variance = 0.0
         if any(game.cluster != NOBODY for game in table.games):
             self.effect_variance = effect_variance(table, self.model, self.mu)
-        if self.effect_variance > 0.0:
-            self.mu, self.covariance = clustered_belief(
-                table, self.model, self.num_items, self.effect_variance
-            )
+        beliefs: list[tuple[Floats, Floats]] = []
+        log_weights: list[float] = []
+        for model in mixture or [self.model]:
+            fit = model.fit(results, table.sites(), self.num_items)
+            belief = fit.mu, fit.covariance
+            if self.effect_variance > 0.0:
+                belief = clustered_belief(table, model, self.num_items, self.effect_variance)
+            beliefs.append(belief)
+            log_weights.append(fit.log_evidence + log_sigma_prior(model))
+        self.mu, self.covariance = mixed(beliefs, np.array(log_weights))
 
     def learn(self, game: IndexedGame) -> None:
         """Learn one more game."""
@@ -152,3 +164,21 @@ class DenseBelief:
         factor = np.linalg.cholesky(covariance + 1e-12 * np.trace(covariance) * np.eye(items.size))
         normals = np.random.default_rng(0).standard_normal((count, items.size))
         return self.means[items] + normals @ factor.T
+
+
+def mixed(
+    beliefs: Sequence[tuple[Floats, Floats]], log_weights: Floats
+) -> tuple[Floats, Floats]:
+    """Return mean and covariance of a mixture of normal beliefs."""
+    if len(beliefs) == 1:
+        return beliefs[0]
+    weights = np.exp(log_weights - log_weights.max())
+    weights /= weights.sum()
+    mean = np.zeros_like(beliefs[0][0])
+    covariance = np.zeros_like(beliefs[0][1])
+    for weight, (own_mean, own_covariance) in zip(weights, beliefs, strict=True):
+        mean += weight * own_mean
+        covariance += weight * own_covariance
+    for weight, (own_mean, _) in zip(weights, beliefs, strict=True):
+        covariance += weight * np.outer(own_mean - mean, own_mean - mean)
+    return mean, covariance

@@ -16,7 +16,7 @@ from matchenv.trueskill.draw_margin import draw_margin_from_probability
 
 # Prior of log(sigma / beta) and log(draw_margin / beta): mean and standard deviation. They matter
 # for a few games only. A margin of 0.3 beta gives 17 % draws between equals.
-SIGMA_PRIOR = (0.0, 1.0)
+SIGMA_PRIOR = (0.4, 1.25)
 MARGIN_PRIOR = (math.log(0.3), 1.5)
 # Limits of both estimates, relative to beta.
 LOW, HIGH = 1e-3, 1e3
@@ -26,6 +26,14 @@ LOW, HIGH = 1e-3, 1e3
 FAR = 3.0
 
 MOST_FITS = 40
+
+# The uncertainty of sigma is part of the belief: a mixture over these values of log(sigma), in
+# posterior standard deviations from the estimate. The posterior has a longer tail upwards. With
+# more items it is narrow, and one value is enough.
+SIGMA_NODES = (-2.0, -1.0, 0.0, 1.0, 2.0, 3.0)
+MOST_MIXED_ITEMS = 100
+# Step of the derivative of the slope, and limits of the standard deviation of log(sigma).
+STEP, NARROWEST, WIDEST = 0.2, 0.02, 1.5
 
 
 @dataclass(frozen=True)
@@ -143,3 +151,34 @@ def estimated(
         options={"maxfun": MOST_FITS, "ftol": 1e-10, "gtol": 1e-5},
     )
     return of_logarithms(best.x)
+
+
+def log_sigma_prior(model: Model) -> float:
+    """Return the log density of the prior of ``log(sigma)``, up to a constant."""
+    mean, deviation = SIGMA_PRIOR
+    return -0.5 * ((math.log(model.sigma / model.beta) - mean) / deviation) ** 2
+
+
+def sigma_mixture(model: Model, results: Results, sites: Sites, num_items: int) -> list[Model]:
+    """Return models with values of ``sigma`` that span its posterior around the estimate.
+
+    Args:
+        model: the model with the estimated ``sigma``.
+        results: the games.
+        sites: sites of a belief; changed.
+        num_items: number of items.
+    """
+    slopes: list[float] = []
+    for sign in (-1.0, 1.0):
+        near = replace(model, sigma=model.sigma * math.exp(sign * STEP))
+        slopes.append(near.fit(results, sites, num_items).sigma_slope)
+    curvature = (slopes[0] - slopes[1]) / (2.0 * STEP) + 1.0 / SIGMA_PRIOR[1] ** 2
+    deviation = WIDEST
+    if curvature > 0.0:
+        deviation = min(max(1.0 / math.sqrt(curvature), NARROWEST), WIDEST)
+    models: list[Model] = []
+    for node in SIGMA_NODES:
+        sigma = model.sigma * math.exp(node * deviation)
+        limited = min(max(sigma, LOW * model.beta), HIGH * model.beta)
+        models.append(replace(model, sigma=limited))
+    return models

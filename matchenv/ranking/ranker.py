@@ -17,7 +17,14 @@ from matchenv.envs.ranking import BEST, GOALS, MOST_ITEMS, ORDER, TOP, places_of
 from matchenv.ranking.dense import DenseBelief, Goal
 from matchenv.ranking.fit_check import FitCheck, checked_fit
 from matchenv.ranking.games import Game, GameTable, IndexedGame
-from matchenv.ranking.model import FAR, SIGMA_PRIOR, Model, estimated
+from matchenv.ranking.model import (
+    FAR,
+    MOST_MIXED_ITEMS,
+    SIGMA_PRIOR,
+    Model,
+    estimated,
+    sigma_mixture,
+)
 from matchenv.ranking.simulation import simulated_games
 from matchenv.ranking.sparse import MOST_LEADERS, MOST_SPARSE_ITEMS, SparseBelief
 from matchenv.runtime.arrays import Floats, Integers, Masks
@@ -48,6 +55,9 @@ EXACT_ITEMS = 300
 # With more items than this, goals ``top`` and ``best`` use the sparse belief.
 DENSE_ITEMS = 2_000
 GROWTH = 1.05
+
+# A batch plays rarer pairs with at least this share of the best score.
+SPREAD = 0.5
 
 # sigma / beta from which intervals are too narrow while items have few games.
 WIDE = 5.0
@@ -184,6 +194,7 @@ class Ranker:
         self._fitted_games = 0
         self._learned_games = 0
         self._estimated_games = -1
+        self._mixture: list[Model] = []  # values of sigma, if it is estimated
         self.barred_pairs = barred_pairs
 
     # Items, games and options.
@@ -274,6 +285,7 @@ class Ranker:
         self._model = _first_model(changed)
         self._table.forget_results()
         self._estimated_games = -1
+        self._mixture = []
         self._belief = None
 
     def add(self, *items: str) -> None:
@@ -476,6 +488,8 @@ class Ranker:
     ) -> list[Pair]:
         """Choose the pairs that should play next, each given the ones before it.
 
+        A batch is spread: a pair is repeated only if no other one has half of its score.
+
         The first item of a pair should be named first. Sides are balanced: first within the pair,
         then over all games of each item, then by chance.
 
@@ -509,7 +523,7 @@ class Ranker:
         names = self.items
         chosen: list[Pair] = []
         while len(chosen) < count:
-            pair = self._best_pair(belief, goal, active, free, disjoint=disjoint)
+            pair = self._best_pair(belief, goal, active, free, sides.batch, disjoint=disjoint)
             if pair is None:
                 break
             i, j = sides.ordered(*pair)
@@ -779,11 +793,20 @@ class Ranker:
                     draw_margin=estimates_margin,
                 )
             self._estimated_games = games
+            self._mixture = []
         if sparse:
-            self._belief = SparseBelief(num_items, self._model, self.k)
+            sparse_belief = SparseBelief(num_items, self._model, self.k)
+            sparse_belief.fit(self._table)
+            self._belief = sparse_belief
         else:
-            self._belief = DenseBelief(num_items, self._model)
-        self._belief.fit(self._table)
+            mixes = self.estimates_sigma and games > 0 and num_items <= MOST_MIXED_ITEMS
+            if mixes and not self._mixture:
+                self._mixture = sigma_mixture(
+                    self._model, self._results(), self._table.sites(), num_items
+                )
+            dense_belief = DenseBelief(num_items, self._model)
+            dense_belief.fit(self._table, self._mixture)
+            self._belief = dense_belief
         self._fitted_games = games
         self._learned_games = games
 
@@ -806,12 +829,17 @@ class Ranker:
         goal: Goal,
         active: Integers,
         free: Masks,
+        batch: Counter[tuple[int, int]],
         *,
         disjoint: bool,
     ) -> tuple[int, int] | None:
+        """Return the pair with the best score, or a near one that is rarer in the batch."""
         # All scores are needed where the best pair may not be playable.
         restricted = disjoint or bool(self._barred)
-        pairs, scores = belief.scores(KNOWLEDGE, goal, active, 0.0 if restricted else 1.0)
+        floor = 0.0
+        if not restricted:
+            floor = SPREAD if batch else 1.0
+        pairs, scores = belief.scores(KNOWLEDGE, goal, active, floor)
         playable = free[pairs[:, 0]] & free[pairs[:, 1]]
         if self._barred:
             playable &= ~self._is_barred(pairs)
@@ -820,7 +848,14 @@ class Ranker:
         if disjoint and scores[playable].max() < 0.0:  # none counts for the goal
             pairs, scores = belief.scores(WIDEST, goal, active)
         scores[~playable] = -np.inf
-        i, j = pairs[scores.argmax()].tolist()
+        best = int(scores.argmax())
+        if batch and scores[best] > 0.0:
+            near = np.flatnonzero(scores >= SPREAD * scores[best])
+            times: list[int] = []
+            for i, j in pairs[near].tolist():
+                times.append(batch[i, j] + batch[j, i])
+            best = int(near[np.lexsort((-scores[near], times))[0]])
+        i, j = pairs[best].tolist()
         return i, j
 
     def _is_barred(self, pairs: Integers) -> Masks:
@@ -860,27 +895,31 @@ class Ranker:
 
 
 class _Sides:
-    """Who is named first: balanced within pairs, then for items, then by chance."""
+    """Who is named first: balanced within pairs, then for items, then by chance.
+
+    Attributes:
+        batch: pairs that were added, by the order of their items.
+    """
 
     def __init__(
         self, first_counts: Counter[tuple[int, int]], balance: Counter[int], seed: int
     ) -> None:
         self._earlier = first_counts, balance
-        self._first_counts: Counter[tuple[int, int]] = Counter()
+        self.batch: Counter[tuple[int, int]] = Counter()
         self._balance: Counter[int] = Counter()
         self._key = np.uint64(seed)
 
     def add(self, i: int, j: int) -> None:
         """Count a game in which i is first."""
-        self._first_counts[i, j] += 1
+        self.batch[i, j] += 1
         self._balance[i] += 1
         self._balance[j] -= 1
 
     def ordered(self, i: int, j: int) -> tuple[int, int]:
         """Return the pair with the item first that should be named first."""
         counts, balance = self._earlier
-        i_first = counts[i, j] + self._first_counts[i, j]
-        j_first = counts[j, i] + self._first_counts[j, i]
+        i_first = counts[i, j] + self.batch[i, j]
+        j_first = counts[j, i] + self.batch[j, i]
         if i_first != j_first:
             return (i, j) if i_first < j_first else (j, i)
         i_lead = balance[i] + self._balance[i]
