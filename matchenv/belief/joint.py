@@ -28,7 +28,7 @@ from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import (
     difference_moments,
     log_outcome_probability_of,
-    total_variance,
+    performance_variance,
 )
 from matchenv.trueskill.normal import normal_density, normal_probability
 
@@ -86,7 +86,7 @@ def learn_joint(
         moved += covariance[advantage]
         gap += mu[advantage]
     spread = contrast_variance(covariance, i, j, advantage)
-    variance = total_variance(0.0, 0.0, beta) + spread
+    variance = performance_variance(beta) + spread
     v, complement = difference_moments(gap, variance, outcome, draw_margin)
     mu += v / math.sqrt(variance) * moved
     moved *= math.sqrt(max(0.0, 1.0 - complement) / variance)
@@ -157,7 +157,7 @@ def game_precision(gap: float, spread: float, noise: tuple[float, float]) -> flo
         noise: beta and the draw margin.
     """
     beta, draw_margin = noise
-    variance = total_variance(0.0, 0.0, beta) + spread
+    variance = performance_variance(beta) + spread
     lead, margin = abs(gap) / math.sqrt(variance), draw_margin / math.sqrt(variance)
     win, loss = normal_probability(lead - margin), normal_probability(-lead - margin)
     draw = normal_probability(margin - lead) - loss
@@ -374,7 +374,7 @@ def revise_sites(
         cavity_precision = 1.0 / spread - share * old_precision
         cavity = 1.0 / max(cavity_precision, LEAST_SHARE / spread)
         cavity_mean = cavity * (mean / spread - share * old_shift)
-        variance = total_variance(0.0, 0.0, beta) + cavity
+        variance = performance_variance(beta) + cavity
         v, complement = difference_moments(cavity_mean, variance, outcome, draw_margin)
         reduction = max(0.0, 1.0 - complement)
         precision = reduction / (variance - reduction * cavity)

@@ -16,7 +16,7 @@ from matchenv.ranking.games import GameTable
 from matchenv.ranking.model import Model
 from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.compile import compiled
-from matchenv.trueskill.game import difference_moments, total_variance
+from matchenv.trueskill.game import difference_moments, performance_variance
 
 # The effects' share of the variance of a performance is at most this.
 LARGEST_SHARE = 0.9
@@ -60,7 +60,7 @@ def game_scores(
 ) -> tuple[Floats, Floats]:
     """Return the score and the expected information of each game, shape (G,)."""
     beta, draw_margin = noise
-    variance = total_variance(0.0, 0.0, beta)
+    variance = performance_variance(beta)
     scores = np.empty(gaps.size)
     information = np.empty(gaps.size)
     for g in range(gaps.size):
@@ -91,8 +91,15 @@ def cluster_products(
             end += 1
         for g in range(start, end):
             for h in range(max(start, g - WINDOW), g):
-                shared = float(i[g] == i[h]) + float(j[g] == j[h])
-                shared -= float(i[g] == j[h]) + float(j[g] == i[h])
+                shared = 0.0
+                if i[g] == i[h]:
+                    shared += 1.0
+                if j[g] == j[h]:
+                    shared += 1.0
+                if i[g] == j[h]:
+                    shared -= 1.0
+                if j[g] == i[h]:
+                    shared -= 1.0
                 product += scores[g] * scores[h] * shared
                 square += information[g] * information[h] * shared * shared
         start = end

@@ -18,7 +18,7 @@ from matchenv.ranking.games import GameTable
 from matchenv.ranking.model import Model
 from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.compile import compiled
-from matchenv.trueskill.game import draw_probability_of, total_variance, win_probability_of
+from matchenv.trueskill.game import draw_probability_of, performance_variance, win_probability_of
 
 MOST_ITEMS = 100  # the check uses the games among so many of the best items
 REPLICATIONS = 199
@@ -196,7 +196,7 @@ def pair_residuals(
         meet; shape (n, n).
     """
     beta, draw_margin = noise
-    spread = total_variance(0.0, 0.0, beta)
+    spread = performance_variance(beta)
     residual = np.zeros((num_items, num_items))
     variance = np.zeros((num_items, num_items))
     for g in range(results.i.size):

@@ -235,6 +235,16 @@ class Ranker:
         return int(self._options["k"] or 1)
 
     @property
+    def beta(self) -> float:
+        """Standard deviation of one performance."""
+        return self._model.beta
+
+    @property
+    def first_advantage(self) -> float:
+        """Prior standard deviation of the advantage of the first item; 0 for none."""
+        return self._model.first_advantage
+
+    @property
     def sigma(self) -> float:
         """Prior standard deviation of a skill, given or estimated."""
         self._current()
@@ -404,6 +414,19 @@ class Ranker:
             mean + NORMAL_95 * deviation,
             float(normal_probability(mean / scale)),
         )
+
+    @property
+    def keeps_covariances(self) -> bool:
+        """Whether all covariances are kept, see the class."""
+        return isinstance(self._current(), DenseBelief)
+
+    @property
+    def cluster_deviation(self) -> float:
+        """Estimated standard deviation of an item's effect within a cluster, in skill points."""
+        belief = self._current()
+        if not isinstance(belief, DenseBelief):
+            return 0.0
+        return math.sqrt(belief.effect_variance)
 
     @property
     def elo_per_skill(self) -> float:

@@ -35,7 +35,7 @@ from matchenv.ranking.model import HIGH, LOW, MARGIN_PRIOR, SIGMA_PRIOR, Model
 from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.draw_margin import draw_margin_from_probability
-from matchenv.trueskill.game import difference_moments, total_variance
+from matchenv.trueskill.game import difference_moments, performance_variance
 
 MOST_LEADERS, MOST_SPARSE_ITEMS = 100, 200_000
 
@@ -180,7 +180,7 @@ class SparseBelief:
         if coordinate != NOBODY:
             gap += self.mu[coordinate]
         moved, spread = self._moved(game.i, game.j, coordinate)
-        variance = total_variance(0.0, 0.0, self.model.beta) + spread
+        variance = performance_variance(self.model.beta) + spread
         v, complement = difference_moments(gap, variance, game.outcome, self.model.draw_margin)
         self.mu = self.mu + v / math.sqrt(variance) * moved
         reduction = max(0.0, 1.0 - complement)
