@@ -197,8 +197,11 @@ class Given(argparse.Namespace):
             self.note = lambda: RESUMES
         return RunOptions(report=report, **self.values(*RESULTS))
 
-    def reading(self) -> Reading:
+    def reading(self, further: Iterable[str] = ()) -> Reading:
         """Read the log of a command, and print what was read and which rows were left out.
+
+        Args:
+            further: columns to read for each game, see ``read_log``.
 
         Raises:
             ValueError: for an unreadable log. Its bad rows are in ``bad_rows.csv`` of ``--out``.
@@ -214,7 +217,7 @@ class Given(argparse.Namespace):
             with folder_lock(self.out):  # fails before the work if it cannot be written
                 pass
         try:
-            reading = read_log(self.log, self.build(ReadingSettings))
+            reading = read_log(self.log, self.build(ReadingSettings), further=further)
         except BadLogError as error:
             if error.bad_rows and self.out is None:
                 error.args = (f"{error}; --out DIR writes all to bad_rows.csv",)
