@@ -208,6 +208,7 @@ BAD_CALLS: list[tuple[str, tuple[Any, ...], str]] = [
     ("rate", (Game("ab", [1, 2]),), "teams"),
     ("rate", (Game([["a"], []], [1, 2]),), r"teams\[1\] must contain at least one name"),
     ("rate", (Game([["a"], ["b"]], [1, 2], id=""),), "id must be a string of 1 to 200"),
+    ("rate", (Game(cast(Any, 7), [1, 2], id="x"),), "lists of names and numbers"),
     ("rate", ([],), "games"),
     ("rate", (7,), "games"),
     ("add", ("a",), "'a'"),
@@ -338,7 +339,7 @@ def test_ids_survive_restarts_backups_and_the_removal_of_players(tmp_path: Path)
     for name in ("pool.db", "backup.db"):
         with Pool.open(tmp_path / name) as pool:
             # Numbers of any type are compared by value.
-            ranks = np.array(IDENTIFIED.ranks, dtype=np.float64)
+            ranks = [np.int32(1), np.float32(2)]
             assert pool.rate(IDENTIFIED._replace(ranks=ranks)) == first
             assert pool.games == 1
 
