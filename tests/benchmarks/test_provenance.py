@@ -13,7 +13,8 @@ POLICY = """
 from {name}_rule import CHOICE
 
 class Fixed:
-    name, belief = "fixed", "factorised"
+    name = "fixed"
+    belief = "factorised"
 
     def predict(self, observation, state=None, episode_start=None, deterministic=True):
         import numpy as np
@@ -49,9 +50,14 @@ def stamps(folder: Path) -> dict[str, tuple[int, int]]:
 
 @pytest.mark.parametrize(
     ("command", "half", "changed"),
-    [("compare", False, ""), ("compare", True, "_rule"), ("study", True, ""),
-     ("limits", False, "_rule"), ("compare", False, "_parts/choice")],
-)  # fmt: skip
+    [
+        ("compare", False, ""),
+        ("compare", True, "_rule"),
+        ("study", True, ""),
+        ("limits", False, "_rule"),
+        ("compare", False, "_parts/choice"),
+    ],
+)
 def test_a_changed_policy_is_refused(
     command: str, half: bool, changed: str, policy: str, tmp_path: Path, typed: Any
 ) -> None:
@@ -61,15 +67,16 @@ def test_a_changed_policy_is_refused(
     before = stamps(tmp_path / "out")
     assert typed(words).status == 0
     assert stamps(tmp_path / "out") == before  # nothing is played or written again
-    blocks = sorted((tmp_path / "out" / "blocks").iterdir())
-    for block in blocks[::2] if half else []:
-        block.unlink()
+    if half:
+        for block in sorted((tmp_path / "out" / "blocks").iterdir())[::2]:
+            block.unlink()
     before = stamps(tmp_path / "out")
     with (tmp_path / f"{policy}{changed}.py").open("a") as file:
         file.write("# changed\n")
     assert f"{policy}{changed}.py must stay as it is after its import" in typed(words).refusal
-    for name in [name for name in sys.modules if name.startswith(policy)]:
-        sys.modules.pop(name)  # as in a new process
+    for name in list(sys.modules):
+        if name.startswith(policy):
+            sys.modules.pop(name)  # as in a new process
     refusal = typed(words).refusal
     assert f"policies: {policy}:Fixed was " in refusal
     assert "policies: pe" not in refusal
@@ -100,29 +107,37 @@ def test_a_policy_that_changes_while_it_plays_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("name", "value", "said"),
-    [("versions", lambda *_: {"numpy": "0.0.1"}, "numpy was '{}' and is '0.0.1'"),
-     ("code_digest", lambda: "another", "code of matchenv was ")],
-)  # fmt: skip
+    ("name", "value", "difference"),
+    [
+        ("versions", lambda *_: {"numpy": "0.0.1"}, "numpy was '{}' and is '0.0.1'"),
+        ("code_digest", lambda: "another", "code of matchenv was "),
+    ],
+)
 def test_other_versions_and_code_are_refused(
-    name: str, value: Any, said: str, typed: Any, monkeypatch: pytest.MonkeyPatch
+    name: str, value: Any, difference: str, typed: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = f"{COMMANDS['compare']} --policy pe"
     assert typed(words).status == 0
     monkeypatch.setattr(provenance, name, value)
-    assert f"made_with: {said.format(np.__version__)}" in typed(words).refusal
+    assert f"made_with: {difference.format(np.__version__)}" in typed(words).refusal
 
 
 def test_digests_depend_on_the_content_of_each_file(tmp_path: Path, monkeypatch: Any) -> None:
-    files, digests = (tmp_path / "a", tmp_path / "b"), []
+    files = (tmp_path / "a", tmp_path / "b")
+    digests = []
     for contents in (b"one", b"two"), (b"onet", b"wo"), (b"two", b"one"), (b"one", b"two"):
         for file, content in zip(files, contents, strict=True):
             file.write_bytes(content)
         digests.append(provenance.digest_of(files))
     assert digests[0] == digests[3]
     assert len(set(digests)) == 3
-    found: list[str] = []
-    monkeypatch.setattr(provenance, "digest_of", lambda files: found.extend(map(str, files)) or "")
+    names: list[str] = []
+
+    def no_digest(files: Any) -> str:
+        names.extend(map(str, files))
+        return ""
+
+    monkeypatch.setattr(provenance, "digest_of", no_digest)
     provenance.code_digest.__wrapped__()
-    assert any(file.endswith("knowledge_gradient_rule.py") for file in found)
-    assert not any("cli" in file for file in found)
+    assert any(name.endswith("knowledge_gradient_rule.py") for name in names)
+    assert not any("cli" in name for name in names)
