@@ -102,7 +102,11 @@ class Fit:
     def verdict(self) -> Literal["better", "worse", "undecided"]:
         """Verdict on the forecasts compared with a constant one, by the interval of the gain."""
         _, low, high = self.gain
-        return "better" if low > 0.0 else "worse" if high < 0.0 else "undecided"
+        if low > 0.0:
+            return "better"
+        if high < 0.0:
+            return "worse"
+        return "undecided"
 
     @property
     def failed(self) -> bool:
@@ -201,7 +205,9 @@ class Parameter:
     def at_boundary(self, value: float) -> bool:
         """Return whether a value is at a bound, or nearly; a lower bound of 0 does not count."""
         low, place, high = map(self.to_scale, (self.low, value, self.high))
-        gap = high - place if self.low == 0.0 else min(place - low, high - place)
+        gap = high - place
+        if self.low != 0.0:
+            gap = min(gap, place - low)
         return gap < 0.02 * (high - low)
 
 
@@ -210,37 +216,49 @@ def parameters_of(log: MatchLog, drawn: bool) -> tuple[list[Parameter], dict[str
 
     ``drawn`` says whether games can be drawn.
     """
-    share = share_of_draws(log)
-    size = log.team_size
-    start = log.game_start[:-1]
-    share = min(max(share, 2e-4), 0.9)
+    share = min(max(share_of_draws(log), 2e-4), 0.9)
     drift = 0.05 * SIGMA
-    away = 0.0 if log.time is None else float(variance_of_time_away(log, 1.0).mean())
+    away = 0.0
+    if log.time is not None:
+        away = float(variance_of_time_away(log, 1.0).mean())
     per_day = drift / np.sqrt(away or 1.0)
-    uneven = (np.maximum.reduceat(size, start) != np.minimum.reduceat(size, start)).any()
-    at_home = ""
+    every = [
+        Parameter("beta", LOG, 0.02 * SIGMA, 20.0 * SIGMA, BETA, 0.4, BETA),
+        Parameter("tau", SQUARE, 0.0, SIGMA, TAU, drift**2, TAU),
+        Parameter("draw_probability", LOGIT, 1e-4, 0.95, share, 0.3, share),
+        Parameter("time_drift", SQUARE, 0.0, SIGMA, 0.2 * per_day, per_day**2, 0.0),
+        Parameter("advantage", PLAIN, -3.0 * SIGMA, 3.0 * SIGMA, 0.0, 0.1 * SIGMA, 0.0),
+        Parameter("team_exponent", PLAIN, 0.0, 2.0, 0.5, 0.3, 0.0),
+    ]
+    reasons = _unidentified(log, drawn, away)
+    return [parameter for parameter in every if parameter.name not in reasons], reasons
+
+
+def _unidentified(log: MatchLog, drawn: bool, away: float) -> dict[str, str]:
+    """Return why a log does not identify parameters, by their names.
+
+    Args:
+        log: the log.
+        drawn: whether games can be drawn.
+        away: mean number of days between two games of a player.
+    """
+    reasons = {}
+    if not drawn:
+        reasons["draw_probability"] = "no game was drawn"
+    if away == 0.0:
+        reasons["time_drift"] = "the log shows no time between games of a player"
     if log.game_size.max() > 2:
-        at_home = "some games have more than two sides"
+        reasons["advantage"] = "some games have more than two sides"
     elif log.neutral is None:
-        at_home = "the log does not say which side was at home or first"
+        reasons["advantage"] = "the log does not say which side was at home or first"
     elif log.neutral.all():
-        at_home = "all games are on neutral ground"
-    found = {
-        Parameter("beta", LOG, 0.02 * SIGMA, 20.0 * SIGMA, BETA, 0.4, BETA): "",
-        Parameter("tau", SQUARE, 0.0, SIGMA, TAU, drift**2, TAU): "",
-        Parameter("draw_probability", LOGIT, 1e-4, 0.95, share, 0.3, share): (
-            "" if drawn else "no game was drawn"
-        ),
-        Parameter("time_drift", SQUARE, 0.0, SIGMA, 0.2 * per_day, per_day**2, 0.0): (
-            "" if away > 0.0 else "the log shows no time between games of a player"
-        ),
-        Parameter("advantage", PLAIN, -3.0 * SIGMA, 3.0 * SIGMA, 0.0, 0.1 * SIGMA, 0.0): at_home,
-        Parameter("team_exponent", PLAIN, 0.0, 2.0, 0.5, 0.3, 0.0): (
-            "" if uneven else "all sides of a game have the same size"
-        ),
-    }
-    identified = [parameter for parameter, reason in found.items() if not reason]
-    return identified, {parameter.name: reason for parameter, reason in found.items() if reason}
+        reasons["advantage"] = "all games are on neutral ground"
+    start = log.game_start[:-1]
+    largest = np.maximum.reduceat(log.team_size, start)
+    smallest = np.minimum.reduceat(log.team_size, start)
+    if (largest == smallest).all():
+        reasons["team_exponent"] = "all sides of a game have the same size"
+    return reasons
 
 
 def _values_at(parameters: Sequence[Parameter], place: Floats) -> dict[str, float]:
@@ -250,14 +268,14 @@ def _values_at(parameters: Sequence[Parameter], place: Floats) -> dict[str, floa
 
 def _forecast(log: MatchLog, pairs: Pairs, values: Values) -> Floats:
     """Return log probabilities of each pair of sides before its game, (pairs, 3)."""
-    given: dict[str, Any] = {"mu": MU, "sigma": SIGMA, "draw_probability": 0.0, **values}
-    replay = replay_trueskill(log, **given)
+    parameters: dict[str, Any] = {"mu": MU, "sigma": SIGMA, "draw_probability": 0.0, **values}
+    replay = replay_trueskill(log, **parameters)
     return gaussian_log_probabilities(
         pairs.gap(replay.team_mean),
         pairs.sum(replay.team_variance),
         pairs.sum(log.team_size),
-        given["beta"],
-        given["draw_probability"],
+        parameters["beta"],
+        parameters["draw_probability"],
     )
 
 
@@ -268,11 +286,11 @@ def _intervals(
 ) -> tuple[dict[str, tuple[float, float]], list[str]]:
     """Return intervals by name, and notes on parameters that the log does not identify."""
     inner = [p for p in parameters if not p.at_boundary(values[p.name])]
-    notes = [
-        f"{p.name} ran to a boundary, {values[p.name]:.4g}: it has no interval"
-        for p in parameters
-        if p not in inner
-    ]
+    notes = []
+    for parameter in parameters:
+        if parameter not in inner:
+            value = f"{values[parameter.name]:.4g}"
+            notes.append(f"{parameter.name} ran to a boundary, {value}: it has no interval")
     if not inner:
         return {}, notes
     place = np.array([p.to_scale(values[p.name]) for p in inner])
@@ -284,11 +302,10 @@ def _intervals(
     intervals = {}
     for k, parameter in enumerate(inner):
         # A drift of 0 is treated as known in the intervals of the others.
-        kept = [
-            j
-            for j, other in enumerate(inner)
-            if place[j] > 0.0 or parameter.scale is SQUARE or other.scale is not SQUARE
-        ]
+        kept = []
+        for j, other in enumerate(inner):
+            if place[j] > 0.0 or parameter.scale is SQUARE or other.scale is not SQUARE:
+                kept.append(j)
         own = parameter_covariance(slopes[:, kept], curvature[np.ix_(kept, kept)])
         half = quantile * np.sqrt(own[kept.index(k), kept.index(k)]) or np.inf
         low = place[k] - half
@@ -309,7 +326,8 @@ def _judged(log: MatchLog, train_games: int, defaults: Values, values: Values) -
     late = pairs.game >= train_games
     seen = pairs.outcome[~late]
     rest = Pairs._make(column[late] for column in pairs)
-    fitted, default = (_forecast(log, pairs, given)[late] for given in (values, defaults))
+    fitted = _forecast(log, pairs, values)[late]
+    default = _forecast(log, pairs, defaults)[late]
     losses = log_losses(fitted, rest.outcome)
 
     def constant_losses(probabilities: Any) -> Floats:
