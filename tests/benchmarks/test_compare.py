@@ -22,7 +22,8 @@ from matchenv.benchmarks.compare.ranking import SMOOTHED, games_needed
 from matchenv.benchmarks.limits.bound import run_bound
 from matchenv.benchmarks.study.settings import StudySettings
 from matchenv.envs import ENVIRONMENTS
-from matchenv.envs.queue.settings import NormalPopulation
+from matchenv.envs.one_player.simulator import MatchmakingView
+from matchenv.envs.queue.population import NormalPopulation
 from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.ranking import POINTS
 from matchenv.evaluation.registry import RANKING, family_of, policy_named
@@ -105,7 +106,8 @@ def measures_by_hand(env: Any, name: str, game: dict[str, Any], seed: int) -> di
     for number in range(SMALL["horizon"]):
         action = number % 7  # as ``Rota``
         if name in policies:
-            action = policies[name].act(base.knowledge_state, base.games_left)
+            view = MatchmakingView(base.knowledge_state, base.games_left)
+            action = policies[name].act(view)
         *_, info = env.step(int(action))
         infos.append(info)
     steps = pd.DataFrame(infos)
@@ -437,7 +439,7 @@ class Own(NormalPopulation):
 
 
 def test_third_party_policies_play(comparison: Any) -> None:
-    own = SimpleNamespace(name="own", choose=lambda waiting, rng: min(1, waiting.filled.size))
+    own = SimpleNamespace(name="own", act=lambda view, rng: np.minimum(1, view.num_candidates))
     with_own = run_comparison([own, "random", "fcfs"], against="fcfs", cells=TWO, **IN_QUEUE)
     assert with_own.standing(0, "own").difference.mean == pytest.approx(0.0, abs=1e-9)
     np.testing.assert_array_equal(
@@ -521,16 +523,15 @@ def test_games_needed_end_with_the_first_window_at_the_goal() -> None:
 def test_the_summary_follows_the_measures_after_each_game(options: dict[str, Any]) -> None:
     settings = RankingSettings(num_items=5, beta=0.3, **options)
 
-    def make(settings: Any, _: Any) -> Any:
-        return policy_named("shrinkage", settings)
+    policy = policy_named("shrinkage", settings)
 
-    def traces(batch: Any, steps: Any) -> dict[str, Any]:
-        rows = pd.DataFrame([dict(batch.simulator.info(batch.state, 0)) for _ in steps])
+    def traces(episodes: Any, steps: Any) -> dict[str, Any]:
+        rows = pd.DataFrame([dict(episodes.simulator.info(episodes.state, 0)) for _ in steps])
         return {name: rows[name].to_numpy() for name in rows}
 
     for seed in range(5):
-        summary = rollout(make, settings, [seed])
-        trace = rollout(make, settings, [seed], summary=traces)
+        summary = rollout(policy, settings, [seed])
+        trace = rollout(policy, settings, [seed], summary=traces)
         accuracy = -trace["top_errors"]
         if settings.cut == 0:
             accuracy = trace["kendall_tau"]

@@ -17,9 +17,10 @@ from matchenv.belief.knowledge import KnowledgeState
 from matchenv.benchmarks.limits import fair_charges as fair
 from matchenv.benchmarks.limits import optimum as exact
 from matchenv.benchmarks.limits.bound import PATHS_AT_ONCE, bounds_of, paths_of, run_bound
+from matchenv.envs.core.episodes import Episodes
 from matchenv.envs.one_player.settings import Settings
+from matchenv.envs.one_player.simulator import OnePlayer
 from matchenv.evaluation.registry import Candidate, candidates_of
-from matchenv.evaluation.rollout import Batch
 from matchenv.evaluation.seeds import episode_seeds
 from matchenv.runtime.jobs import RunOptions
 
@@ -274,19 +275,19 @@ class TestParts:
             num_opponents=4, horizon=20, prior=prior, rank=1, noise="opponent"
         )
         players, won = paths_of(settings, episode_seeds(3, 5, 6))
-        batch = Batch(settings, episode_seeds(3, 5, 6))
+        episodes = Episodes.of_seeds(OnePlayer(settings), episode_seeds(3, 5, 6))
         games = np.zeros((6, 4), dtype=int)
         rng = np.random.default_rng(0)
         for _ in range(20):
             chosen = rng.integers(4, size=6)
-            batch.step(chosen)
-            facts = batch.simulator.facts(batch.state)
+            episodes.step(chosen, strict=True)
+            infos = episodes.simulator.infos(episodes.state)
             skill_0 = players[:, 0, 2]
             skill_j = np.take_along_axis(players[:, 1:, 2], chosen[:, None], axis=1)[:, 0]
             density = norm.pdf(skill_0 - skill_j, scale=math.sqrt(2.0) * settings.beta)
-            assert facts["true_draw_density"] == pytest.approx(density)
+            assert infos["true_draw_density"] == pytest.approx(density)
             for e, j in enumerate(chosen):
-                assert won[e, j, games[e, j]] == facts["won"][e]
+                assert won[e, j, games[e, j]] == infos["won"][e]
                 games[e, j] += 1
 
 
@@ -371,7 +372,7 @@ def settings_of(opponents: int, games: int, belief: str, **options: Any) -> Sett
 
 
 def rule_by(policy: Any, settings: Settings, label: str = "mine") -> Any:
-    return exact.rule_of(Candidate(label, lambda *_: policy, label), settings)
+    return exact.rule_of(Candidate(label, policy, label), settings)
 
 
 @pytest.mark.parametrize("belief", ["factorised", "full"])
@@ -456,8 +457,9 @@ class TestProperties:
         ],
     )
     def test_policies_must_choose_by_the_state_alone(self, policy, message):
-        def act(states: Any, games_left: Any) -> Any:
-            assert games_left.tolist() == [2] * len(states)
+        def act(view: Any, rng: Any) -> Any:
+            states = view.knowledge_state
+            assert view.games_left.tolist() == [2] * len(states)
             return np.zeros(len(states), np.int64)
 
         def predict(observation: Any, *_: Any) -> tuple[Any, Any]:

@@ -21,12 +21,13 @@ from matchenv.benchmarks.study import claims, run_study
 from matchenv.benchmarks.study.figures import binned, figures_for, pictures
 from matchenv.benchmarks.study.results import Study
 from matchenv.benchmarks.study.settings import MEASURES, StudySettings, middle_places, windows_of
+from matchenv.envs.core.episodes import Episodes
 from matchenv.envs.one_player.settings import place_of_rank
 from matchenv.envs.one_player.simulator import OUTCOME, OnePlayer
 from matchenv.evaluation.episode_table import EpisodeTable
 from matchenv.evaluation.estimates import Record
 from matchenv.evaluation.protocols import cells_of
-from matchenv.evaluation.rollout import Batch, column_of, rollout, sums
+from matchenv.evaluation.rollout import column_of, rollout, sums
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.random import uniforms
 
@@ -43,22 +44,24 @@ def problem_of(settings: StudySettings, name: str, draw: int = 0) -> tuple[Any, 
     return settings.settings_of(cells[name], draw), block.seeds
 
 
-def batch_of(settings: StudySettings, name: str, draw: int = 0) -> Batch:
+def episodes_of(settings: StudySettings, name: str, draw: int = 0) -> Episodes[Any]:
     """Return the first block of a cell before the games."""
-    return Batch(*problem_of(settings, name, draw))
+    game, seeds = problem_of(settings, name, draw)
+    return Episodes.of_seeds(OnePlayer(game), seeds)
 
 
-def luck_of(batch: Batch) -> np.ndarray:
+def luck_of(episodes: Episodes[Any]) -> np.ndarray:
     """Return the uniform numbers that decide the games, shape (B, N)."""
-    return uniforms(batch.state.key, OUTCOME, 0, batch.simulator.settings.horizon)
+    return uniforms(episodes.state.key, OUTCOME, 0, episodes.simulator.settings.horizon)
 
 
 def games_of(settings: StudySettings, name: str, policy: int = 0) -> np.ndarray:
     """Return all measures of each game of the first block, shape (B, 4, N)."""
     windows = {str(n): slice(n, n + 1) for n in range(settings.horizon)}
     summary = partial(sums, measures=MEASURES, windows=windows)
-    make = settings.candidates[policy].make
-    table = rollout(make, *problem_of(settings, name), np.random.default_rng(0), summary)
+    game, seeds = problem_of(settings, name)
+    rng = np.random.default_rng(0)
+    table = rollout(settings.candidates[policy].policy(game), game, seeds, rng, summary)
     measures = []
     for measure in MEASURES:
         measures.append(np.stack([table[column_of(measure, n)] for n in windows], axis=1))
@@ -95,7 +98,7 @@ def test_player_0_has_the_rank_of_the_cell(by: str) -> None:
     places = [0, 11, 24, 36, 49]
     for cell, place in zip(settings.cells, 2 * places, strict=True):
         informative = cell.labels["prior"] == "informative"
-        players = batch_of(settings, cell.name).state.players
+        players = episodes_of(settings, cell.name).state.players
         for mu, sigma, skill in players.transpose(0, 2, 1):
             if informative:
                 better = mu > mu[0]
@@ -113,15 +116,15 @@ def test_player_0_has_the_rank_of_the_cell(by: str) -> None:
 
 def test_skills_and_luck_depend_on_neither_cell_nor_number_of_episodes() -> None:
     settings = StudySettings(["pe"], episodes=8, horizon=20, prior_draws=2)
-    batches = [batch_of(settings, name, 1) for name in NAMES]
-    skills = [batch.state.players[..., TRUE_SKILL] for batch in batches]
+    blocks = [episodes_of(settings, name, 1) for name in NAMES]
+    skills = [block.state.players[..., TRUE_SKILL] for block in blocks]
     for skills_of_cell in skills[1:]:
         np.testing.assert_array_equal(np.sort(skills_of_cell), np.sort(skills[0]))
-    fewer = batch_of(replace(settings, episodes=3), NAMES[2], 1)
+    fewer = episodes_of(replace(settings, episodes=3), NAMES[2], 1)
     np.testing.assert_array_equal(fewer.state.players[..., TRUE_SKILL], skills[2][:3])
-    np.testing.assert_array_equal(luck_of(fewer), luck_of(batches[0])[:3])
-    mu_of_draw_0 = batch_of(settings, NAMES[0], 0).state.players[0, :, 0]
-    mu_of_draw_1 = batches[0].state.players[0, :, 0]
+    np.testing.assert_array_equal(luck_of(fewer), luck_of(blocks[0])[:3])
+    mu_of_draw_0 = episodes_of(settings, NAMES[0], 0).state.players[0, :, 0]
+    mu_of_draw_1 = blocks[0].state.players[0, :, 0]
     assert not np.array_equal(np.sort(mu_of_draw_0), np.sort(mu_of_draw_1))
 
 
@@ -170,11 +173,11 @@ def test_the_printed_belief_follows_the_printed_equations() -> None:
     settings = StudySettings(
         ["kg"], belief="printed", episodes=12, horizon=3, num_opponents=3, ranks=[1]
     )
-    batch = batch_of(settings, "informative_2nd")
-    luck = luck_of(batch)
+    episodes = episodes_of(settings, "informative_2nd")
+    luck = luck_of(episodes)
     games = games_of(settings, "informative_2nd")
     for b in range(12):
-        mu, sigma, skill = batch.state.players[b].T
+        mu, sigma, skill = episodes.state.players[b].T
         belief = DenseBelief(mu, np.diag(sigma**2), BETA, belief="printed")
         for n in range(3):
             scores = []
@@ -236,7 +239,7 @@ def study_of(games: np.ndarray, policies: tuple[str, ...]) -> Study:
     columns = {}
     for m, measure in enumerate(MEASURES):
         for window, span in windows_of(games.shape[-1]).items():
-            summary = getattr(np, OnePlayer.measures[measure])
+            summary = getattr(np, OnePlayer.aggregations[measure])
             columns[column_of(measure, window)] = summary(games[..., m, span], axis=-1)
     curves = np.stack([games.sum(axis=3), (games**2).sum(axis=3)], axis=-1)
     seeds = np.zeros(games.shape[2:4], dtype=np.uint64)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import rollout
-from matchenv.evaluation.seeds import INSTANCES, OTHERS, QUEUE, REPORT, episode_seeds
+from matchenv.evaluation.seeds import INSTANCES, OTHERS, QUEUE_RUNS, REPORT, episode_seeds
 
 SETTINGS = Settings.checked(num_opponents=5, horizon=12)
 QUEUE_SETTINGS = QueueSettings(horizon=12, capacity=5)
@@ -35,7 +34,7 @@ def queue_stage(*policies: str, **arguments: Any) -> watch.Stage:
 
 
 def state_of(stage: watch.Stage, performer: int = 0) -> Any:
-    return stage.performers[performer].batch.state
+    return stage.performers[performer].episodes.state
 
 
 def totals_of(stage: watch.Stage) -> list[Any]:
@@ -48,7 +47,7 @@ def totals_of(stage: watch.Stage) -> list[Any]:
     ("policy", "settings", "key", "measure"),
     [
         ("drawchance", SETTINGS, (INSTANCES,), "draw_density"),
-        ("window", QUEUE_SETTINGS, (QUEUE, REPORT, INSTANCES), "reward"),
+        ("window", QUEUE_SETTINGS, (QUEUE_RUNS, REPORT, INSTANCES), "reward"),
         ("kg", RANKING_SETTINGS, (OTHERS, REPORT, INSTANCES), "reward"),
     ],
 )
@@ -63,7 +62,7 @@ def test_a_policy_plays_the_episode_of_its_seed(
         (total,) = totals_of(watched)
         assert total.shape == (unit,)
     # As in a comparison, whose measures of the queue are sums over visits.
-    summary = rollout(partial(policy_named, policy), settings, episode_seeds(4, 2, 1, key))
+    summary = rollout(policy_named(policy, settings), settings, episode_seeds(4, 2, 1, key))
     assert total[-1] == pytest.approx(summary[measure][0])
 
 
@@ -127,7 +126,7 @@ def test_policies_share_one_skill_axis(monkeypatch: pytest.MonkeyPatch) -> None:
     lows = []
     highs = []
     for scene, performer in zip(scenes, watched.performers, strict=True):
-        state = performer.batch.state
+        state = performer.episodes.state
         assert scene.tiles == performer.renderer.scene(state, 0, (0.0, 1.0)).tiles
         low, high = performer.renderer.limits(state, 0)
         lows.append(low)

@@ -22,12 +22,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import trim_mean
 
-from matchenv.baselines.gittins import ToldIndex
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.estimates import CONFIDENCE, Estimate, Record, ratio_of_means
 from matchenv.evaluation.protocols import HIGH_END, LOW_END
 from matchenv.evaluation.registry import Candidate, candidates_of
-from matchenv.evaluation.rollout import TrueSkills, rollout, sums
+from matchenv.evaluation.rollout import sums
 from matchenv.evaluation.seeds import (
     BENCH,
     INSTANCES,
@@ -139,7 +138,7 @@ def protocol_digest() -> str:
 
 
 TRUE_Q = "true_draw_density"
-TOLD = ToldIndex.name
+TOLD = "told"
 RESAMPLES = 2000
 BOOTSTRAP_SEED = 0
 TAIL = 0.5 * (1.0 - CONFIDENCE)
@@ -346,16 +345,8 @@ class Result:
         return shlex.join(words)
 
 
-def told_index(settings: Settings, true_skill: TrueSkills | None) -> ToldIndex:
-    """Build the index that is told player 0's skill, the second mark."""
-    index = ToldIndex(
-        beta=settings.beta,
-        draw_margin=settings.draw_margin,
-        tau=settings.tau,
-        horizon=settings.horizon,
-        belief=ToldIndex.preferred_belief(settings),
-    )
-    return index.for_settings(settings)
+# The index that is told player 0's skill, the second mark.
+TOLD_INDEX = Candidate(TOLD, "matchenv.baselines.gittins:ToldIndex", TOLD)
 
 
 def run_bench(
@@ -416,13 +407,11 @@ def play_families(
             candidate = candidates[label]
             key = (BENCH, POLICIES, family.number, *policy_key(candidate.label))
             work = partial(
-                rollout,
-                candidate.make,
+                candidate.rollout,
                 family.settings,
                 seeds,
                 stream_of(SEED, *key),
                 partial(sums, measures=(TRUE_Q,)),
-                label=candidate.label,
             )
             name = f"{family.name}_policy{number:02d}"
             jobs.append(Job(name, EPISODES, work, candidate.lasting))
@@ -444,7 +433,7 @@ def play_families(
 
 def _candidates(policies: Sequence[str], family: Family) -> dict[str, Candidate]:
     """Return the marks, and the policies that can play a family, by label."""
-    candidates = {TOLD: Candidate(TOLD, told_index, TOLD)}
+    candidates = {TOLD: TOLD_INDEX}
     for mark in candidates_of([LOW_END, HIGH_END], family.settings):
         candidates[mark.label] = mark
     for policy in policies:

@@ -11,9 +11,9 @@ from itertools import product
 from typing import Any
 
 from matchenv.benchmarks.compare import queue, ranking
-from matchenv.envs import ENVIRONMENTS, env_id_of, part_of, simulator_of
+from matchenv.envs import environment_named, simulator_of
 from matchenv.envs.core.settings import Options
-from matchenv.envs.queue.settings import Population
+from matchenv.envs.queue.population import Population
 from matchenv.evaluation.episode_table import Block, Cell, EpisodeTable, Plan, play
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
@@ -26,7 +26,7 @@ from matchenv.evaluation.estimates import (
     share_closed,
     verdicts,
 )
-from matchenv.evaluation.protocols import Protocol
+from matchenv.evaluation.protocols import Protocol, protocol_of
 from matchenv.evaluation.registry import (
     ONE_PLAYER,
     QUEUE,
@@ -73,7 +73,7 @@ class Comparison:
     @property
     def protocol(self) -> Protocol:
         """The protocol of the environment."""
-        return part_of(env_id_of(self.settings), "protocol")
+        return protocol_of(self.settings.env_id)
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -98,7 +98,7 @@ class Comparison:
     @property
     def further(self) -> Any:
         """The module of ``FURTHER`` for this environment, or None."""
-        return FURTHER.get(env_id_of(self.settings))
+        return FURTHER.get(self.settings.env_id)
 
     def values(self, measure: str, cell: int, policy: str) -> Floats:
         """Return a measure of each episode, shape (E,)."""
@@ -217,7 +217,7 @@ def heading_of(settings: Options, cells: Sequence[Cell], asked: Mapping[str, Any
 
     The titles of the cells have their own options. For the arguments see ``Comparison``.
     """
-    protocol: Protocol = part_of(asked["env"], "protocol")
+    protocol: Protocol = protocol_of(asked["env"])
     names = {*settings.sizes, *settings.changed(), *protocol.defaults} - cells[0].options.keys()
     shared = {name: value for name, value in asked["environment"].items() if name in names}
     sizes = ""
@@ -339,8 +339,8 @@ def problem_of(
     Raises:
         ValueError: for an unknown environment or option, or a bad value.
     """
-    protocol: Protocol = part_of(env, "protocol")
-    settings_type: type[Options] = part_of(env, "settings")
+    protocol: Protocol = protocol_of(env)
+    settings_type: type[Options] = environment_named(env).part("settings")
     swept = {**protocol.swept, **(cells or {})}
     options = {**protocol.defaults, **(env_kwargs or {})}
     free = [field.name for field in fields(settings_type) if field.name not in protocol.fixed]
@@ -390,7 +390,7 @@ def third_party_code(settings: Any, cells: Sequence[Cell]) -> dict[str, dict[str
         if isinstance(value, Population):
             classes.append(type(value))
     names = [f"{cls.__module__}:{cls.__name__}" for cls in classes]
-    names.append(ENVIRONMENTS[env_id_of(settings)].protocol)
+    names.append(str(environment_named(settings.env_id).protocol))
     code = {name: module_digest(name) for name in names if not name.startswith("matchenv.")}
     priors = {}
     for cell in cells:
@@ -423,12 +423,13 @@ def plan_of(
     as_integer("seed", seed, 0)
     candidates = candidates_of(policies, settings, references)
     for candidate, cell in product(candidates, cells[1:]):
-        check_can_play(candidate.label, candidate.make, replace(settings, **cell.options))
+        cell_settings = replace(settings, **cell.options)
+        check_can_play(candidate.label, candidate.policy(cell_settings), cell_settings)
     code = third_party_code(settings, cells)
     if not all(digest for digests in code.values() for digest in digests.values()):
         candidates = tuple(replace(candidate, lasting=False) for candidate in candidates)
-    env = env_id_of(settings)
-    protocol: Protocol = part_of(env, "protocol")
+    env = settings.env_id
+    protocol: Protocol = protocol_of(env)
     size = min(protocol.block, LARGEST_BLOCK_PLAYERS // getattr(settings, "num_players", 1))
     size = max(1, size)
     described: dict[str, Any] = {}

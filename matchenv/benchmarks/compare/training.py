@@ -8,11 +8,11 @@ from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 
-from matchenv.agents.environments import PROBLEMS
+from matchenv.agents.environments import training_of
 from matchenv.agents.run_config import RunFolder
 from matchenv.benchmarks.compare.comparison import DEFAULT_EPISODES, Comparison, run_comparison
-from matchenv.envs import part_of
 from matchenv.evaluation.estimates import paired_difference
+from matchenv.evaluation.protocols import protocol_of
 from matchenv.evaluation.registry import known_policies
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.files import write_bytes
@@ -44,8 +44,8 @@ def compare_runs(
         OSError: if the files cannot be written.
     """
     config = RunFolder(folders[0]).read_config()
-    problem = PROBLEMS[config.environment]
-    protocol = part_of(config.environment, "protocol")
+    problem = training_of(config.environment)
+    protocol = protocol_of(config.environment)
     names = known_policies(config.environment)
     policies = []
     for folder in folders:

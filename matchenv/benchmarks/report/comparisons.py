@@ -12,9 +12,8 @@ from matchenv.benchmarks.compare.comparison import standing_columns
 from matchenv.benchmarks.report.charts import Curve, NamedValue, new_figure, points
 from matchenv.benchmarks.report.page import Block, Section, formatted, pivot, table_of
 from matchenv.benchmarks.report.results import json_of, standings_of
-from matchenv.envs import part_of
 from matchenv.evaluation.estimates import Estimate, Record
-from matchenv.evaluation.protocols import Protocol, mean_column
+from matchenv.evaluation.protocols import Protocol, mean_column, protocol_of
 from matchenv.evaluation.tables import Column
 
 AHEAD = "Policies right of the dotted line are ahead of {}. Pale names are hidden."
@@ -24,7 +23,7 @@ SELECTED = "The best was selected on these episodes, which favours it: compare i
 def compare_section(result: Record, folder: Path) -> Section:
     """Return the section of ``matchenv compare``."""
     standings = standings_of(result)
-    protocol: Protocol = part_of(result.env, "protocol")
+    protocol: Protocol = protocol_of(result.env)
     measures = protocol.shown or _columns_of_estimates(standings[0])
     blocks = _difference_blocks(standings, result.against, measures[protocol.measure].heading)
     if {"wait", "true_match_quality"} <= standings[0].keys():

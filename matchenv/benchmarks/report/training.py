@@ -12,7 +12,7 @@ import pandas as pd
 import plotly.graph_objects as go
 from scipy.stats import trim_mean
 
-from matchenv.agents.environments import PROBLEMS
+from matchenv.agents.environments import training_of
 from matchenv.agents.run_config import RunConfig, RunFolder
 from matchenv.benchmarks.report.charts import Curve, NamedValue, add_curve, new_figure
 from matchenv.benchmarks.report.page import Block, Section, pivot
@@ -146,7 +146,7 @@ def middle_of(curves: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
 
 def levels_of(runs: Sequence[Run], measure: str) -> dict[str, float]:
     """Return the baselines' mean values in the first evaluations, if ``measure`` is the goal."""
-    problem = PROBLEMS[runs[0].config.environment]
+    problem = training_of(runs[0].config.environment)
     if measure != problem.goal:
         return {}
     first = pd.DataFrame([run.evaluations.iloc[0] for run in runs])
@@ -166,7 +166,7 @@ def training_sections(folders: Sequence[Path]) -> list[Section]:
 
 def _section(runs: Sequence[Run]) -> Section:
     environment = runs[0].config.environment
-    problem = PROBLEMS[environment]
+    problem = training_of(environment)
     last = pd.DataFrame([run.evaluations.iloc[-1] for run in runs])
     names = [run.path.name for run in runs]
     if len(set(names)) < len(names):
@@ -209,7 +209,7 @@ def _table_of_evaluations(
             "games learned from": [f"{count:,}" for count in last.index],
         }
     )
-    problem = PROBLEMS[runs[0].config.environment]
+    problem = training_of(runs[0].config.environment)
     for measure in dict.fromkeys((problem.goal, *problem.means, RETURN)):
         if measure in last:
             digits = "+.2f" if "less" in measure else ".2f"

@@ -65,7 +65,7 @@ class CellResult:
     def values(self, policy: str, measure: str, window: str) -> Floats:
         """Return the mean of a measure over the games of a window, shape (draws, episodes)."""
         values = self.rows.values(measure, self.number, policy, window)
-        if OnePlayer.measures[measure] == SUM:
+        if OnePlayer.aggregations[measure] == SUM:
             return values / self.games_in(window)
         return values
 
