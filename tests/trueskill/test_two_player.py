@@ -102,26 +102,6 @@ def test_drawn_outcomes_have_their_probabilities(gap: float, draw_margin: float)
             assert outcome == -1
 
 
-@pytest.mark.parametrize("gap", [-9.0, -0.4, 0.0, 2.5])
-@pytest.mark.parametrize("draw_margin", [0.0, 0.8])
-def test_drawn_outcomes_have_their_probabilities(gap: float, draw_margin: float) -> None:
-    """An outcome covers an interval of u as long as its probability: win, draw, loss."""
-    beta = 1.6
-    difference = NormalDist(gap, math.sqrt(2.0) * beta)
-    not_win = difference.cdf(draw_margin)
-    loss = difference.cdf(-draw_margin)
-    variance = performance_variance(beta)
-    win = win_probability_of(gap, variance, draw_margin)
-    for u in np.linspace(0.0, 1.0, 1000, endpoint=False).tolist():
-        outcome = drawn_outcome(u, win, gap, variance, draw_margin)
-        if u < 1.0 - not_win:
-            assert outcome == 1
-        elif u < 1.0 - loss:
-            assert outcome == 0
-        else:
-            assert outcome == -1
-
-
 GAME = {"mu_i": 0.0, "sigma_i": 1.0, "mu_j": 0.0, "sigma_j": 1.0, "outcome": 1, "beta": 1.0}
 test_bad_arguments_raise = refusals(
     ({"mu_i": math.nan}, "mu_i must be finite"),

@@ -12,8 +12,9 @@ from matchenv.evaluation.estimates import UNKNOWN, Record, estimate, paired_diff
 from matchenv.evaluation.visits import DECILES, GROUPS
 from matchenv.logs import SmoothedLog, TrueSkillReplay
 from matchenv.logs.fitting import blocks_of
-from matchenv.logs.forecasts import Pairs, gaussian_log_probabilities, log_losses, pairs_of_sides
+from matchenv.logs.forecasts import gaussian_log_probabilities, log_losses
 from matchenv.logs.match_log import MatchLog
+from matchenv.logs.pairs import Pairs
 from matchenv.logs.replay import Model, games_of
 from matchenv.runtime.arrays import Floats, Integers, Masks
 from matchenv.trueskill import match_quality
@@ -61,7 +62,7 @@ def qualities_of(
     Source: Herbrich, Minka, Graepel (2006), section 4.2; Dangauthier et al. (2008).
     """
     beta = parameters["beta"]
-    pairs = pairs_of_sides(log.game_start, log.rank)
+    pairs = log.pairs
     games = games_of(log, Model(**parameters))
     noise = beta * beta * log.team_sums(games.weight**2)
     pair_noise = pairs.sum(noise)
