@@ -30,7 +30,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.runtime.checks import printable
-from matchenv.runtime.signals import temporary_files
 
 # Arrays by name.
 Arrays = dict[str, NDArray[Any]]
@@ -85,7 +84,6 @@ def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
                 remove_unfinished(target.parent.glob(".*.unfinished"))
                 name = f".{next(_numbers)}.{os.getpid()}@{platform.node()}.unfinished"
                 begun[target] = target.with_name(name)
-                temporary_files.add(begun[target])  # first, so that a signal always removes it
                 with open(begun[target], "wb") as file:
                     if stat.S_IMODE(mode):
                         begun[target].chmod(stat.S_IMODE(mode))
@@ -99,7 +97,6 @@ def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
         for temporary in begun.values():
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
-            temporary_files.discard(temporary)
 
 
 @contextmanager
@@ -150,7 +147,6 @@ def folder_lock(folder: Path) -> Iterator[None]:
     lock = FileLock(file, timeout=0)
     try:
         lock.acquire()
-        temporary_files.add(file)
         holder = f"process {os.getpid()} on {platform.node()} ({' '.join(sys.argv)})"
         if os.name != "nt":  # Windows writes to no locked file, and keeps an open one
             with errors_name(file):
@@ -176,7 +172,6 @@ def folder_lock(folder: Path) -> Iterator[None]:
             # Removed before the release: a process that has opened it notices, and tries again.
             with suppress(PermissionError):
                 file.unlink(missing_ok=True)
-            temporary_files.discard(file)
             lock.release()
         for path in missing:
             with suppress(OSError):
