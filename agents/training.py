@@ -227,7 +227,7 @@ def train_seeds(
     config: RunConfig,
     seeds: Sequence[int],
     *,
-    workers: int | None = None,
+    workers: int | None = 1,
     quiet: bool = False,
     **options: Any,
 ) -> list[RunFolder]:

@@ -63,14 +63,12 @@ class Job:
 class RunOptions:
     """How a command works: workers, output folder, printing. Results do not depend on it.
 
-    In a script, a call with more than one worker must stand under
-    ``if __name__ == "__main__":``, since the workers import the script.
-
     Attributes:
         out: folder for finished jobs and result files; None keeps nothing. A call with the same
             folder resumes work that was stopped.
         replace_out: whether to delete results of other settings in the folder, not refuse them.
-        workers: number of jobs at the same time; None for one on each core.
+        workers: number of jobs at the same time, in processes of their own if it is more than 1;
+            None for one on each core.
         engine: where jobs run; see ``matchenv.runtime.parallel.results_of``.
         quiet: whether to hide the progress bar.
         report: called with the results, even if the files cannot be written.
@@ -81,7 +79,7 @@ class RunOptions:
 
     out: str | Path | None = None
     replace_out: bool = False
-    workers: int | None = None
+    workers: int | None = 1
     engine: str = LOCAL
     quiet: bool = False
     report: Callable[[Any], object] | None = None
