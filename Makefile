@@ -98,6 +98,7 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --num-workers $(WORKERS)
+	$(BIN)/mypy tests/typed_constructors.py
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

@@ -17,11 +17,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from matchenv.belief import DEFAULT_BELIEF
-from matchenv.envs import part_of
+from matchenv.envs import environment_named
 from matchenv.envs.one_player.settings import ANY, RANKS, Settings
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.estimates import estimate, paired_difference
-from matchenv.evaluation.protocols import LOADS
+from matchenv.evaluation.protocols import LOADS, protocol_of
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, RANKING, policy_named
 from matchenv.evaluation.rollout import REWARD, Summary, rollout, sums
 from matchenv.runtime.checks import as_choice, shown
@@ -140,7 +140,7 @@ def settings_of(environment: str, env_kwargs: Mapping[str, Any]) -> list[Any]:
             can hold, or a list of an option that all environments share.
     """
     as_choice("environment", environment, PROBLEMS)
-    kind = part_of(environment, "settings")
+    kind = environment_named(environment).part("settings")
     known = [field.name for field in fields(kind)]
     for name, value in env_kwargs.items():
         if name not in known:
@@ -239,10 +239,10 @@ class HeldOutGames:
             if isinstance(policy, str) and hasattr(settings, "belief_type"):
                 settings = replace(settings, belief=DEFAULT_BELIEF)
 
-            def make(settings: Any, _: Any) -> Any:
-                return policy_named(policy, settings) if isinstance(policy, str) else policy
-
-            totals.append(rollout(make, settings, seeds, summary=summary))
+            player = policy
+            if isinstance(policy, str):
+                player = policy_named(policy, settings)
+            totals.append(rollout(player, settings, seeds, summary=summary))
         return {name: np.stack([each[name] for each in totals]) for name in totals[0]}
 
     def evaluate(self, policy: Any) -> dict[str, float | int]:
@@ -261,7 +261,7 @@ class HeldOutGames:
             each arrival rate.
         """
         problem, ours = PROBLEMS[self.environment], self.played(policy)
-        measure = part_of(self.environment, "protocol").measure
+        measure = protocol_of(self.environment).measure
         parts: dict[str, list[int]] = {}
         for k, cell in enumerate(settings_of(self.environment, self.env_kwargs)):
             name = f"_{problem.part.format(cell)}" if problem.part else ""

@@ -18,7 +18,7 @@ from stable_baselines3.common.type_aliases import GymEnv
 from stable_baselines3.common.utils import explained_variance
 from torch.nn import functional
 
-from matchenv.evaluation.registry import GIVEN, policy_named
+from matchenv.evaluation.registry import FROM_SETTINGS, policy_named
 
 
 class LabelledRollouts(RolloutBuffer):
@@ -82,7 +82,7 @@ class Imitation(PPO):
         )
         assert self.env is not None
         settings, *more = self.env.get_attr("settings")
-        for name in GIVEN:
+        for name in FROM_SETTINGS:
             if any(getattr(each, name, None) != getattr(settings, name, None) for each in more):
                 raise ValueError(f"{name} must not be a list where {teacher!r} teaches")
         labels, ours = policy_named(teacher, settings), getattr(settings, "belief", None)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from matchenv.agents import with_extra
+from matchenv.envs.one_player.settings import Settings
 from matchenv.runtime.checks import errors_named
 from matchenv.runtime.object_spec import is_object_spec
 from matchenv.runtime.provenance import digest_of
@@ -82,3 +83,22 @@ def learned_policy(text: str) -> Any:
 def _loaded(name: str, _: str) -> Any:
     """Load a policy; the digest tells versions of its file apart."""
     return with_extra("matchenv.agents.policy_file", "load")(name)
+
+
+class LearnedPolicies:
+    """Learned policies for ``matchenv.evaluation.registry.policy_named``."""
+
+    def names(self, env_id: str) -> tuple[str, ...]:
+        """Return the names of the packaged policies of an environment."""
+        return tuple(SHIPPED) if env_id == Settings.env_id else ()
+
+    def file_of(self, text: str) -> Path | None:
+        """Return the file of a policy, see ``learned_file``."""
+        return learned_file(text)
+
+    def policy_of(self, text: str) -> Any:
+        """Return a policy, see ``learned_policy``."""
+        return learned_policy(text)
+
+
+LEARNED_POLICIES = LearnedPolicies()

@@ -23,7 +23,7 @@ from torch import nn
 
 from matchenv.belief import BELIEFS
 from matchenv.belief.belief import difference_variance
-from matchenv.envs import env_id_of, simulator_of
+from matchenv.envs import environment_of, simulator_of
 from matchenv.envs.core.settings import LONGEST_HORIZON, PAPER_BETA, Options
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QUEUE_NUMBERS, QueueSettings
@@ -424,7 +424,7 @@ READERS: dict[str, type[Reader]] = {
 
 def reader_of(settings: Options) -> dict[str, Any]:
     """Return the policy arguments that select the reader of an environment; {} if it has none."""
-    kind = READERS.get(env_id_of(settings))
+    kind = environment_of(settings).part("reader")
     if kind is None:
         return {}
     return {

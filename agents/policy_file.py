@@ -37,7 +37,6 @@ from matchenv.agents.run_config import PLAIN, SHARED, policy_classes
 from matchenv.agents.sb3_policies import ACTIVATIONS, resolved_policy_kwargs
 from matchenv.baselines.policy import PredictMixin
 from matchenv.belief import BELIEFS, DEFAULT_BELIEF
-from matchenv.envs import env_id_of
 from matchenv.envs.core.settings import Options
 from matchenv.evaluation.registry import ONE_PLAYER
 from matchenv.evaluation.rollout import one_thread
@@ -123,8 +122,8 @@ class LearnedPolicy(PredictMixin):
         Raises:
             ValueError: if the policy cannot play with these settings; the message says why.
         """
-        env_id = env_id_of(self.settings)
-        if env_id_of(settings) != env_id:
+        env_id = self.settings.env_id
+        if settings.env_id != env_id:
             raise ValueError(f"the policy {self.name} only plays {env_id}")
         if hasattr(settings, "belief_type"):
             reads = f"the policy {self.name} reads the {self.belief} belief"
@@ -417,7 +416,7 @@ def read_zip(path: Path) -> tuple[BasePolicy, PolicyDescription]:
     for algorithm, policy in product(("ppo", "dqn"), (PLAIN, SHARED)) if known else ():
         try:
             description = PolicyDescription(
-                algorithm, policy, kwargs, env_kwargs, environment=env_id_of(settings)
+                algorithm, policy, kwargs, env_kwargs, environment=settings.env_id
             )
             network = description.network(weights)
             if policy == SHARED and not constants:

@@ -29,9 +29,10 @@ from matchenv.agents.environments import (
     settings_without_code,
 )
 from matchenv.agents.learned_names import CONFIG, EVALUATIONS, POLICY_FILE, learned_file
-from matchenv.envs import part_of, simulator_of
+from matchenv.envs import simulator_of
 from matchenv.envs.one_player.settings import as_texts
 from matchenv.evaluation import seeds
+from matchenv.evaluation.protocols import protocol_of
 from matchenv.evaluation.registry import ONE_PLAYER, files_of, policy_named
 from matchenv.runtime.checks import as_choice, errors_named, refusal
 from matchenv.runtime.files import checksum, json_bytes, read_json, write_bytes
@@ -307,7 +308,7 @@ class RunConfig:
         Where the environment's protocol fixes them, they have no reward, as a comparison reports
         all, and no belief, as each policy reads its own.
         """
-        fixed = part_of(self.environment, "protocol").fixed
+        fixed = protocol_of(self.environment).fixed
         others = {name: value for name, value in self.env_kwargs.items()
                   if name not in ("reward", "belief") or name not in fixed}  # fmt: skip
         settings = settings_of(self.environment, self.env_kwargs)

@@ -17,7 +17,7 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices
 from matchenv.agents.environments import check_sizes, combinations
 from matchenv.agents.network import reader_of
 from matchenv.envs import ENVIRONMENTS
-from matchenv.envs.core.scalar import PICTURE_MODES
+from matchenv.envs.core.rendering import PICTURE_MODES
 from matchenv.envs.core.simulator import restored_array
 from matchenv.evaluation.registry import ONE_PLAYER
 from matchenv.runtime.checks import as_choice, as_integer, refusal

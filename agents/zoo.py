@@ -13,7 +13,7 @@ from typing import Any
 from matchenv.agents.config_file import read_yaml
 from matchenv.agents.run_config import ENV_KWARGS, checked_hyperparameters, policy_classes
 from matchenv.agents.sb3_policies import resolved_policy_kwargs
-from matchenv.envs import part_of
+from matchenv.envs import environment_named
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE
 
 # Algorithms that rl-baselines3-zoo supports, with their environments.
@@ -31,7 +31,7 @@ def zoo_hyperparameters(algo: str, environment: str) -> dict[str, Any]:
     # The zoo accepts options of the environment only on its command line.
     section.pop(ENV_KWARGS, None)
     values = checked_hyperparameters(algo, section)
-    settings = part_of(environment, "settings")()
+    settings = environment_named(environment).part("settings")()
     kwargs = resolved_policy_kwargs(values["policy"], values.get("policy_kwargs", {}), settings)
     # The zoo imports a policy that the library does not name by its full path.
     kind = policy_classes(algo)[values["policy"]]

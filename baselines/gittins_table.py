@@ -42,7 +42,12 @@ from matchenv.runtime import cache_folder
 from matchenv.runtime.arrays import Floats
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.files import npz_bytes, read_npz, write_bytes
-from matchenv.trueskill.game import density_at_zero, difference_moments, outcome_probability_of
+from matchenv.trueskill.game import (
+    OUTCOMES,
+    density_at_zero,
+    difference_moments,
+    outcome_probability_of,
+)
 
 # Largest z of the grid, and the density of its nodes at 0 relative to evenly spaced ones (log).
 FURTHEST = 8.0
@@ -53,8 +58,6 @@ WIDEST = 100.0
 
 # Number of nodes of a cubic.
 STENCIL = 4
-
-OUTCOMES = (1, -1, 0)
 
 # Relative tolerance of a price; tables are stored in float32.
 PRECISION = 1e-10

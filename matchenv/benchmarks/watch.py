@@ -10,7 +10,6 @@ import math
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,11 +17,13 @@ import numpy as np
 from imageio_ffmpeg import write_frames
 from tqdm import tqdm
 
-from matchenv.envs import env_id_of, part_of
-from matchenv.envs.core.scalar import RENDER_FPS, Pixels
+from matchenv.envs import environment_of
+from matchenv.envs.core.episodes import Episodes
+from matchenv.envs.core.rendering import RENDER_FPS, Pixels
 from matchenv.envs.core.settings import Options
+from matchenv.evaluation.protocols import protocol_of
 from matchenv.evaluation.registry import policy_named
-from matchenv.evaluation.rollout import Batch, Decisions, begin_for, one_thread
+from matchenv.evaluation.rollout import Decisions, begin_for, one_thread
 from matchenv.evaluation.seeds import (
     INSTANCES,
     POLICIES,
@@ -40,7 +41,14 @@ from matchenv.rendering.picture import (
     sheet,
     tick_step,
 )
-from matchenv.rendering.scene import SHARED_WIDTH, SINGLE_WIDTH, Chart, Curve, Renderer, over_time
+from matchenv.rendering.scene import (
+    SHARED_WIDTH,
+    SINGLE_WIDTH,
+    Chart,
+    Curve,
+    SceneRenderer,
+    over_time,
+)
 from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.runtime.files import write_bytes
@@ -67,9 +75,9 @@ FILMS = {
 class Performer(NamedTuple):
     """A policy in its own copy of the episode, a batch of one."""
 
-    batch: Batch
+    episodes: Episodes[Any]
     decisions: Decisions
-    renderer: Renderer[Any]
+    renderer: SceneRenderer[Any]
 
 
 @dataclass
@@ -119,26 +127,27 @@ class Stage:
         self.unit = self.performers[0].renderer.unit
 
     def _performer(self, name: str) -> Performer:
-        protocol = part_of(env_id_of(self.settings), "protocol")
+        protocol = protocol_of(self.settings.env_id)
         key = *protocol.key_of(REPORT), INSTANCES
         seeds = episode_seeds(self.seed, self.episode, 1, key)
         settings = protocol.simulator(self.settings).settings  # with the reward of comparisons
-        policy, batch = begin_for(partial(policy_named, name), settings, seeds)
+        policy = policy_named(name, settings)
+        episodes = begin_for(policy, settings, seeds)
         rng = stream_of(self.seed, POLICIES, self.episode, *policy_key(name))
-        renderer = part_of(batch.simulator.env_id, "renderer")(
-            batch.simulator, "rgb_array", 1, self.show_true_skill
+        renderer = environment_of(settings).part("renderer")(
+            episodes.simulator, "rgb_array", 1, self.show_true_skill
         )
-        renderer.begin(batch.state, np.zeros(1, dtype=np.int64))
-        return Performer(batch, Decisions(policy, rng), renderer)
+        renderer.begin(episodes.state, np.zeros(1, dtype=np.int64))
+        episodes.renderer = renderer
+        return Performer(episodes, Decisions(policy, rng), renderer)
 
     def step(self, count: int = 1) -> None:
         """Let every policy play ``count`` games or ticks, or all that remain."""
         self.clock = min(self.clock + count, self.horizon)
         with one_thread():
-            for batch, decisions, renderer in self.performers:
-                while batch.running[0] and renderer.clock(batch.state, 0) < self.clock:
-                    step = batch.step(decisions.of(batch), strict=decisions.strict(batch))
-                    renderer.add(batch.state, batch.actions, step.reward, np.ones(1, np.bool_))
+            for episodes, decisions, renderer in self.performers:
+                while episodes.running[0] and renderer.clock(episodes.state, 0) < self.clock:
+                    decisions.step(episodes)
 
     def totals(self) -> tuple[str, list[Floats]]:
         """Return the name of the compared measure and each policy's running total of it."""
@@ -154,7 +163,7 @@ class Stage:
         Returns:
             uint8, shape (height, width, 3), both even.
         """
-        views = [(each.renderer, each.batch.state) for each in self.performers]
+        views = [(each.renderer, each.episodes.state) for each in self.performers]
         lows, highs = zip(*(renderer.limits(state, 0) for renderer, state in views), strict=True)
         scenes = [
             renderer.titled(state, 0, name, (min(lows), max(highs)))

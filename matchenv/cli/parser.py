@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 from matchenv.cli import show
-from matchenv.envs import ENVIRONMENTS, part_of
+from matchenv.envs import ENVIRONMENTS, environment_named
 from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.protocols import LOADS
+from matchenv.evaluation.protocols import LOADS, protocol_of
 from matchenv.evaluation.protocols import ONE_PLAYER as PROTOCOL
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, expanded
 from matchenv.evaluation.tables import as_wide_as_the_terminal
@@ -153,7 +153,7 @@ class Given(argparse.Namespace):
         Raises:
             ValueError: for options that the environment does not have.
         """
-        swept = part_of(self.env, "protocol").swept
+        swept = protocol_of(self.env).swept
         kwargs = {name: value for name, value in self.environment().items() if name not in swept}
         # Commands have defaults for what these two vary.
         own = swept if self.env in (ONE_PLAYER, QUEUE) else self.explicit.intersection(swept)
@@ -176,8 +176,8 @@ class Given(argparse.Namespace):
         Raises:
             ValueError: for options of another environment.
         """
-        known = [field.name for field in fields(part_of(self.env, "settings"))]
-        known += part_of(self.env, "protocol").swept
+        known = [field.name for field in fields(environment_named(self.env).part("settings"))]
+        known += protocol_of(self.env).swept
         for env, names in ((ONE_PLAYER, ALL_OPTIONS), (QUEUE, ("load",))):
             self.refuse(set(names).difference(known), f"these options need --env {env}")
         return self.explicit_values(*known)
@@ -334,7 +334,7 @@ class Parser(argparse.ArgumentParser):
         """Declare the fields of a dataclass as options.
 
         A field that is a dataclass becomes a group. The description of a field is its
-        ``metadata["text"]``, or its text in the ``Attributes`` of the docstring.
+        ``metadata["description"]``, or its text in the ``Attributes`` of the docstring.
 
         Args:
             kind: the dataclass.
@@ -350,7 +350,7 @@ class Parser(argparse.ArgumentParser):
                 self.fields_of(hint)
                 continue
             known = getattr(field.metadata.get("check"), "keywords", {}).get("known", ())
-            text = field.metadata.get("text", texts.get(field.name, ""))
+            text = field.metadata.get("description", texts.get(field.name, ""))
             text = re.sub("; None for (.*)$", r" (default: \1)", text)
             self.option(option_of(field.name), re.sub('[`"]', "", text), field.default,
                         tuple(known) or _plain_type(hint))  # fmt: skip

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from matchenv.envs.core.settings import Options
 from matchenv.evaluation.registry import Candidate
-from matchenv.evaluation.rollout import ALL, TOTAL, Summary, column_of, rollout
+from matchenv.evaluation.rollout import ALL, TOTAL, Summary, column_of
 from matchenv.evaluation.seeds import policy_key, stream_of
 from matchenv.runtime.arrays import Floats
 from matchenv.runtime.files import Arrays, columns_csv, npz_bytes
@@ -145,13 +145,11 @@ def play(plan: Plan, store: Store) -> EpisodeTable:
             f"_episode{block.first:06d}",
             len(block.seeds),
             partial(
-                rollout,
-                candidate.make,
+                candidate.rollout,
                 plan.settings_of(cell, block.prior),
                 block.seeds,
                 stream_of(plan.seed, *block.policy_stream, *policy_key(candidate.label)),
                 plan.summary,
-                label=candidate.label,
             ),
             candidate.lasting,
         )

@@ -21,7 +21,7 @@ import pygame
 import pygame.gfxdraw
 from pygame import Rect
 
-from matchenv.envs.core.scalar import Pixels
+from matchenv.envs.core.rendering import Pixels
 from matchenv.rendering.scene import STRONG, Chart, Curve, Limits, Scene, number_text
 from matchenv.runtime.arrays import Floats
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, T
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.envs.core.scalar import RENDER_FPS, Frame, Pixels
+from matchenv.envs.core.rendering import RENDER_FPS, Frame, Pixels
 from matchenv.runtime.arrays import Floats
 
 if TYPE_CHECKING:
@@ -84,14 +84,14 @@ class Scene(NamedTuple):
     progress: str = ""  # text beside the title
 
 
-class Renderer(ABC, Generic[State]):
+class SceneRenderer(ABC, Generic[State]):
     """Pictures and texts of a batch of episodes.
 
     Subclasses implement ``players``, ``scene``, ``table`` and ``total``.
 
     Args:
         simulator: of the episodes.
-        render_mode: one of ``matchenv.rendering.RENDER_MODES``.
+        render_mode: one of ``matchenv.envs.core.rendering.RENDER_MODES``.
         count: episodes in the batch.
         render_true_skill: whether to show true skills and numbers derived from them.
 
@@ -171,7 +171,7 @@ class Renderer(ABC, Generic[State]):
         self._record(state, running, actions, rewards)
 
     def _record(self, state: State, rows: Any, actions: Any = 0, rewards: Any = 0.0) -> None:
-        facts = self.simulator.facts(state)
+        facts = self.simulator.infos(state)
         self._facts = [*facts, *STEP]
         entry = np.empty((len(facts) + 3, self.count))
         for place, values in enumerate((*facts.values(), actions, rewards, rows)):

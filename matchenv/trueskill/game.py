@@ -27,6 +27,9 @@ from matchenv.trueskill.normal import (
     win_moments_from,
 )
 
+# Outcomes of a game: player i wins, loses, draws. Without a draw margin only the first two occur.
+OUTCOMES = (1, -1, 0)
+
 # Densities below this can lose relative precision.
 SMALLEST_DENSITY = 1e-290
 
@@ -52,9 +55,15 @@ def drifted(sigma: float, tau: float) -> float:
 
 
 @compiled(inline=True)
+def performance_variance(beta: float) -> float:
+    """Return the variance of the difference of two performances around known skills."""
+    return 2.0 * beta * beta
+
+
+@compiled(inline=True)
 def total_variance(sigma_i: float, sigma_j: float, beta: float) -> float:
     """Return c^2, the variance of the difference of two performances."""
-    return sigma_i * sigma_i + sigma_j * sigma_j + 2.0 * beta * beta
+    return sigma_i * sigma_i + sigma_j * sigma_j + performance_variance(beta)
 
 
 @compiled(inline=True)
@@ -112,6 +121,28 @@ def outcome_probability_of(gap: float, variance: float, outcome: int, draw_margi
     if outcome == 0:
         return draw_probability_of(gap, variance, draw_margin)
     return win_probability_of(outcome * gap, variance, draw_margin)
+
+
+@compiled(inline=True)
+def drawn_outcome(u: float, win: float, gap: float, variance: float, draw_margin: float) -> int:
+    """Return the outcome of a game, as seen by i, from a uniform random number.
+
+    Args:
+        u: uniform on [0, 1): below ``win`` i wins, below win + draw it is a draw.
+        win: ``win_probability_of(gap, variance, draw_margin)``, which callers with many games
+            compute in blocks.
+        gap: mean of the difference of the two performances; for known skills their difference.
+        variance: its variance; for known skills ``performance_variance(beta)``.
+        draw_margin: performances that differ by at most this are a draw.
+
+    Returns:
+        +1, 0 or -1.
+    """
+    if u < win:
+        return 1
+    if draw_margin > 0.0 and u < win + draw_probability_of(gap, variance, draw_margin):
+        return 0
+    return -1
 
 
 @compiled

@@ -28,6 +28,7 @@ from matchenv.trueskill.game import (
     is_positive,
     is_skill,
     match_quality_of,
+    performance_variance,
     total_variance,
     update_two,
     win_probability_of,
@@ -234,7 +235,7 @@ def game_or_nan(
     elif good and which == QUALITY:
         result = match_quality_of(gap, variance, beta)
     elif good:
-        result = draw_density_of(gap, total_variance(0.0, 0.0, beta))
+        result = draw_density_of(gap, performance_variance(beta))
     return result, result, result, result
 
 

@@ -26,7 +26,13 @@ from matchenv.trueskill import (
     team_match_quality,
     team_win_probability,
 )
-from matchenv.trueskill.game import log_outcome_probability_of, total_variance
+from matchenv.trueskill.game import (
+    drawn_outcome,
+    log_outcome_probability_of,
+    performance_variance,
+    total_variance,
+    win_probability_of,
+)
 from matchenv.trueskill.normal import draw_moments, exponential, win_moments
 
 skills = st.floats(-50, 50)
@@ -73,6 +79,26 @@ def test_arrays_broadcast_and_numbers_of_any_type_give_numpy_scalars() -> None:
             assert trueskill.update(*one, outcome[a, 0], 1.5, 0.2) == tuple(
                 part[a, b] for part in updated
             )
+
+
+@pytest.mark.parametrize("gap", [-9.0, -0.4, 0.0, 2.5])
+@pytest.mark.parametrize("draw_margin", [0.0, 0.8])
+def test_drawn_outcomes_have_their_probabilities(gap: float, draw_margin: float) -> None:
+    """An outcome covers an interval of u as long as its probability: win, draw, loss."""
+    beta = 1.6
+    difference = NormalDist(gap, math.sqrt(2.0) * beta)
+    not_win = difference.cdf(draw_margin)
+    loss = difference.cdf(-draw_margin)
+    variance = performance_variance(beta)
+    win = win_probability_of(gap, variance, draw_margin)
+    for u in np.linspace(0.0, 1.0, 1000, endpoint=False).tolist():
+        outcome = drawn_outcome(u, win, gap, variance, draw_margin)
+        if u < 1.0 - not_win:
+            assert outcome == 1
+        elif u < 1.0 - loss:
+            assert outcome == 0
+        else:
+            assert outcome == -1
 
 
 GAME = {"mu_i": 0.0, "sigma_i": 1.0, "mu_j": 0.0, "sigma_j": 1.0, "outcome": 1, "beta": 1.0}

@@ -22,12 +22,11 @@ from typing import Any
 import numpy as np
 from scipy.stats import trim_mean
 
-from matchenv.baselines.gittins import ToldIndex
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.estimates import CONFIDENCE, Estimate, Record, ratio_of_means
 from matchenv.evaluation.protocols import HIGH_END, LOW_END
 from matchenv.evaluation.registry import Candidate, candidates_of
-from matchenv.evaluation.rollout import TrueSkills, rollout, sums
+from matchenv.evaluation.rollout import sums
 from matchenv.evaluation.seeds import (
     BENCH,
     INSTANCES,
@@ -129,7 +128,7 @@ def protocol_digest() -> str:
 
 
 TRUE_Q = "true_draw_density"
-TOLD = ToldIndex.name
+TOLD = "told"
 RESAMPLES, BOOTSTRAP_SEED = 2000, 0
 TAIL = 0.5 * (1.0 - CONFIDENCE)
 
@@ -303,10 +302,8 @@ class Result:
         }
 
 
-def told_index(settings: Settings, true_skill: TrueSkills | None) -> ToldIndex:
-    """Build the index that is told player 0's skill, the second mark."""
-    games = {name: getattr(settings, name) for name in ("beta", "draw_margin", "tau", "horizon")}
-    return ToldIndex(**games, belief=ToldIndex.preferred_belief(settings)).for_settings(settings)
+# The index that is told player 0's skill, the second mark.
+TOLD_INDEX = Candidate(TOLD, "matchenv.baselines.gittins:ToldIndex", TOLD)
 
 
 def run_bench(
@@ -355,7 +352,7 @@ def play_families(
     players, jobs, summary = [], [], partial(sums, measures=(TRUE_Q,))
     for family in families:
         marks = candidates_of([LOW_END, HIGH_END], family.settings)
-        playing = {mark.label: mark for mark in (*marks, Candidate(TOLD, told_index, TOLD))}
+        playing = {mark.label: mark for mark in (*marks, TOLD_INDEX)}
         for text in policies:
             with suppress(ValueError):
                 (playing[text],) = candidates_of([text], family.settings)
@@ -363,8 +360,7 @@ def play_families(
         seeds = episode_seeds(SEED, 0, EPISODES, (BENCH, INSTANCES, family.number))
         for place, each in enumerate(players[-1]):
             rng = stream_of(SEED, BENCH, POLICIES, family.number, *policy_key(each.label))
-            call = partial(rollout, each.make, family.settings, seeds, rng, summary,
-                           label=each.label)  # fmt: skip
+            call = partial(each.rollout, family.settings, seeds, rng, summary)
             jobs.append(Job(f"{family.name}_policy{place:02d}", EPISODES, call, each.lasting))
     results = iter(store.results(jobs))
     played = [{each.label: next(results)[TRUE_Q] for each in candidates} for candidates in players]

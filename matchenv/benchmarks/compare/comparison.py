@@ -11,9 +11,9 @@ from itertools import product
 from typing import Any
 
 from matchenv.benchmarks.compare import queue, ranking
-from matchenv.envs import ENVIRONMENTS, env_id_of, part_of, simulator_of
+from matchenv.envs import environment_named, simulator_of
 from matchenv.envs.core.settings import Options
-from matchenv.envs.queue.settings import Population
+from matchenv.envs.queue.population import Population
 from matchenv.evaluation.episode_table import Block, Cell, EpisodeTable, Plan, play
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
@@ -26,7 +26,7 @@ from matchenv.evaluation.estimates import (
     share_closed,
     verdicts,
 )
-from matchenv.evaluation.protocols import Protocol
+from matchenv.evaluation.protocols import Protocol, protocol_of
 from matchenv.evaluation.registry import (
     ONE_PLAYER,
     QUEUE,
@@ -73,7 +73,7 @@ class Comparison:
     @property
     def protocol(self) -> Protocol:
         """The protocol of the environment."""
-        return part_of(env_id_of(self.settings), "protocol")
+        return protocol_of(self.settings.env_id)
 
     @property
     def cells(self) -> tuple[Cell, ...]:
@@ -98,7 +98,7 @@ class Comparison:
     @property
     def further(self) -> Any:
         """The module of ``FURTHER`` for this environment, or None."""
-        return FURTHER.get(env_id_of(self.settings))
+        return FURTHER.get(self.settings.env_id)
 
     def values(self, measure: str, cell: int, policy: str) -> Floats:
         """Return a measure of each episode, shape (E,)."""
@@ -201,7 +201,7 @@ def heading_of(settings: Options, cells: Sequence[Cell], asked: Mapping[str, Any
 
     The titles of the cells have their own options. For the arguments see ``Comparison``.
     """
-    kind: Protocol = part_of(asked["env"], "protocol")
+    kind: Protocol = protocol_of(asked["env"])
     own = {*settings.sizes, *settings.changed(), *kind.defaults} - cells[0].options.keys()
     shared = {name: value for name, value in asked["environment"].items() if name in own}
     sizes = "".join(f", {name} {shared[name]:,}" for name in settings.sizes if name in shared)
@@ -296,8 +296,8 @@ def problem_of(
     Raises:
         ValueError: for an unknown environment or option, or a bad value.
     """
-    kind: Protocol = part_of(env, "protocol")
-    settings_type: type[Options] = part_of(env, "settings")
+    kind: Protocol = protocol_of(env)
+    settings_type: type[Options] = environment_named(env).part("settings")
     swept = {**kind.swept, **(cells or {})}
     options = {**kind.defaults, **(env_kwargs or {})}
     known = [each.name for each in fields(settings_type) if each.name not in kind.fixed]
@@ -332,7 +332,7 @@ def third_party_code(settings: Any, cells: Sequence[Cell]) -> dict[str, dict[str
     kinds: list[type] = [type(settings), type(simulator_of(settings))]
     kinds += [type(each) for each in vars(settings).values() if isinstance(each, Population)]
     names = [*(f"{each.__module__}:{each.__name__}" for each in kinds),
-             ENVIRONMENTS[env_id_of(settings)].protocol]  # fmt: skip
+             str(environment_named(settings.env_id).protocol)]  # fmt: skip
     texts = {
         "priors": [text for cell in cells for text in cell.labels.values() if is_object_spec(text)],
         "code": [name for name in names if not name.startswith("matchenv.")],
@@ -363,12 +363,13 @@ def plan_of(
     as_integer("seed", seed, 0)
     candidates = candidates_of(policies, settings, references)
     for candidate, cell in product(candidates, cells[1:]):
-        check_can_play(candidate.label, candidate.make, replace(settings, **cell.options))
+        cell_settings = replace(settings, **cell.options)
+        check_can_play(candidate.label, candidate.policy(cell_settings), cell_settings)
     code = third_party_code(settings, cells)
     if not all(digest for found in code.values() for digest in found.values()):
         candidates = tuple(replace(candidate, lasting=False) for candidate in candidates)
-    env = env_id_of(settings)
-    kind: Protocol = part_of(env, "protocol")
+    env = settings.env_id
+    kind: Protocol = protocol_of(env)
     key = kind.key_of(purpose)
     size = max(1, min(kind.block, LARGEST_BLOCK_PLAYERS // getattr(settings, "num_players", 1)))
     blocks = tuple(

@@ -11,8 +11,8 @@ from pathlib import Path
 from matchenv.agents.environments import PROBLEMS
 from matchenv.agents.run_config import RunFolder
 from matchenv.benchmarks.compare.comparison import DEFAULT_EPISODES, Comparison, run_comparison
-from matchenv.envs import part_of
 from matchenv.evaluation.estimates import paired_difference
+from matchenv.evaluation.protocols import protocol_of
 from matchenv.evaluation.registry import known_policies
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.files import write_bytes
@@ -46,7 +46,7 @@ def compare_runs(
     config = RunFolder(folders[0]).read_config()
     names = known_policies(config.environment)  # a folder can have one
     runs = [f"./{folder}" if str(folder) in names else str(folder) for folder in folders]
-    problem, protocol = PROBLEMS[config.environment], part_of(config.environment, "protocol")
+    problem, protocol = PROBLEMS[config.environment], protocol_of(config.environment)
     (out / "summary.txt").unlink(missing_ok=True)
     comparison = run_comparison(
         [*runs, *(problem.opponents or protocol.policies or names)],

@@ -9,10 +9,10 @@ import numpy as np
 
 from matchenv.agents.config_file import parsed
 from matchenv.benchmarks.judge import JudgeSettings
-from matchenv.envs.queue.settings import QueueSettings, RatedPopulation
+from matchenv.envs.queue.population import RatedPopulation
+from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.estimates import Record
-from matchenv.evaluation.registry import POLICIES, QUEUE, Candidate, candidates_of, expanded
-from matchenv.evaluation.rollout import rollout
+from matchenv.evaluation.registry import QUEUE, Candidate, baselines_of, candidates_of, expanded
 from matchenv.logs import TrueSkillReplay
 from matchenv.logs.match_log import MatchLog, check_seconds
 from matchenv.logs.replay import variance_of_time_away
@@ -50,14 +50,14 @@ def read_rule(text: str, tick_minutes: float) -> Candidate:
     Raises:
         ValueError: for an unreadable file, another content, an unknown policy, or one that raises.
     """
-    known = text.partition(":")[0] in POLICIES[QUEUE] or is_object_spec(text)
+    known = text.partition(":")[0] in baselines_of(QUEUE) or is_object_spec(text)
     if known and len(expanded([text])) > 1:
         raise ValueError(f"rule must be one policy, got {text!r}")
     label, policy = (text, text) if known else _window(text, tick_minutes)
     settings = QueueSettings.checked(horizon=TRIAL, arrival_rate=1.0)
     (found,) = candidates_of([policy], settings)
     with errors_named(f"rule {label!r}"):
-        rollout(found.make, settings, [0])
+        found.rollout(settings, [0])
     return replace(found, label=label)
 
 
@@ -70,7 +70,7 @@ def _window(text: str, tick_minutes: float) -> tuple[str, str]:
     except (OSError, UnicodeError, ValueError) as error:
         raise ValueError(
             f"rule must be a YAML or JSON file, module:Class, or a policy of the queue "
-            f"({', '.join(POLICIES[QUEUE])}), got {text!r}: {error}"
+            f"({', '.join(baselines_of(QUEUE))}), got {text!r}: {error}"
         ) from None
     if not isinstance(found, dict) or not {"window"} <= set(found) <= {"window", "growth"}:
         units = "in skill points and skill points per minute"

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from matchenv.benchmarks.bench.benchmark import TOLD, told_index
+from matchenv.benchmarks.bench.benchmark import TOLD, TOLD_INDEX
 from matchenv.benchmarks.compare.comparison import gap_text, plan_of, problem_of
 from matchenv.benchmarks.limits.fair_charges import best_split, opponents_of, payments_of
+from matchenv.envs.core.episodes import Episodes
 from matchenv.envs.one_player.priors import PRIORS
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.one_player.simulator import OnePlayer, wins_ahead
@@ -27,8 +28,8 @@ from matchenv.evaluation.estimates import (
     share_closed,
 )
 from matchenv.evaluation.protocols import HIGH_END, LOW_END
-from matchenv.evaluation.registry import ONE_PLAYER, Candidate
-from matchenv.evaluation.rollout import Batch, sums
+from matchenv.evaluation.registry import ONE_PLAYER
+from matchenv.evaluation.rollout import sums
 from matchenv.evaluation.seeds import spans_of
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.arrays import Floats
@@ -125,9 +126,9 @@ def run_bound(
         as_choice("env_kwargs", name, ENVIRONMENT_OPTIONS)
     swept = {"rank": ranks, "prior": priors}
     _, settings, cells = problem_of(ONE_PLAYER, swept, {**BY_OPPONENT, **(env_kwargs or {})})
-    references = (LOW_END, HIGH_END, Candidate(TOLD, told_index, TOLD))
+    references = (LOW_END, HIGH_END, TOLD_INDEX)
     plan, asked = plan_of(policies, settings, cells, episodes, seed, references=references)
-    summary = partial(sums, measures=tuple(OnePlayer.measures), fields=("met",))
+    summary = partial(sums, measures=tuple(OnePlayer.aggregations), fields=("met",))
     plan = replace(plan, summary=summary)
     asked = {"command": "bound", "depth": depth, **asked}
     with run.store(asked) as store:
@@ -231,7 +232,7 @@ def paths_of(settings: Settings, seeds: Sequence[int]) -> tuple[Floats, NDArray[
     player, shape (E, M + 1, 3); and whether player 0 wins the n-th game against each opponent,
     shape (E, M, N).
     """
-    state = Batch(replace(settings, prior="informative"), seeds).state
+    state = Episodes.of_seeds(OnePlayer(replace(settings, prior="informative")), seeds).state
     won = [
         wins_ahead(key, np.ascontiguousarray(players[:, 2]), settings.horizon, settings.beta)
         for key, players in zip(state.key, state.players, strict=True)

@@ -24,7 +24,9 @@ from scipy.special import ndtr
 from matchenv.baselines.knowledge_gradient_rule import add_best_after_game
 from matchenv.belief import DEFAULT_BELIEF, MU, SIGMA, GameConstants
 from matchenv.belief.knowledge import KnowledgeState
+from matchenv.envs.core.episodes import Episodes
 from matchenv.envs.one_player.settings import Settings
+from matchenv.envs.one_player.simulator import MatchmakingView, OnePlayer
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
     Record,
@@ -34,7 +36,7 @@ from matchenv.evaluation.estimates import (
 )
 from matchenv.evaluation.protocols import cells_of
 from matchenv.evaluation.registry import Candidate, candidates_of
-from matchenv.evaluation.rollout import Batch, belief_of, one_thread
+from matchenv.evaluation.rollout import belief_of, one_thread
 from matchenv.evaluation.seeds import TRUTHS, episode_seeds, spans_of, stream_of
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.arrays import Floats, Integers
@@ -185,7 +187,9 @@ def solve(
 ) -> Arrays:
     """Return ``believed``, ``true_q`` and ``first_is_best`` for a range of instances."""
     seeds = episode_seeds(seed, episodes.start, len(episodes))
-    players = Batch(replace(settings, belief=DEFAULT_BELIEF), seeds).state.players
+    players = Episodes.of_seeds(
+        OnePlayer(replace(settings, belief=DEFAULT_BELIEF)), seeds
+    ).state.players
     mu, sigma = players[:, :, MU].copy(), players[:, :, SIGMA].copy()
     normals = [stream_of(seed, TRUTHS, b).standard_normal((truths, mu.shape[1])) for b in episodes]
     skills = mu[:, None, :] + sigma[:, None, :] * np.array(normals)
@@ -225,8 +229,7 @@ def rule_of(candidate: Candidate, settings: Settings) -> Rule:
             the returned function raises it.
     """
     label = candidate.label
-    # The oracle needs some true skills to be made; it is refused below.
-    policy = candidate.make(settings, lambda: np.zeros(settings.num_players))
+    policy = candidate.policy(settings)
     if label == OPTIMUM:
         raise ValueError(f"policies must not be named {OPTIMUM!r}, the name of the optimum")
     if belief_of(policy) != settings.belief:
@@ -237,7 +240,7 @@ def rule_of(candidate: Candidate, settings: Settings) -> Rule:
 
     def choose(states: KnowledgeState, games_left: int) -> Integers:
         if callable(getattr(policy, "act", None)):
-            actions = policy.act(states, np.full(len(states), games_left))
+            actions = policy.act(MatchmakingView(states, games_left), None)
         else:
             shown = states.to_observation(games_left / settings.horizon)
             actions, memory = policy.predict(shown, None, np.ones(len(shown), np.bool_))

@@ -21,9 +21,8 @@ from matchenv.benchmarks.report.page import (
 )
 from matchenv.benchmarks.study.figures import LABELS
 from matchenv.benchmarks.study.settings import DRAW, FIRST_GAMES
-from matchenv.envs import part_of
 from matchenv.evaluation.estimates import Estimate, Record, recorded, verdicts
-from matchenv.evaluation.protocols import LOW_END, Protocol, mean_column
+from matchenv.evaluation.protocols import LOW_END, Protocol, mean_column, protocol_of
 from matchenv.evaluation.rollout import ALL
 from matchenv.evaluation.tables import Column
 from matchenv.runtime.files import number, read_json
@@ -72,7 +71,7 @@ def front_of(policies: pd.DataFrame, note: str) -> Block:
 def compare_section(result: Record, folder: Path) -> Section:
     """Return the section of ``matchenv compare``."""
     standings, against = standings_of(result), result.against
-    kind: Protocol = part_of(result.env, "protocol")
+    kind: Protocol = protocol_of(result.env)
     measures = kind.shown or dict(
         mean_column(name, name.replace("_", " ")) for name, value in standings[0].items()
         if isinstance(value, Estimate) and name not in DIFFERENCES

@@ -66,7 +66,7 @@ class CellResult:
         """Return the mean of a measure over the games of a window, shape (draws, episodes)."""
         values = self.rows.values(measure, self.number, policy, window)
         span = windows_of(self.settings.horizon)[window]
-        return values / (span.stop - span.start if OnePlayer.measures[measure] == SUM else 1)
+        return values / (span.stop - span.start if OnePlayer.aggregations[measure] == SUM else 1)
 
     def paired(
         self, ours: str, theirs: str, measure: str, window: str, goal: float | None = None

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
 from matchenv.belief import GameConstants, IndependentBelief, register
+from matchenv.envs.core.episodes import Episodes
 from matchenv.envs.one_player.priors import PRIORS, DrawnPrior, prior_of
 from matchenv.envs.one_player.settings import RANKINGS, Settings
 from matchenv.evaluation.episode_table import Block, Cell, Plan
 from matchenv.evaluation.protocols import cells_of
 from matchenv.evaluation.registry import Candidate, candidates_of
-from matchenv.evaluation.rollout import ALL, Batch, Steps, sums
+from matchenv.evaluation.rollout import ALL, Steps, sums
 from matchenv.evaluation.seeds import (
     REPORT,
     STUDY_EPISODES,
@@ -208,10 +209,10 @@ def place_at_share(rank: int, num_players: int) -> int:
     return int((rank - 0.5) / PAPER_PLAYERS * num_players)
 
 
-def study_sums(horizon: int, batch: Batch, steps: Steps) -> Arrays:
+def study_sums(horizon: int, episodes: Episodes[Any], steps: Steps) -> Arrays:
     """Return the summary of a block; defined here so that workers register ``PrintedBelief``."""
     measures = (*MEASURES, "final_squared_error")
-    return sums(batch, steps, measures, windows_of(horizon), horizon)
+    return sums(episodes, steps, measures, windows_of(horizon), horizon)
 
 
 def windows_of(horizon: int) -> dict[str, slice]:
