@@ -82,8 +82,9 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
         "where workers run: local, on this machine, or ray[:ADDRESS], on a Ray cluster", LOCAL,
     ),
     "quiet": ("no progress bar and no printed result", False),
+    "overwrite": ("play everything again, also what the folder holds", False),
 }  # fmt: skip
-RESULTS = ("out", "workers", "engine", "quiet")
+RESULTS = ("out", "overwrite", "workers", "engine", "quiet")
 # Tables that commands write which read a log.
 TABLES = ("ratings.csv", "bad_rows.csv", "curves.csv", "ranking.csv")
 

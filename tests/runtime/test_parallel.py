@@ -167,7 +167,7 @@ test_bad_options_of_a_run_are_refused = refusals(
     *(({"engine": name}, "engine must be local, ray or ray:ADDRESS, got")
       for name in ("", "dask", "local:2", "ray:", "Ray", ":auto", "rays", 5)),
     *(({"workers": workers}, "workers must be an integer of") for workers in (0, -1, 1.5, True)),
-    ({"replace_out": "no"}, "replace_out must be True or False, got 'no'"),
+    ({"overwrite": "no"}, "overwrite must be True or False, got 'no'"),
     call=lambda options: RunOptions(**options),
 )  # fmt: skip
 

@@ -358,10 +358,19 @@ def play_families(
                 (playing[text],) = candidates_of([text], family.settings)
         players.append([playing[label] for label in sorted(playing)])
         seeds = episode_seeds(SEED, 0, EPISODES, (BENCH, INSTANCES, family.number))
-        for place, each in enumerate(players[-1]):
-            rng = stream_of(SEED, BENCH, POLICIES, family.number, *policy_key(each.label))
-            call = partial(each.rollout, family.settings, seeds, rng, summary)
-            jobs.append(Job(f"{family.name}_policy{place:02d}", EPISODES, call, each.lasting))
+        for candidate in players[-1]:
+            rng = stream_of(SEED, BENCH, POLICIES, family.number, *policy_key(candidate.label))
+            call = partial(candidate.rollout, family.settings, seeds, rng, summary)
+            key = None
+            if candidate.lasting:
+                key = {
+                    "bench": protocol_digest(),
+                    "family": family.name,
+                    "policy": candidate.identity,
+                    "belief": candidate.belief,
+                }
+            name = f"{candidate.label} in {family.name}"
+            jobs.append(Job(key, EPISODES, call, name=name))
     results = iter(store.results(jobs))
     played = [{each.label: next(results)[TRUE_Q] for each in candidates} for candidates in players]
     totals = {

@@ -380,10 +380,13 @@ def plan_of(
     apart = set(kind.fixed).union(*(cell.labels for cell in cells))
     environment = {name: value for name, value in settings.description().items()
                    if name not in apart}  # fmt: skip
+    populations = {}
     for name, value in vars(settings).items():
-        if isinstance(value, Population) and name in environment:
+        if isinstance(value, Population):
             digest = hashlib.sha256(value.rows.tobytes()).hexdigest()
-            environment[name] = f"{len(value.rows)} of {digest[:16]}"
+            populations[name] = f"{len(value.rows)} of {digest[:16]}"
+    for name in populations.keys() & environment.keys():
+        environment[name] = populations[name]
     beliefs = {each.label: each.belief for each in candidates}
     asked = {
         "env": env,
@@ -403,6 +406,12 @@ def plan_of(
         "block_size": size,
         "environment": environment,
     }
-    return Plan(
-        candidates, tuple(cells), blocks, lambda cell, _: replace(settings, **cell.options), seed
-    ), asked
+    plan = Plan(
+        candidates,
+        tuple(cells),
+        blocks,
+        lambda cell, _: replace(settings, **cell.options),
+        seed,
+        code={**code, **populations},
+    )
+    return plan, asked

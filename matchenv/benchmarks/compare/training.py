@@ -53,7 +53,7 @@ def compare_runs(
         **config.comparison(),
         against=problem.rivals[0],
         episodes=episodes,
-        run=replace(run or RunOptions(), out=RunFolder(out).comparison, replace_out=True),
+        run=replace(run or RunOptions(), out=RunFolder(out).comparison),
     )
     if len(runs) == 1:
         return comparison, ""

@@ -136,17 +136,23 @@ def run_bound(
         seeds = rows.seeds[0].tolist()
         # Stored results do not depend on the order of the policies.
         order = np.argsort(rows.policies)
-        jobs = [
-            Job(
-                f"bound_{cell.name}_episode{first:06d}",
-                count,
-                partial(bounds_of, plan.settings_of(cell, 0), seeds[first : first + count], depth,
-                        rows.arrays["met"][c, order, 0, first : first + count]),
-                all(candidate.lasting for candidate in plan.candidates),
-            )
-            for c, cell in enumerate(plan.cells)
-            for first, count in spans_of(episodes, BLOCK)
-        ]  # fmt: skip
+        lasting = all(candidate.lasting for candidate in plan.candidates)
+        jobs = []
+        for c, cell in enumerate(plan.cells):
+            cell_settings = plan.settings_of(cell, 0)
+            for first, count in spans_of(episodes, BLOCK):
+                block_seeds = seeds[first : first + count]
+                met = rows.arrays["met"][c, order, 0, first : first + count]
+                key = {
+                    "bound": depth,
+                    "policies": asked["policies"],
+                    "beliefs": asked["beliefs"],
+                    "settings": cell_settings.description(),
+                    "code": plan.code,
+                    "first seed": block_seeds[0],
+                }
+                call = partial(bounds_of, cell_settings, block_seeds, depth, met)
+                jobs.append(Job(key if lasting else None, count, call, name=f"bound {cell.name}"))
         done = store.results(jobs)
         bound, paid = (np.concatenate([job[name] for job in done]) for name in ("bound", "paid"))
         bound = bound.reshape(len(plan.cells), episodes)

@@ -140,18 +140,21 @@ def run_optimum(
     for candidate in candidates:
         with errors_named(f"policy {candidate.label!r}"):
             rule_of(candidate, settings)(prior, 1)
-    jobs = [
-        Job(
-            f"optimum_episode{first:06d}",
-            count,
-            partial(solve, settings, kept, seed, range(first, first + count), truths),
-            all(candidate.lasting for candidate in candidates),
-        )
-        for first, count in spans_of(episodes, BLOCK)
-    ]
     problem = {"episodes": episodes, "truths": truths, "rank": cell.labels["rank"], "seed": seed,
                **{name: getattr(settings, name) for name in OPTIONS}}  # fmt: skip
     identities = {candidate.label: candidate.identity for candidate in candidates}
+    lasting = all(candidate.lasting for candidate in candidates)
+    jobs = []
+    for first, count in spans_of(episodes, BLOCK):
+        key = {
+            "optimum": truths,
+            "policies": identities,
+            "settings": settings.description(),
+            "seed": seed,
+            "first episode": first,
+        }
+        call = partial(solve, settings, kept, seed, range(first, first + count), truths)
+        jobs.append(Job(key if lasting else None, count, call, name=f"episodes from {first} on"))
     with run.store({"command": "optimum", "policies": identities, **problem}) as store:
         done = store.results(jobs)
         # Shape (P, E), the optimum first.
