@@ -21,7 +21,7 @@ from importlib import import_module
 from typing import Any, TextIO
 
 from matchenv.runtime.checks import printable
-from matchenv.runtime.object_spec import only_installed_code
+from matchenv.runtime.object_spec import only_own_code
 from matchenv.runtime.signals import WORDS, received_signal
 
 # The commands of each group, with their modules and summaries.
@@ -104,7 +104,7 @@ def _run(arguments: Sequence[str]) -> int:
         # Its default is a semaphore of the system, which outlives a process that is killed.
         tqdm.set_lock(threading.RLock())
         permitted = getattr(given, "allow_code", False)
-        permission = only_installed_code(allow_code=True) if permitted else nullcontext()
+        permission = only_own_code(allow_code=True) if permitted else nullcontext()
         with permission, suppress(StopIteration):  # the end of the command
             parser.steps.send(given)
     except (Exception, SystemExit, KeyboardInterrupt) as error:

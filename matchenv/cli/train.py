@@ -111,13 +111,13 @@ def train(given: Given, config: RunConfig | None) -> None:
     if episodes:
         from matchenv.agents.run_config import RunFolder
         from matchenv.benchmarks.compare.training import compare_runs
-        from matchenv.runtime.object_spec import only_installed_code
+        from matchenv.runtime.object_spec import only_own_code
 
         as_integer("comparison_episodes", episodes, 2)
         asked = config
         if asked is None and RunFolder(given.resume).config_file.is_file():
             asked = RunFolder(given.resume).read_config()
-        with only_installed_code(allow_code=given.allow_code or given.resume is None):
+        with only_own_code(allow_code=given.allow_code or given.resume is None):
             shared = {} if asked is None else asked.comparison()["env_kwargs"]
         lists = [name for name, value in shared.items() if isinstance(value, list)]
         if lists:

@@ -22,7 +22,7 @@ from matchenv.benchmarks.report.judge import judge_section
 from matchenv.benchmarks.report.page import Section, latex_summary, page_text
 from matchenv.benchmarks.report.replay import replay_section
 from matchenv.runtime.files import CHECKSUM, parsed_json, write_together
-from matchenv.runtime.object_spec import only_installed_code
+from matchenv.runtime.object_spec import only_own_code
 
 # The result file that identifies a folder, and the reader of its content and of the folder; the
 # first match counts.
@@ -58,7 +58,7 @@ def write_report(
     """
     if out.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"out must end in .html, got {str(out)!r}")
-    with only_installed_code(allow_code=allow_code):
+    with only_own_code(allow_code=allow_code):
         sections = sections_of(folders)
     files = [(out, page_text(sections).encode())]
     if latex is not None:
