@@ -40,7 +40,7 @@ GROUPS = {
         "replay": ("logs", "rate a log of matches and judge the ratings"),
         "fit": ("logs", "fit the parameters of TrueSkill to a log of matches"),
         "smooth": ("logs", "estimate skills through time from a whole log"),
-        "rank": ("logs", "rank items by pairwise games, and choose the next pairs"),
+        "rank": ("rank", "rank items by pairwise games, and choose the next pairs"),
         "judge": ("logs", "judge the matcher that made the games of a log"),
         "serve": ("serve", "keep ratings and match players over HTTP"),
     },

@@ -11,16 +11,15 @@ from scipy.special import expit, logit, stdtrit
 from tqdm import tqdm
 
 from matchenv.logs.forecasts import (
-    Pairs,
     calibrations,
     gaussian_log_probabilities,
     log_losses,
     mean_over_pairs,
     pair_costs,
-    pairs_of_sides,
     share_of_draws,
 )
 from matchenv.logs.match_log import MatchLog
+from matchenv.logs.pairs import Pairs
 from matchenv.logs.replay import replay_trueskill, variance_of_time_away
 from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import as_open_share, refusal
@@ -28,13 +27,17 @@ from matchenv.runtime.checks import as_open_share, refusal
 Values = Mapping[str, float]
 
 # Skills have no scale of their own: the prior sets it.
-MU, SIGMA, BETA, TAU = 25.0, 25.0 / 3.0, 25.0 / 6.0, 25.0 / 300.0
+MU = 25.0
+SIGMA = 25.0 / 3.0
+BETA = 25.0 / 6.0
+TAU = 25.0 / 300.0
 
 TRAIN_SHARE = 0.7
 FEWEST_GAMES = 20
 MOST_EVALUATIONS = 400
 # Final trust radius of the search and step of the finite differences, in steps of the parameters.
-PRECISION, DIFFERENCE = 0.005, 0.1
+PRECISION = 0.005
+DIFFERENCE = 0.1
 # Parameters whose estimates are correlated by more than this cannot be separated.
 TOGETHER = 0.95
 # Blocks of a log that count as independent observations.
@@ -42,7 +45,9 @@ BLOCKS = 40
 # Below this share of the largest curvature the likelihood counts as flat.
 FLAT = 1e-6
 Scale = tuple[Callable[[float], Any], Callable[[float], Any]]  # the transform and its inverse
-LOG, LOGIT, PLAIN = (np.log, np.exp), (logit, expit), (float, float)
+LOG = (np.log, np.exp)
+LOGIT = (logit, expit)
+PLAIN = (float, float)
 # Drifts count by their variance: near 0, a deviation or its logarithm has no effect.
 SQUARE: Scale = (np.square, lambda variance: np.sqrt(max(variance, 0.0)))
 
@@ -58,9 +63,11 @@ class Fit:
         log_loss_interval: its 95 % interval.
         log_loss_constant: log loss of a forecast that knows only the share of draws.
         log_loss_constant_interval: its 95 % interval.
-        log_loss_by_side: log loss of a forecast that also knows how often the first side wins.
+        log_loss_by_side: log loss of a forecast that also knows how often the first side wins;
+            equal to log_loss_constant for a log that does not say which side was first.
         log_loss_default: log loss of the default parameters.
-        gain: log_loss_constant minus log_loss, and its 95 % interval.
+        gain: the lower one of log_loss_constant and log_loss_by_side, minus log_loss, and its 95 %
+            interval.
         prediction_error: share of the decided pairs held out that the stronger side lost.
         prediction_error_default: the same for the default parameters.
         calibration_wins: mean distance of stated and observed shares, on the games held out.
@@ -99,7 +106,7 @@ class Fit:
 
     @property
     def failed(self) -> bool:
-        """True if the forecasts are not shown to be better than a constant one."""
+        """True if the forecasts are not shown to be better than both constant ones."""
         return self.verdict != "better"
 
 
@@ -127,7 +134,7 @@ def fit(log: MatchLog, *, train_share: float = TRAIN_SHARE, quiet: bool = True) 
         raise refusal(rule, log.num_games)
     train = log.first_games(int(np.clip(round(share * log.num_games), 2, log.num_games - 2)))
     parameters, reasons = parameters_of(train, share_of_draws(log) > 0.0)
-    pairs = pairs_of_sides(train.game_start, train.rank)
+    pairs = train.pairs
 
     def losses(values: Values) -> Floats:
         return log_losses(_forecast(train, pairs, values), pairs.outcome)
@@ -142,15 +149,22 @@ def fit(log: MatchLog, *, train_share: float = TRAIN_SHARE, quiet: bool = True) 
             return float(losses(_values_at(parameters, place)).mean())
 
         result = minimize(
-            loss_at, bounds[:, 0], method="COBYQA", bounds=bounds[:, 1:],
-            options={"initial_tr_radius": 1.0, "final_tr_radius": PRECISION,
-                     "maxfev": MOST_EVALUATIONS},
-        )  # fmt: skip
+            loss_at,
+            bounds[:, 0],
+            method="COBYQA",
+            bounds=bounds[:, 1:],
+            options={
+                "initial_tr_radius": 1.0,
+                "final_tr_radius": PRECISION,
+                "maxfev": MOST_EVALUATIONS,
+            },
+        )
     values = _values_at(parameters, result.x)
     intervals, notes = _intervals(
         lambda values: np.bincount(pairs.game, losses(values), train.num_games).astype(float),
-        parameters, values,
-    )  # fmt: skip
+        parameters,
+        values,
+    )
     notes += [f"{name} is not identified: {reason}" for name, reason in reasons.items()]
     values = {"mu": MU, "sigma": SIGMA, **values, **dict.fromkeys(reasons, 0.0)}
     defaults = {parameter.name: parameter.default for parameter in parameters}
@@ -196,14 +210,20 @@ def parameters_of(log: MatchLog, drawn: bool) -> tuple[list[Parameter], dict[str
 
     ``drawn`` says whether games can be drawn.
     """
-    share, size, start = share_of_draws(log), log.team_size, log.game_start[:-1]
+    share = share_of_draws(log)
+    size = log.team_size
+    start = log.game_start[:-1]
     share = min(max(share, 2e-4), 0.9)
     drift = 0.05 * SIGMA
     away = 0.0 if log.time is None else float(variance_of_time_away(log, 1.0).mean())
     per_day = drift / np.sqrt(away or 1.0)
     uneven = (np.maximum.reduceat(size, start) != np.minimum.reduceat(size, start)).any()
-    at_home = "some games have more than two sides" if log.game_size.max() > 2 else ""
-    if log.neutral is not None and log.neutral.all():
+    at_home = ""
+    if log.game_size.max() > 2:
+        at_home = "some games have more than two sides"
+    elif log.neutral is None:
+        at_home = "the log does not say which side was at home or first"
+    elif log.neutral.all():
         at_home = "all games are on neutral ground"
     found = {
         Parameter("beta", LOG, 0.02 * SIGMA, 20.0 * SIGMA, BETA, 0.4, BETA): "",
@@ -233,9 +253,12 @@ def _forecast(log: MatchLog, pairs: Pairs, values: Values) -> Floats:
     given: dict[str, Any] = {"mu": MU, "sigma": SIGMA, "draw_probability": 0.0, **values}
     replay = replay_trueskill(log, **given)
     return gaussian_log_probabilities(
-        pairs.gap(replay.team_mean), pairs.sum(replay.team_variance), pairs.sum(log.team_size),
-        given["beta"], given["draw_probability"],
-    )  # fmt: skip
+        pairs.gap(replay.team_mean),
+        pairs.sum(replay.team_variance),
+        pairs.sum(log.team_size),
+        given["beta"],
+        given["draw_probability"],
+    )
 
 
 def _intervals(
@@ -245,8 +268,11 @@ def _intervals(
 ) -> tuple[dict[str, tuple[float, float]], list[str]]:
     """Return intervals by name, and notes on parameters that the log does not identify."""
     inner = [p for p in parameters if not p.at_boundary(values[p.name])]
-    notes = [f"{p.name} ran to a boundary, {values[p.name]:.4g}: it has no interval"
-             for p in parameters if p not in inner]  # fmt: skip
+    notes = [
+        f"{p.name} ran to a boundary, {values[p.name]:.4g}: it has no interval"
+        for p in parameters
+        if p not in inner
+    ]
     if not inner:
         return {}, notes
     place = np.array([p.to_scale(values[p.name]) for p in inner])
@@ -254,14 +280,19 @@ def _intervals(
     slopes, curvature = derivatives(
         lambda place: losses({**values, **_values_at(inner, place)}), np.maximum(place, least)
     )
-    quantile, intervals = _quantile(blocks_of(len(slopes))), {}
+    quantile = _quantile(blocks_of(len(slopes)))
+    intervals = {}
     for k, parameter in enumerate(inner):
         # A drift of 0 is treated as known in the intervals of the others.
-        kept = [j for j, other in enumerate(inner) if place[j] > 0.0
-                or parameter.scale is SQUARE or other.scale is not SQUARE]  # fmt: skip
+        kept = [
+            j
+            for j, other in enumerate(inner)
+            if place[j] > 0.0 or parameter.scale is SQUARE or other.scale is not SQUARE
+        ]
         own = parameter_covariance(slopes[:, kept], curvature[np.ix_(kept, kept)])
         half = quantile * np.sqrt(own[kept.index(k), kept.index(k)]) or np.inf
-        low, high = place[k] - half, place[k] + half
+        low = place[k] - half
+        high = place[k] + half
         intervals[parameter.name] = parameter.from_scale(low), parameter.from_scale(high)
     covariance = parameter_covariance(slopes, curvature)
     spread = np.sqrt(np.diag(covariance))
@@ -274,22 +305,33 @@ def _intervals(
 
 def _judged(log: MatchLog, train_games: int, defaults: Values, values: Values) -> dict[str, Any]:
     """Return the attributes of ``Fit`` about the games held out."""
-    pairs = pairs_of_sides(log.game_start, log.rank)
+    pairs = log.pairs
     late = pairs.game >= train_games
     seen = pairs.outcome[~late]
     rest = Pairs._make(column[late] for column in pairs)
     fitted, default = (_forecast(log, pairs, given)[late] for given in (values, defaults))
     losses = log_losses(fitted, rest.outcome)
+
+    def constant_losses(probabilities: Any) -> Floats:
+        """Return the losses of one forecast, (3,), for all pairs."""
+        with np.errstate(divide="ignore"):  # no draws
+            log_probability = np.log(probabilities)
+        return log_losses(np.tile(log_probability, (losses.size, 1)), rest.outcome)
+
     counts = np.array([(seen == value).sum() for value in (1, 0, -1)]) + 0.5
+    if values["draw_probability"] == 0.0:  # no game was drawn, as the fitted forecast knows
+        counts[1] = 0.0
     shares = counts / counts.sum()
     win = 0.5 * (1.0 - shares[1])
-    even, by_side = (log_losses(np.tile(np.log(p), (losses.size, 1)), rest.outcome)
-                     for p in ((win, shares[1], win), shares))  # fmt: skip
+    even = constant_losses([win, shares[1], win])
+    by_side = constant_losses(shares) if log.has_first_side else even
+    best_constant = even if even.mean() <= by_side.mean() else by_side
     block = blocks_of(log.num_games - train_games)
     draws = bool((rest.outcome == 0).any())
     calibrated = calibrations(fitted, rest.outcome)
 
     def interval(values: Floats) -> tuple[float, float]:
+        """Return the ends of the 95 % interval of a mean over pairs."""
         mean = float(values.mean())
         excess = np.bincount(block[rest.game - train_games], values - mean).astype(np.float64)
         half = _quantile(block) * float(np.sqrt(_between(excess[:, None])[0, 0])) / values.size
@@ -306,7 +348,7 @@ def _judged(log: MatchLog, train_games: int, defaults: Values, values: Values) -
         "log_loss_constant_interval": interval(even),
         "log_loss_by_side": float(by_side.mean()),
         "log_loss_default": float(log_losses(default, rest.outcome).mean()),
-        "gain": (float((even - losses).mean()), *interval(even - losses)),
+        "gain": (float((best_constant - losses).mean()), *interval(best_constant - losses)),
         "prediction_error": error(fitted),
         "prediction_error_default": error(default),
         "calibration_wins": calibrated["wins"]["error"],
@@ -340,7 +382,8 @@ def derivatives(
 
     ``losses`` maps a place, (p,), to the loss of each game, (games,). The differences are central.
     """
-    axes, twice = step * np.eye(place.size), 2.0 * losses(place).sum()
+    axes = step * np.eye(place.size)
+    twice = 2.0 * losses(place).sum()
     forward, backward = (
         np.array([losses(place + sign * axis) for axis in axes]) for sign in (1.0, -1.0)
     )

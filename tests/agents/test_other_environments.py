@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from matchenv import agents
-from matchenv.agents.environments import PROBLEMS, without_files
+from matchenv.agents.environments import training_of, without_files
 from matchenv.agents.network import PairReader, reader_of, spaces_of
 from matchenv.agents.policy_file import LearnedPolicy, PolicyDescription
 from matchenv.baselines.ranking import RankingPolicy
@@ -25,7 +25,7 @@ def test_a_queue_policy_plays_its_loads_and_any_capacity(trained):
     run = trained("queue").path
     found, _ = compare_runs([run], run, episodes=2, run=ALONE)
     assert [load.options["arrival_rate"] for load in found.cells] == [0.5, 2.0]
-    assert found.rows.policies == (str(run), *PROBLEMS[QUEUE].opponents)
+    assert found.rows.policies == (str(run), *training_of(QUEUE).opponents)
     policy = policy_named(str(run), QueueSettings(capacity=9, arrival_rate=3.0))
     assert policy.num_opponents == 9
     observation = np.zeros(policy.observation_shape, dtype=np.float32)

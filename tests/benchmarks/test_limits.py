@@ -17,9 +17,10 @@ from matchenv.belief.knowledge import KnowledgeState
 from matchenv.benchmarks.limits import fair_charges as fair
 from matchenv.benchmarks.limits import optimum as exact
 from matchenv.benchmarks.limits.bound import PATHS_AT_ONCE, bounds_of, paths_of, run_bound
+from matchenv.envs.core.episodes import Episodes
 from matchenv.envs.one_player.settings import Settings
+from matchenv.envs.one_player.simulator import OnePlayer
 from matchenv.evaluation.registry import Candidate, candidates_of
-from matchenv.evaluation.rollout import Batch
 from matchenv.evaluation.seeds import episode_seeds
 from matchenv.runtime.jobs import RunOptions
 
@@ -68,10 +69,10 @@ def known_kinds(skill_0: float, mu: Any, sigma: Any, games: int, depth: int) -> 
     return fair.kinds_of(gaps, fair.weights_of(gaps, means, np.square(sigma)), BETA, games, depth)
 
 
-def themselves(opponents: int, paths: int = 1) -> fair.Places:
+def themselves(opponents: int, paths: int = 1) -> fair.Interpolation:
     """Opponents that equal the kinds."""
     nodes = np.tile(np.arange(opponents), paths)[:, None]
-    return fair.Places(nodes, np.ones(nodes.shape))
+    return fair.Interpolation(nodes, np.ones(nodes.shape))
 
 
 def payments_of_all(skill_0: float, games: int) -> tuple[Any, Any, Any]:
@@ -80,9 +81,11 @@ def payments_of_all(skill_0: float, games: int) -> tuple[Any, Any, Any]:
     belief, likelihoods = GridBelief(skill_0), []
     for mass, chance in zip(belief.masses[1:], win(belief.gaps[1:]), strict=True):
         likelihoods.append(
-            [(mass * np.prod([np.where(w, chance, 1.0 - chance) for w in result], axis=0)).sum()
-             for result in each]
-        )  # fmt: skip
+            [
+                (mass * np.prod([np.where(w, chance, 1.0 - chance) for w in result], axis=0)).sum()
+                for result in each
+            ]
+        )
     first, second = np.indices((len(each), len(each))).reshape(2, -1)
     won = np.stack([each[first], each[second]], axis=1)
     probabilities = np.outer(*likelihoods).ravel()
@@ -154,10 +157,14 @@ class TestParts:
             crossing = NOISE * math.sqrt(-2.0 * math.log(price * NOISE * math.sqrt(2.0 * math.pi)))
             points = [0.4 - crossing, 0.4 + crossing]
             expected = quad(
-                lambda s, price=price: max(0.0, true_q(0.4 - s) - price)
-                * norm.pdf(s, MU[1], SIGMA[1]),
-                -14, 12, points=points, limit=200,
-            )[0]  # fmt: skip
+                lambda s, price=price: (
+                    max(0.0, true_q(0.4 - s) - price) * norm.pdf(s, MU[1], SIGMA[1])
+                ),
+                -14,
+                12,
+                points=points,
+                limit=200,
+            )[0]
             assert horizon * actual == pytest.approx(horizon * expected, abs=2e-3)
 
     def test_opponents_between_kinds_are_interpolated(self):
@@ -172,7 +179,7 @@ class TestParts:
             won = rng.random((1, opponents, horizon)) < win(-skills)[:, None]
             # Kinds depend on the distance only.
             exchanged = won ^ (gaps < 0.0)[:, None]
-            places = fair.places_by_gap(gaps, variances)
+            places = fair.interpolation_by_gap(gaps, variances)
             assert places.shares.sum(axis=1) == pytest.approx(np.ones(opponents))
             densities = true_q(skills)[None]
             actual = fair.payments_of(kinds, places, exchanged, densities)
@@ -180,9 +187,11 @@ class TestParts:
             expected = fair.payments_of(exact, themselves(opponents), won, densities)
             some = np.argsort(-np.abs(gaps), kind="stable")[-2:]
             differences.append(
-                [fair.best_split(actual[0]) - fair.best_split(expected[0]),
-                 *(actual[0, some, 50] - expected[0, some, 50])]
-            )  # fmt: skip
+                [
+                    fair.best_split(actual[0]) - fair.best_split(expected[0]),
+                    *(actual[0, some, 50] - expected[0, some, 50]),
+                ]
+            )
         moved = np.abs(differences).max(axis=0)
         assert moved[0] < 0.005
         assert moved[1:].max() < 0.02
@@ -190,8 +199,9 @@ class TestParts:
 
     def test_sides_are_interpolated_in_the_variance(self):
         """With equal priors, whose rank of player 0 reveals which hidden means are higher."""
-        settings = Settings.checked(num_opponents=3, horizon=60, beta=BETA, prior="equal", rank=1,
-                                    noise="opponent")  # fmt: skip
+        settings = Settings.checked(
+            num_opponents=3, horizon=60, beta=BETA, prior="equal", rank=1, noise="opponent"
+        )
         variances, sides = np.array([2.1, 2.6, 2.9]), np.array([[-1, 1, -1], [1, 1, -1]])
         skill_0, mu_0 = np.array([0.8, -0.3]), np.array([0.5, 0.0])
         players = np.zeros((2, 4, 3))
@@ -203,10 +213,14 @@ class TestParts:
         gaps = fair.grid_of_gaps(0.8, math.sqrt(7.0), BETA, 10)
         for e in range(2):
             alike = np.full(3, skill_0[e]), np.full(3, mu_0[e])
-            exact = fair.kinds_of(gaps, fair.uninformed_weights(gaps, *alike, sides[e], variances),
-                             BETA, 60, 10)  # fmt: skip
-            actual = np.einsum("ja,jas->js", places.shares[3 * e : 3 * e + 3],
-                              kinds.charges[places.nodes[3 * e : 3 * e + 3]])  # fmt: skip
+            exact = fair.kinds_of(
+                gaps, fair.uninformed_weights(gaps, *alike, sides[e], variances), BETA, 60, 10
+            )
+            actual = np.einsum(
+                "ja,jas->js",
+                places.shares[3 * e : 3 * e + 3],
+                kinds.charges[places.nodes[3 * e : 3 * e + 3]],
+            )
             assert np.abs(actual - exact.charges).max() < 5e-4
 
     @pytest.mark.parametrize(("side", "mu_0"), [(-1, 1.0), (1, 1.0), (-1, -3.0), (0, 1.0)])
@@ -226,21 +240,22 @@ class TestParts:
 
     @pytest.mark.parametrize("prior", ["informative", "equal"])
     def test_policies_and_bound_share_outcomes(self, prior):
-        settings = Settings.checked(num_opponents=4, horizon=20, prior=prior, rank=1,
-                                    noise="opponent")  # fmt: skip
+        settings = Settings.checked(
+            num_opponents=4, horizon=20, prior=prior, rank=1, noise="opponent"
+        )
         players, won = paths_of(settings, episode_seeds(3, 5, 6))
-        batch = Batch(settings, episode_seeds(3, 5, 6))
+        episodes = Episodes.of_seeds(OnePlayer(settings), episode_seeds(3, 5, 6))
         games = np.zeros((6, 4), dtype=int)
         rng = np.random.default_rng(0)
         for _ in range(20):
             chosen = rng.integers(4, size=6)
-            batch.step(chosen)
-            facts = batch.simulator.facts(batch.state)
+            episodes.step(chosen, strict=True)
+            infos = episodes.simulator.infos(episodes.state)
             for e, j in enumerate(chosen):
-                assert won[e, j, games[e, j]] == facts["won"][e]
+                assert won[e, j, games[e, j]] == infos["won"][e]
                 gap = players[e, 0, 2] - players[e, j + 1, 2]
                 density = norm.pdf(gap, scale=math.sqrt(2.0) * settings.beta)
-                assert density == pytest.approx(facts["true_draw_density"][e])
+                assert density == pytest.approx(infos["true_draw_density"][e])
                 games[e, j] += 1
 
 
@@ -265,8 +280,9 @@ class TestRuns:
             assert {p.policy: p.share for p in nearest}["drawchance"] == 0.0
 
     def test_paths_depend_only_on_their_episode(self):
-        settings = Settings.checked(num_opponents=3, horizon=6, prior="equal", rank="top",
-                                    noise="opponent")  # fmt: skip
+        settings = Settings.checked(
+            num_opponents=3, horizon=6, prior="equal", rank="top", noise="opponent"
+        )
         many = episode_seeds(1, 0, PATHS_AT_ONCE + 3)
         games = np.full((1, len(many), 3), 2, dtype=np.int32)
         whole = bounds_of(settings, many, 5, games)
@@ -289,10 +305,12 @@ def value(belief: Any, games: int, policy: Any = None, truth: Any = None) -> flo
     seen = truth or belief
     return max(
         seen.density(j)
-        + sum(seen.after(j)[outcome][0] * value(after, games - 1, policy, truth)
-              for outcome, (_, after) in belief.after(j).items())
+        + sum(
+            seen.after(j)[outcome][0] * value(after, games - 1, policy, truth)
+            for outcome, (_, after) in belief.after(j).items()
+        )
         for j in (range(1, belief.mu.size) if policy is None else [policy(belief) + 1])
-    )  # fmt: skip
+    )
 
 
 def by_hand(prior: tuple[Any, Any], settings: Settings) -> list[DenseBelief]:
@@ -313,7 +331,7 @@ def settings_of(opponents: int, games: int, belief: str, **options: Any) -> Sett
 
 
 def rule_by(policy: Any, settings: Settings, label: str = "mine") -> Any:
-    return exact.rule_of(Candidate(label, lambda *_: policy, label), settings)
+    return exact.rule_of(Candidate(label, policy, label), settings)
 
 
 @pytest.mark.parametrize("belief", ["factorised", "full"])
@@ -396,8 +414,9 @@ class TestProperties:
         ],
     )
     def test_policies_must_choose_by_the_state_alone(self, policy, said):
-        def act(states: Any, games_left: Any) -> Any:
-            assert games_left.tolist() == [2] * len(states)
+        def act(view: Any, rng: Any) -> Any:
+            states = view.knowledge_state
+            assert view.games_left.tolist() == [2] * len(states)
             return np.zeros(len(states), np.int64)
 
         def predict(observation: Any, *_: Any) -> tuple[Any, Any]:

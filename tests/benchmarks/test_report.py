@@ -16,8 +16,8 @@ from plotly.colors import hex_to_rgb
 from matchenv.agents.environments import ONE_PLAYER, HeldOutGames
 from matchenv.agents.run_config import RunConfig, RunFolder, configured
 from matchenv.baselines import DrawChance, KnowledgeGradient
+from matchenv.benchmarks.report import charts, latex, sections_of
 from matchenv.benchmarks.report import page as pages
-from matchenv.benchmarks.report import sections_of
 from matchenv.benchmarks.report.training import curves_of, levels_of, middle_of, read_runs
 from matchenv.cli import DONE, run_command
 from matchenv.evaluation.estimates import Estimate
@@ -102,10 +102,11 @@ def test_tables_have_the_numbers_of_the_files(results: Path, html: str) -> None:
         ("b/summary.md", "equal_variance matching. "),
         ("b/verdict.md", "equal_variance matching. "),
         ("c/tuning.md", "num_opponents 3, horizon 12, seed 0, tau 0.1\n"),
-        ("d/bound.txt", "seed 0, beta 2.0; "), ("e/optimum.txt", "beta 2.0, draw_margin 1.0\n"),
+        ("d/bound.txt", "seed 0, beta 2.0; "),
+        ("e/optimum.txt", "beta 2.0, draw_margin 1.0\n"),
         ("runs/seed0/comparison/comparison.txt", "horizon 12, seed 0\n"),
     ],
-)  # fmt: skip
+)
 def test_texts_name_the_options_that_are_not_the_defaults(
     results: Path, file: str, options: str
 ) -> None:
@@ -129,7 +130,10 @@ def test_the_page_works_offline_and_on_any_screen(html: str) -> None:
 
 def test_a_name_has_one_colour_per_page() -> None:
     curve = [0, 1], [0, 1], [0, 0], [1, 1]
-    figures = [pages.new_figure("x", "y", [(name, *curve)]) for name in ("mine", "kg <b>", "mine")]
+    figures = [
+        charts.new_figure("x", "y", [charts.Curve(name, *curve)])
+        for name in ("mine", "kg <b>", "mine")
+    ]
     blocks = [pages.Block("title", each) for each in figures]
     pages.page_text([pages.Section("title", "", {}, [each]) for each in blocks])
     band, line = zip(*(each.data for each in figures), strict=True)
@@ -145,8 +149,8 @@ def test_a_name_has_one_colour_per_page() -> None:
 
 def test_points_have_intervals() -> None:
     found = Estimate(2.0, 0.5, 1.0, 4.0)
-    both = [(name, "top, equal", found) for name in ("kg", "oracle")]
-    figure = pages.points("q minus that of kg <b>", both, level=(0.0, "kg <b>"))
+    both = [charts.NamedValue(name, "top, equal", found) for name in ("kg", "oracle")]
+    figure = charts.points("q minus that of kg <b>", both, level=(0.0, "kg <b>"))
     kg, oracle = figure.data
     texts = [figure.layout.xaxis.title.text, figure.layout.annotations[0].text]
     assert texts == ["q minus that of kg &lt;b&gt;", "kg &lt;b&gt;"]
@@ -154,15 +158,19 @@ def test_points_have_intervals() -> None:
     assert tuple(kg.customdata[0]) == (1.0, 4.0)  # for the hover text
     assert oracle.visible == "legendonly"
     heights = [
-        pages.points("q", [("kg", f"{number}", found) for number in range(count)]).layout.height
+        charts.points(
+            "q", [charts.NamedValue("kg", f"{number}", found) for number in range(count)]
+        ).layout.height
         for count in (2, 50, 80)
     ]
     assert heights[0] is None  # the height of the other figures
-    assert heights[2] - heights[1] == 30 * pages.POINT
+    assert heights[2] - heights[1] == 30 * charts.POINT
 
 
 def test_a_curve_of_one_value_is_a_point() -> None:
-    figure = pages.new_figure("x", "y", [("one", [1], [2]), ("two", [1, 2], [2, 3])])
+    figure = charts.new_figure(
+        "x", "y", [charts.Curve("one", [1], [2]), charts.Curve("two", [1, 2], [2, 3])]
+    )
     assert [each.mode for each in figure.data] == ["markers", "lines"]
 
 
@@ -185,8 +193,9 @@ def test_each_folder_is_shown_once(results: Path) -> None:
     assert kinds_of(results / "runs") == kinds_of(results / "runs", saved) == ["train", "compare"]
     shutil.rmtree(saved)
     assert kinds_of(results / "a", results / "a", results / "runs" / "seed0") == [
-        "train", "compare",
-    ]  # fmt: skip
+        "train",
+        "compare",
+    ]
 
 
 def test_trees_may_have_links_equal_names_and_files_of_others(
@@ -211,7 +220,7 @@ def test_the_latex_summary_has_settings_and_says_what_intervals_are(
     text = page.with_suffix(".tex").read_text()
     for section in sections_of([results]):
         about = ", ".join(f"{name} {value}" for name, value in section.settings.items())
-        assert pages.escaped(about) in text
+        assert latex.escaped(about) in text
     study, *_ = re.findall(r"caption\{(True q per.*?)\}", text)
     assert study == r"True q per episode, minus that of pe. $\pm$ is half of a 95 \% interval."
     for caption, cells in re.findall(r"\\caption(.*?)\\label(.*?)end{table}", text, re.DOTALL):
@@ -237,7 +246,7 @@ TABULAR = re.compile(r"\\begin\{tabular\}\{@\{\}(\w+)@\{\}\}(.*?)\\end", re.DOTA
 
 def table(names: list[str], cell: str, first: str = FIRST) -> str:
     row = {"cell": first} | dict.fromkeys(names, cell)
-    return pages.latex_table(pages.Block("True q minus that of kg", pd.DataFrame([row, row])))
+    return latex.latex_table(pages.Block("True q minus that of kg", pd.DataFrame([row, row])))
 
 
 @pytest.mark.parametrize(
@@ -254,7 +263,7 @@ def table(names: list[str], cell: str, first: str = FIRST) -> str:
     ],
 )
 def test_special_characters_are_escaped(text: str, expected: str) -> None:
-    assert pages.escaped(text) == expected
+    assert latex.escaped(text) == expected
     assert f"cell & {expected} " in table([text], "1")
 
 
@@ -370,11 +379,17 @@ def write_run(
     config = configured("ppo", seed=seed, **given)
     steps = timesteps or [100 * n for n in range(len(numbers))]
     made_up = [
-        {"timesteps": step, "episodes": EPISODES, "mean_return": number, "draw_density": number,
-         "true_draw_density": number, "true_q_less_kg": number - 2.0,
-         "true_q_less_drawchance": number + 1.0}
+        {
+            "timesteps": step,
+            "episodes": EPISODES,
+            "mean_return": number,
+            "draw_density": number,
+            "true_draw_density": number,
+            "true_q_less_kg": number - 2.0,
+            "true_q_less_drawchance": number + 1.0,
+        }
         for step, number in zip(steps, numbers, strict=True)
-    ]  # fmt: skip
+    ]
     RunFolder.create(path, config).write_evaluations(seed, made_up)
     return config
 

@@ -20,12 +20,13 @@ from matchenv.benchmarks.study import claims, run_study
 from matchenv.benchmarks.study.figures import binned, figures_for, pictures
 from matchenv.benchmarks.study.results import Study
 from matchenv.benchmarks.study.settings import MEASURES, StudySettings, middle_places, windows_of
+from matchenv.envs.core.episodes import Episodes
 from matchenv.envs.one_player.settings import place_of_rank
 from matchenv.envs.one_player.simulator import OUTCOME, OnePlayer
 from matchenv.evaluation.episode_table import EpisodeTable
 from matchenv.evaluation.estimates import Record
 from matchenv.evaluation.protocols import cells_of
-from matchenv.evaluation.rollout import Batch, column_of, rollout, sums
+from matchenv.evaluation.rollout import column_of, rollout, sums
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.random import uniforms
 
@@ -45,22 +46,24 @@ def problem_of(settings: StudySettings, name: str, draw: int = 0) -> tuple[Any, 
     return settings.settings_of(cell, draw), block.seeds
 
 
-def batch_of(settings: StudySettings, name: str, draw: int = 0) -> Batch:
+def episodes_of(settings: StudySettings, name: str, draw: int = 0) -> Episodes[Any]:
     """Return the first block of a cell before the games."""
-    return Batch(*problem_of(settings, name, draw))
+    game, seeds = problem_of(settings, name, draw)
+    return Episodes.of_seeds(OnePlayer(game), seeds)
 
 
-def luck_of(batch: Batch) -> np.ndarray:
+def luck_of(episodes: Episodes[Any]) -> np.ndarray:
     """Return the uniform numbers that decide the games, shape (B, N)."""
-    return uniforms(batch.state.key, OUTCOME, 0, batch.simulator.settings.horizon)
+    return uniforms(episodes.state.key, OUTCOME, 0, episodes.simulator.settings.horizon)
 
 
 def games_of(settings: StudySettings, name: str, policy: int = 0) -> np.ndarray:
     """Return all measures of each game of the first block, shape (B, 4, N)."""
     windows = {str(n): slice(n, n + 1) for n in range(settings.horizon)}
     summary = partial(sums, measures=MEASURES, windows=windows)
-    make, rng = settings.candidates[policy].make, np.random.default_rng(0)
-    table = rollout(make, *problem_of(settings, name), rng, summary)
+    game, seeds = problem_of(settings, name)
+    rng = np.random.default_rng(0)
+    table = rollout(settings.candidates[policy].policy(game), game, seeds, rng, summary)
     columns = [[table[column_of(each, n)] for n in windows] for each in MEASURES]
     return np.array(columns).transpose(2, 0, 1)
 
@@ -91,7 +94,7 @@ def test_player_0_has_the_rank_of_the_cell(by: str) -> None:
     settings = StudySettings(["pe"], episodes=4, equal_rank_by=by)
     prior: Any = settings.settings_of(settings.cells[0], 0).prior
     for k, cell in enumerate(settings.cells):
-        players, place = batch_of(settings, cell.name).state.players, [0, 11, 24, 36, 49][k % 5]
+        players, place = episodes_of(settings, cell.name).state.players, [0, 11, 24, 36, 49][k % 5]
         informative = cell.labels["prior"] == "informative"
         for mu, sigma, skill in players.transpose(0, 2, 1):
             if informative or by == "true_skill":
@@ -109,23 +112,34 @@ def test_player_0_has_the_rank_of_the_cell(by: str) -> None:
 
 def test_skills_and_luck_depend_on_neither_cell_nor_number_of_episodes() -> None:
     settings = StudySettings(["pe"], episodes=8, horizon=20, prior_draws=2)
-    whole = [batch_of(settings, name, 1) for name in NAMES]
+    whole = [episodes_of(settings, name, 1) for name in NAMES]
     skills = [each.state.players[..., TRUE_SKILL] for each in whole]
-    first, other = (batch_of(settings, NAMES[0], draw).state.players[0, :, 0] for draw in (0, 1))
+    first, other = (episodes_of(settings, NAMES[0], draw).state.players[0, :, 0] for draw in (0, 1))
     assert not np.array_equal(np.sort(first), np.sort(other))
     for other in skills[1:]:
         np.testing.assert_array_equal(np.sort(other), np.sort(skills[0]))
-    fewer = batch_of(replace(settings, episodes=3), NAMES[2], 1)
+    fewer = episodes_of(replace(settings, episodes=3), NAMES[2], 1)
     np.testing.assert_array_equal(fewer.state.players[..., TRUE_SKILL], skills[2][:3])
     np.testing.assert_array_equal(luck_of(fewer), luck_of(whole[0])[:3])
 
 
 def test_windows_and_curves_equal_those_of_the_games() -> None:
-    study = run_study(["pe", "kg"], episodes=6, horizon=130, num_opponents=5, ranks=[2],
-                      priors=["equal"], run=ONE_WORKER)  # fmt: skip
+    study = run_study(
+        ["pe", "kg"],
+        episodes=6,
+        horizon=130,
+        num_opponents=5,
+        ranks=[2],
+        priors=["equal"],
+        run=ONE_WORKER,
+    )
     (result,) = study.results
-    spans = {"first": slice(0, 100), "after": slice(100, 130), "last": slice(30, 130),
-             "all": slice(0, 130)}  # fmt: skip
+    spans = {
+        "first": slice(0, 100),
+        "after": slice(100, 130),
+        "last": slice(30, 130),
+        "all": slice(0, 130),
+    }
     games = {each: games_of(study.settings, "equal_3rd", p) for p, each in enumerate(("pe", "kg"))}
     for m, measure in enumerate(MEASURES):
         for window, span in spans.items():
@@ -151,7 +165,7 @@ def test_the_printed_belief_follows_the_printed_equations() -> None:
     settings = StudySettings(
         ["kg"], belief="printed", episodes=12, horizon=3, num_opponents=3, ranks=[1]
     )
-    batch = batch_of(settings, "informative_2nd")
+    batch = episodes_of(settings, "informative_2nd")
     luck = luck_of(batch)
     games = games_of(settings, "informative_2nd")
     for b in range(12):
@@ -172,15 +186,31 @@ def test_the_printed_belief_follows_the_printed_equations() -> None:
 
 
 test_bad_settings_are_refused = refusals(
-    *((name, value, name[:4]) for name, value in (
-        ("episodes", 1), ("episodes", 2.5), ("horizon", 0), ("num_opponents", 0),
-        ("prior_draws", 0), ("seed", -1), ("belief", "wrong"), ("equal_variance", "other"),
-        ("equal_rank_by", "luck"), ("ranks", ["first"]), ("ranks", []), ("ranks", [None]),
-        ("priors", ["flat"]), ("policies", []), ("policies", ["nobody"]),
-        ("policies", ["pe", "pe"]), ("policies", "pe"), ("policies", [3]),
-    )),
+    *(
+        (name, value, name[:4])
+        for name, value in (
+            ("episodes", 1),
+            ("episodes", 2.5),
+            ("horizon", 0),
+            ("num_opponents", 0),
+            ("prior_draws", 0),
+            ("seed", -1),
+            ("belief", "wrong"),
+            ("equal_variance", "other"),
+            ("equal_rank_by", "luck"),
+            ("ranks", ["first"]),
+            ("ranks", []),
+            ("ranks", [None]),
+            ("priors", ["flat"]),
+            ("policies", []),
+            ("policies", ["nobody"]),
+            ("policies", ["pe", "pe"]),
+            ("policies", "pe"),
+            ("policies", [3]),
+        )
+    ),
     call=lambda name, value: StudySettings(**{name: value}),
-)  # fmt: skip
+)
 
 
 test_strings_and_unknown_options_are_refused = refusals(
@@ -291,8 +321,10 @@ def test_files_hold_means_and_errors_over_draws_of_the_prior() -> None:
         assert float(row["mean"]) == pytest.approx(values.mean())
         assert float(row["standard error"]) == pytest.approx(stats.sem(values))
     for row in paired:
-        ours, theirs = (result.values(row[name], row["measure"], row["games"]).mean(axis=1)
-                        for name in ("policy", "other"))  # fmt: skip
+        ours, theirs = (
+            result.values(row[name], row["measure"], row["games"]).mean(axis=1)
+            for name in ("policy", "other")
+        )
         assert float(row["difference"]) == pytest.approx((ours - theirs).mean())
         assert float(row["standard error"]) == pytest.approx(stats.sem(ours - theirs))
     assert result.units == 3

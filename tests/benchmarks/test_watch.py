@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import rollout
-from matchenv.evaluation.seeds import INSTANCES, OTHERS, QUEUE, REPORT, episode_seeds
+from matchenv.evaluation.seeds import INSTANCES, OTHERS, QUEUE_RUNS, REPORT, episode_seeds
 
 SETTINGS = Settings.checked(num_opponents=5, horizon=12)
 QUEUE_SETTINGS = QueueSettings(horizon=12, capacity=5)
@@ -35,14 +34,14 @@ def queue_stage(*policies: str, **arguments: Any) -> watch.Stage:
 
 
 def state_of(shown: watch.Stage, place: int = 0) -> Any:
-    return shown.performers[place].batch.state
+    return shown.performers[place].episodes.state
 
 
 @pytest.mark.parametrize(
     ("policy", "settings", "key", "measure"),
     [
         ("drawchance", SETTINGS, (INSTANCES,), "draw_density"),
-        ("window", QUEUE_SETTINGS, (QUEUE, REPORT, INSTANCES), "reward"),
+        ("window", QUEUE_SETTINGS, (QUEUE_RUNS, REPORT, INSTANCES), "reward"),
         ("kg", RANKING_SETTINGS, (OTHERS, REPORT, INSTANCES), "reward"),
     ],
 )
@@ -56,7 +55,7 @@ def test_a_policy_plays_the_episode_of_its_seed(
         assert shown.performers[0].renderer.clock(state_of(shown), 0) >= unit
         assert shown.totals()[1][0].shape == (unit,)
     # As in a comparison, whose measures of the queue are sums over visits.
-    played = rollout(partial(policy_named, policy), settings, episode_seeds(4, 2, 1, key))
+    played = rollout(policy_named(policy, settings), settings, episode_seeds(4, 2, 1, key))
     assert shown.totals()[1][0][-1] == pytest.approx(played[measure][0])
 
 
@@ -81,8 +80,10 @@ def test_policies_with_different_beliefs_play_the_same_instance() -> None:
 
 
 test_bad_arguments_are_refused = refusals(
-    *(({"policies": policies}, "policy must name 1 to 6 distinct policies")
-      for policies in ((), ("pe", "pe"), [f"kg:multiplier={m}" for m in range(1, 8)])),
+    *(
+        ({"policies": policies}, "policy must name 1 to 6 distinct policies")
+        for policies in ((), ("pe", "pe"), [f"kg:multiplier={m}" for m in range(1, 8)])
+    ),
     ({"policies": ["nobody"]}, "policy must be one of"),
     ({"policies": ["kg:speed=3"]}, "speed"),
     *(({"seed": value}, "seed must") for value in (-1, 0.5)),
@@ -90,7 +91,7 @@ test_bad_arguments_are_refused = refusals(
     ({"theme": "pink"}, "theme must"),
     *(({"width": value}, "width must") for value in (0, 641, -5, 1e9, "wide", 8000)),
     call=lambda change: watch.Stage(**{"policies": ["pe", "kg"], "settings": SETTINGS, **change}),
-)  # fmt: skip
+)
 
 
 def test_policies_share_one_skill_axis(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,11 +105,11 @@ def test_policies_share_one_skill_axis(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (wide, theme, footer) == (332, "dark", None)
     assert [scene.title for scene in scenes] == ["pe", "drawchance", "kg"]
     assert {scene.progress for scene in scenes} == {"game 4 of 12"}
-    ends = [each.renderer.limits(each.batch.state, 0) for each in shown.performers]
+    ends = [each.renderer.limits(each.episodes.state, 0) for each in shown.performers]
     lows, highs = zip(*ends, strict=True)
     assert {scene.beliefs.x for scene in scenes} == {(min(lows), max(highs))}
     for scene, each in zip(scenes, shown.performers, strict=True):
-        assert scene.tiles == each.renderer.scene(each.batch.state, 0, (0.0, 1.0)).tiles
+        assert scene.tiles == each.renderer.scene(each.episodes.state, 0, (0.0, 1.0)).tiles
 
 
 def test_differences_have_a_line_per_other_policy() -> None:
@@ -121,8 +122,10 @@ def test_differences_have_a_line_per_other_policy() -> None:
         np.testing.assert_array_equal(curve.y, total - first)
         assert chart.y[0] <= curve.y.min() <= curve.y.max() <= chart.y[1]
     assert [text for text, _ in chart.titles] == [
-        "running total of the reward, minus that of fcfs:", "window", "random",
-    ]  # fmt: skip
+        "running total of the reward, minus that of fcfs:",
+        "window",
+        "random",
+    ]
     plain, footed = shown.picture(), shown.picture(("left", "right"))
     assert footed.shape[0] > plain.shape[0]
     assert (plain[-130:-40] != 255).any(axis=2).mean() > 0.01

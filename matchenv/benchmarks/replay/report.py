@@ -13,7 +13,6 @@ from tqdm import tqdm
 
 from matchenv.benchmarks.replay.fits import locked, table, with_fitted
 from matchenv.logs.forecasts import (
-    Pairs,
     calibrations,
     constant_log_loss,
     draws_of_games,
@@ -21,10 +20,11 @@ from matchenv.logs.forecasts import (
     log_losses,
     mean_over_pairs,
     pair_costs,
-    pairs_of_sides,
 )
 from matchenv.logs.match_log import MatchLog
-from matchenv.logs.reading import Reading, reading_text
+from matchenv.logs.pairs import Pairs
+from matchenv.logs.ranks import known_neighbours, sides_of_equal_rank
+from matchenv.logs.reading import Reading, bad_rows_csv, reading_text
 from matchenv.logs.replay import (
     BeliefReplay,
     Model,
@@ -37,7 +37,7 @@ from matchenv.ratings.elo import LOGISTIC_RATE, Elo, elo_log_probabilities
 from matchenv.ratings.openskill import OpenSkill
 from matchenv.runtime.arrays import Floats, Masks
 from matchenv.runtime.checks import as_choice, as_positive_share, counted, errors_named
-from matchenv.runtime.files import columns_csv, csv_bytes, json_bytes, number, write_together
+from matchenv.runtime.files import columns_csv, json_bytes, number, write_together
 from matchenv.runtime.object_spec import build_object, class_from_spec, is_object_spec
 
 Content = Mapping[str, Any]
@@ -76,12 +76,14 @@ def judge(text: str, log: MatchLog, pairs: Pairs, model: Model) -> Judgement:
     Raises:
         ValueError: for parameters that the system refuses.
     """
-    draws, players = model.draw_probability or 0.0, log.team_size
+    draws = model.draw_probability or 0.0
+    players = log.team_size
     system = system_of(text, model)
     is_elo = isinstance(system, Elo)
     if text == TRUESKILL:
         replay = replay_trueskill(log, **asdict(model))
-        variance, quality = replay.team_variance, replay.quality
+        variance = replay.team_variance
+        quality = replay.quality
     else:
         with errors_named(f"system {text!r}"):
             replay = replay_system(log, system)
@@ -181,8 +183,9 @@ def run_replay(
         OSError: if a file cannot be written; existing files are unchanged.
     """
     log = reading.log
-    pairs = pairs_of_sides(log.game_start, log.rank)
-    parameters, fitted = settings.parameters.counted(log), settings.fitted
+    pairs = log.pairs
+    parameters = settings.parameters.counted(log)
+    fitted = settings.fitted
     settings = replace(settings, parameters=parameters, fitted=None)  # the fit is read once
     with locked(out):
         # A small log takes less than a second, and its bar would flicker.
@@ -200,6 +203,7 @@ def run_replay(
                 "games_named": reading.games,
                 "games_rated": log.num_games,
                 "players": log.num_players,
+                "first_side": reading.first_side,
                 "notes": reading.notes,
             },
             "settings": asdict(settings) | {"fitted": fitted and str(fitted)},
@@ -212,7 +216,7 @@ def run_replay(
 
             files = {
                 "report.html": replay_page(content, reading.file_name).encode(),
-                "bad_rows.csv": csv_bytes(("line", "reason", "detail"), reading.bad_rows),
+                "bad_rows.csv": bad_rows_csv(reading.bad_rows),
                 "table.txt": f"{reading_text(reading)}\n\n{report_text(content)}\n".encode(),
                 "report.json": json_bytes(content, checked=True),
             }
@@ -246,7 +250,8 @@ def measures(
         )
 
     def of_system(judgement: Judgement) -> dict[str, Any]:
-        quality, log_probability = judgement.quality, judgement.log_probability
+        quality = judgement.quality
+        log_probability = judgement.log_probability
         costs = pair_costs(judgement.gap, outcome)
         fair = quality >= quality[most_even(quality, settings.fair_share)].min()
         calibrated = calibrations(log_probability, outcome)
@@ -294,22 +299,30 @@ def draw_curve(log: MatchLog, quality: Floats) -> dict[str, Any]:
 
     Source: Herbrich, Minka, Graepel (2006), section 4.1, 'Match Quality'.
     """
-    possible, found = log.game_size - 1, draws_of_games(log)
+    possible = known_neighbours(log.rank, log.game_start, log.unordered)
+    found = draws_of_games(log)
     order = np.argsort(-quality, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(quality[order])), len(order) - 1)
     with np.errstate(invalid="ignore"):
-        x, y = (np.append(0.0, np.cumsum(draws[order])[ends]) / draws.sum()
-                for draws in (possible, found))  # fmt: skip
+        x, y = (
+            np.append(0.0, np.cumsum(draws[order])[ends]) / draws.sum()
+            for draws in (possible, found)
+        )
     found_at = np.interp(CURVE, x, y)
     return {"possible": CURVE, "found": found_at, "area": float(np.trapezoid(y, x))}
 
 
 def win_shares(log: MatchLog) -> Floats:
-    """Return (teams,) the share of the other sides that each side beat; a draw counts half."""
-    place = log.game_start[log.team_game] + log.rank
-    level = np.bincount(place)[place]  # sides of this rank in the game
-    others = log.game_size[log.team_game] - 1
-    return (others + 1 - log.rank - level + 0.5 * (level - 1)) / others
+    """Return (teams,) the share of the other sides that each side beat; a draw counts half.
+
+    Sides in an unknown order to this one do not count.
+    """
+    equal = sides_of_equal_rank(log.rank, log.game_start)
+    beaten = log.game_size[log.team_game] - log.rank - equal
+    drawn = equal - 1
+    if log.unordered is not None:
+        drawn = np.where(log.unordered, 0, drawn)
+    return (beaten + 0.5 * drawn) / (log.rank + beaten + drawn)
 
 
 def win_ratio_deviation(log: MatchLog, kept: Masks) -> dict[str, Any]:
@@ -321,8 +334,10 @@ def win_ratio_deviation(log: MatchLog, kept: Masks) -> dict[str, Any]:
     Source: Herbrich, Minka, Graepel (2006), section 4.1, 'Win Probability'.
     """
     entry = kept[log.entry_game]
-    player, share = log.player[entry], win_shares(log)[log.entry_team[entry]]
-    played, won = np.bincount(player), np.bincount(player, share)
+    player = log.player[entry]
+    share = win_shares(log)[log.entry_team[entry]]
+    played = np.bincount(player)
+    won = np.bincount(player, share)
     some = played > 0
     played, deviation = played[some], np.abs(won[some] / played[some] - 0.5)
     # 1, 2, 3, 5, 7, 10, 20, 30, 50, 70, 100, ... up to the most games of a player.
@@ -337,7 +352,8 @@ def win_ratio_deviation(log: MatchLog, kept: Masks) -> dict[str, Any]:
 
 def measure_rows(content: Content) -> dict[str, list[str]]:
     """Return a row of text for each measure in ``report.json``, with a cell for each system."""
-    systems, share = content["systems"], content["settings"]["challenge_share"]
+    systems = content["systems"]
+    share = content["settings"]["challenge_share"]
     found = list(systems.values())
     rows = {
         "prediction error": [_percent(s["error"]["error"]) for s in found],
