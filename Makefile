@@ -86,7 +86,7 @@ $(CLIENTS_VENV)/installed: requirements-torch.txt pyproject.toml
 test-clients: $(CLIENTS_VENV)/installed
 	$(CLIENTS_VENV)/bin/python -m pytest tests/clients tests/test_documentation.py -k "clients or other_libraries"
 
-# The promises of docs/reliability.md: at most 20 minutes on two cores.
+# The promises of docs/reliability.md: about five minutes on two cores.
 test-faults: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m faults tests/faults
 

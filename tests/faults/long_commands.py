@@ -64,7 +64,7 @@ class LongCommand:
     workers: bool = True
     always_says: str = ""
     call: Callable[[Path], None] | None = None
-    tried: int = 200
+    tried: int = 25
 
     @property
     def name(self) -> str:

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.skipif(
     not os.path.exists("/proc/self/fd"), reason="looks at files as Linux does"
 )
 
-KILLS, STOPS, PAIRS = 100, 10, 10
+KILLS, STOPS, PAIRS = 12, 2, 2
 # Most kills in a row in one folder, so that slow machines come to an end too.
 IN_A_ROW = 12
 # Sizes of a disk in pages of 4 KiB.
