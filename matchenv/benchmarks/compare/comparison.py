@@ -50,6 +50,9 @@ DEFAULT_EPISODES = 200
 # Limits the number of players in a block, and so the memory that it needs.
 LARGEST_BLOCK_PLAYERS = 1_000_000
 
+# Behind the names of policies that read the true skills, in tables.
+TRUTH_MARK = "*"
+
 # Modules with further numbers, tables and files of one environment.
 FURTHER: dict[str, Any] = {QUEUE: queue, RANKING: ranking}
 
@@ -111,8 +114,8 @@ class Comparison:
         Each has the ``cell`` (its labels) and the ``policy``; the paired ``difference`` to the
         policy compared with; the ``detectable`` difference; the ``verdict`` by Holm's rule over
         all cells and policies, ``""`` for the oracle and the policy compared with;
-        ``share_closed``, the share of the gap between the marks, NaN without marks; the mean of
-        each measure, and further numbers of the environment.
+        ``share_closed``, the share of the gap between the marks, NaN without marks; whether the
+        policy ``needs_truth``; the mean of each measure, and further numbers of the environment.
         """
         standings = []
         judged = []
@@ -148,6 +151,7 @@ class Comparison:
             detectable=detectable_effect(difference, self.episodes),
             verdict="",
             share_closed=share,
+            needs_truth=policy in self.rows.needs_truth,
         )
         for measure in self.measures:
             standing[measure] = estimate(self.values(measure, cell, policy))
@@ -176,6 +180,8 @@ class Comparison:
         if self.protocol.marks:
             low, high = self.protocol.marks
             lines.append(f"gap closed: share of the gap between {low} and {high}")
+        if self.rows.needs_truth:
+            lines.append(f"{TRUTH_MARK}: reads the true skills, which no policy of a service can")
         if self.further:
             lines.append(self.further.NOTE.format(self.against))
         columns = standing_columns(self.against, self.protocol, self.measures)
@@ -246,7 +252,11 @@ def standing_columns(
             return ""
         return f"{standing.detectable:.2f}"
 
-    columns = [Column("policy", "{policy}")]
+    def marked(standing: Record) -> str:
+        mark = f" {TRUTH_MARK}" if standing.get("needs_truth") else ""
+        return f"{standing.policy}{mark}"
+
+    columns = [Column("policy", marked)]
     for name, column in measures.items():
         columns.append(column)
         if name == protocol.measure:
