@@ -13,12 +13,8 @@ from matchenv.baselines.simple import Oracle as Oracle
 from matchenv.baselines.simple import PointEstimate as PointEstimate
 from matchenv.baselines.simple import RandomOpponent as RandomOpponent
 from matchenv.baselines.simple import ThompsonSampling as ThompsonSampling
-from matchenv.evaluation import registry
-from matchenv.evaluation.registry import ONE_PLAYER, policy_class
+from matchenv.environments import MATCHMAKING
+from matchenv.evaluation.registry import policy_class
 
 # The baselines by name; ``matchenv.evaluation.registry`` builds policies from text.
-POLICIES: dict[str, type[Policy]] = {
-    name: policy_class(name)
-    for name, entry in registry.POLICIES[ONE_PLAYER].items()
-    if entry.startswith(f"{__name__}.")  # not those that a user has registered
-}
+POLICIES: dict[str, type[Policy]] = {name: policy_class(name) for name in MATCHMAKING.policies}

@@ -123,9 +123,11 @@ class Gittins(ScoringPolicy):
         table = self.table(int(np.ceil(games_left.max(initial=1.0))))
         # With no game left, use the indices of one game.
         planes = np.maximum(np.rint(games_left).astype(np.int64) - 1, 0)
-        variance, drift = state.difference_variance, 2.0 * self.tau**2
-        numbers = planes, state.mu, variance, self.beta, drift
-        return np.asarray(log_indices(table.grid, table.bonus, *numbers))
+        variance = state.difference_variance
+        drift = 2.0 * self.tau**2
+        return np.asarray(
+            log_indices(table.grid, table.bonus, planes, state.mu, variance, self.beta, drift)
+        )
 
 
 class ToldIndex(Gittins):
@@ -137,4 +139,5 @@ class ToldIndex(Gittins):
     """
 
     name: ClassVar[str] = "told"
+    needs_truth: ClassVar[bool] = True
     knows_skill_0: ClassVar[bool] = True

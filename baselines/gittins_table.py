@@ -27,7 +27,6 @@ import json
 import math
 import os
 import sys
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache
@@ -39,10 +38,16 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
+from matchenv.runtime import cache_folder
 from matchenv.runtime.arrays import Floats
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.files import npz_bytes, read_npz, write_bytes
-from matchenv.trueskill.game import density_at_zero, difference_moments, outcome_probability_of
+from matchenv.trueskill.game import (
+    OUTCOMES,
+    density_at_zero,
+    difference_moments,
+    outcome_probability_of,
+)
 
 # Largest z of the grid, and the density of its nodes at 0 relative to evenly spaced ones (log).
 FURTHEST = 8.0
@@ -53,8 +58,6 @@ WIDEST = 100.0
 
 # Number of nodes of a cubic.
 STENCIL = 4
-
-OUTCOMES = (1, -1, 0)
 
 # Relative tolerance of a price; tables are stored in float32.
 PRECISION = 1e-10
@@ -291,16 +294,6 @@ class IndexTable(NamedTuple):
 
     grid: Grid
     bonus: NDArray[np.float32]
-
-
-def cache_folder() -> Path:
-    """Return ``MATCHENV_CACHE``, or matchenv/ in the user's cache folder or the temporary one."""
-    if folder := os.environ.get("MATCHENV_CACHE"):
-        return Path(folder)
-    system = "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
-    home = os.path.expanduser("~/.cache")  # unchanged if there is no home
-    usual = tempfile.gettempdir() if home.startswith("~") else home
-    return Path(os.environ.get(system) or usual) / "matchenv"
 
 
 def rounded_horizon(games: int) -> int:

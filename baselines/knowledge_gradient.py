@@ -33,12 +33,12 @@ import numpy as np
 from numpy.random import Generator
 
 from matchenv.baselines.knowledge_gradient_rule import (
-    OUTCOMES,
     Opponents,
     after_game,
     knowledge_gradient_scores,
     look_ahead,
     other_after_game,
+    possible_outcomes,
     read_opponents,
     updated_belief_scores,
 )
@@ -54,7 +54,7 @@ from matchenv.runtime.checks import (
     as_probability,
 )
 from matchenv.runtime.compile import compiled
-from matchenv.trueskill.game import SMALLEST_DENSITY, density_at_zero
+from matchenv.trueskill.game import SMALLEST_DENSITY, density_at_zero, performance_variance
 from matchenv.trueskill.normal import INVERSE_SQRT_2PI
 
 PAPER_DISCOUNT = 0.99
@@ -70,7 +70,9 @@ WORTH_SORTING = 30
 
 # Nodes on each side of s = 0, and parts of [0, rho]. If the coarse table leaves MANY opponents, the
 # fine one is made.
-COARSE, FINE, MANY = (8, 1), (32, 8), 1000
+COARSE = (8, 1)
+FINE = (32, 8)
+MANY = 1000
 
 # Largest s in the table, in units of sqrt(rho), for equal means; larger shifts are unlikely.
 FURTHEST = 4.0
@@ -92,23 +94,29 @@ class Levels(NamedTuple):
 @compiled
 def tabulate_levels(opponents: Opponents, nodes: int, parts: int) -> Levels:
     """Return the table of one state."""
-    gaps, variances, loads = opponents.gaps, opponents.variances, opponents.loads
+    gaps = opponents.gaps
+    variances = opponents.variances
+    loads = opponents.loads
     rho = np.max(loads * loads / variances)
     edges = np.arange(parts + 1) * rho / parts
     # If all opponents are far away, unlikely outcomes with large shifts decide.
     nearest = math.sqrt(np.min(gaps * gaps / variances))
     step = (FURTHEST + nearest) * math.sqrt(rho) / nodes
     shape = (parts, 2 * nodes + 1)
-    lower, upper = np.full(shape, np.inf), np.full(shape, np.inf)
+    lower = np.full(shape, np.inf)
+    upper = np.full(shape, np.inf)
     smallest = np.full(nodes + 1, np.inf)
     for k in range(gaps.size):
-        variance, rate = variances[k], loads[k] * loads[k] / variances[k]
+        variance = variances[k]
+        rate = loads[k] * loads[k] / variance
         slope = loads[k] * loads[k] * rho / nodes
         for node in range(nodes + 1):
             smallest[node] = min(smallest[node], variance - slope * node)
         for part in range(parts):
-            low, high = rate * edges[part], rate * edges[part + 1]
-            level, higher = math.log(variance * (1.0 - low)), math.log(variance * (1.0 - high))
+            low = rate * edges[part]
+            high = rate * edges[part + 1]
+            level = math.log(variance * (1.0 - low))
+            higher = math.log(variance * (1.0 - high))
             weight = 1.0 / (1.0 - low)
             larger = weight + weight * weight * (high - low)
             for node in range(2 * nodes + 1):
@@ -128,20 +136,25 @@ def between(values: Floats, node: int, f: float) -> float:
 @compiled(inline=True, refcounted=False)
 def best_density_bound(levels: Levels, shift: float, loss: float, beta: float) -> float:
     """Return an upper bound of the best density against an opponent who has not played."""
-    rho, step = levels.rho, levels.step
+    rho = levels.rho
+    step = levels.step
     parts, size = levels.lower.shape
-    place, noise, share = shift / step + size // 2, 2.0 * beta * beta, loss / rho
+    position = shift / step + size // 2
+    noise = performance_variance(beta)
+    share = loss / rho
     if not share <= 1.0 + SLACK:
         return INVERSE_SQRT_2PI / math.sqrt(noise)
     chords = levels.variances.size - 1
     node = min(int(share * chords), chords - 1)
     variance = max(between(levels.variances, node, share * chords - node), noise)
-    if not 0.0 <= place < size - 1:
+    if not 0.0 <= position < size - 1:
         return INVERSE_SQRT_2PI / math.sqrt(variance)
     share *= parts
-    node, part = int(place), min(int(share), parts - 1)
-    f = place - node
-    low, high = between(levels.lower[part], node, f), between(levels.upper[part], node, f)
+    node = int(position)
+    part = min(int(share), parts - 1)
+    f = position - node
+    low = between(levels.lower[part], node, f)
+    high = between(levels.upper[part], node, f)
     level = low + (share - part) * (high - low)
     weight = 1.0 / (1.0 - rho * rho * part / parts)
     weight += weight * weight * rho * rho / parts
@@ -154,12 +167,13 @@ def score_bounds(
     opponents: Opponents, multiplier: float, game: GameConstants, fineness: tuple[int, int] = COARSE
 ) -> Floats:
     """Return an upper bound of every opponent's score, infinity if no bound is known."""
-    bounds, levels = np.full(opponents.gaps.size, np.inf), tabulate_levels(opponents, *fineness)
+    bounds = np.full(opponents.gaps.size, np.inf)
+    levels = tabulate_levels(opponents, *fineness)
     if opponents.densities.max() <= SMALLEST_DENSITY or levels.rho >= LARGEST_RATE:
         return bounds
     for j in range(bounds.size):
         future = 0.0
-        for outcome in OUTCOMES[: 3 if game.draw_margin > 0.0 else 2]:
+        for outcome in possible_outcomes(game):
             probability, shift, loss, gap, variance = after_game(opponents, j, outcome, game)
             best = best_density_bound(levels, shift, loss, game.beta)
             # The density against j is below 1 / sqrt(2 pi (V + g^2)), since exp(x) > 1 + x.
@@ -183,7 +197,8 @@ class Orders(NamedTuple):
 @compiled
 def sort_opponents(opponents: Opponents, scored: int) -> Orders:
     """Return the two orders of one state, for ``scored`` calls of ``score_of``."""
-    gaps, loads = opponents.gaps, opponents.loads
+    gaps = opponents.gaps
+    loads = opponents.loads
     if scored < WORTH_SORTING or loads.min() < loads.max():
         return Orders(np.empty(0, np.int64), np.empty(0), np.empty(0, np.int64))
     by_gap = np.argsort(gaps)
@@ -202,21 +217,24 @@ def best_other_density(
 
     Source: Fagin, Lotem, Naor (2003), "Optimal aggregation algorithms for middleware".
     """
-    best, target = 0.0, -opponents.loads[0] * shift
+    best = 0.0
+    target = -opponents.loads[0] * shift
     _, largest = other_after_game(opponents, orders.by_variance[-1], shift, loss, beta)
     above = np.searchsorted(orders.gaps, target)
     below = above - 1
-    for place in range(orders.gaps.size):
+    for rank in range(orders.gaps.size):
         if above == orders.gaps.size or (
             below >= 0 and target - orders.gaps[below] < orders.gaps[above] - target
         ):
-            k, below = orders.by_gap[below], below - 1
+            k = orders.by_gap[below]
+            below -= 1
         else:
-            k, above = orders.by_gap[above], above + 1
+            k = orders.by_gap[above]
+            above += 1
         nearest, variance = other_after_game(opponents, k, shift, loss, beta)
         if k != j:
             best = max(best, density_at_zero(nearest, variance))
-        k = orders.by_variance[place]
+        k = orders.by_variance[rank]
         gap, smallest = other_after_game(opponents, k, shift, loss, beta)
         if k != j:
             best = max(best, density_at_zero(gap, smallest))
@@ -233,7 +251,7 @@ def score_of(
     if orders.gaps.size == 0:
         return opponents.densities[j] + multiplier * look_ahead(opponents, j, game)
     future = 0.0
-    for outcome in OUTCOMES[: 3 if game.draw_margin > 0.0 else 2]:
+    for outcome in possible_outcomes(game):
         probability, shift, loss, gap, variance = after_game(opponents, j, outcome, game)
         others = best_other_density(opponents, orders, j, shift, loss, game.beta)
         future += probability * max(others, density_at_zero(gap, variance))
@@ -256,12 +274,14 @@ def knowledge_gradient_action(opponents: Opponents, multiplier: float, game: Gam
         if bounds[j] < best:
             break
         differ = False
-        for row in opponents:
-            differ |= row[j] != row[chosen]
-        # An opponent identical to the best one has the same score.
-        score = score_of(opponents, orders, j, multiplier, game) if differ else best
+        for numbers in opponents:
+            differ |= numbers[j] != numbers[chosen]
+        score = best  # of an opponent who is identical to the best one
+        if differ:
+            score = score_of(opponents, orders, j, multiplier, game)
         if score > best or (score == best and j < chosen):
-            best, chosen = score, j
+            best = score
+            chosen = j
     return chosen
 
 
@@ -342,11 +362,18 @@ class KnowledgeGradient(ScoringPolicy):
         multipliers = self._multipliers(games_left)
         if state.belief not in COMPILED:
             return updated_belief_scores(state, multipliers, self._game)
-        numbers = state.mu, state.sigma, state.extra, multipliers
-        return np.asarray(knowledge_gradient_scores(*numbers, self._game))
+        return np.asarray(
+            knowledge_gradient_scores(
+                state.mu, state.sigma, state.difference_sigma, multipliers, self._game
+            )
+        )
 
     def _choose(self, state: KnowledgeState, games_left: Floats, rng: Generator) -> Integers:
         if state.belief not in COMPILED:
             return super()._choose(state, games_left, rng)
-        numbers = state.mu, state.sigma, state.extra, self._multipliers(games_left)
-        return np.asarray(knowledge_gradient_actions(*numbers, self._game))
+        multipliers = self._multipliers(games_left)
+        return np.asarray(
+            knowledge_gradient_actions(
+                state.mu, state.sigma, state.difference_sigma, multipliers, self._game
+            )
+        )

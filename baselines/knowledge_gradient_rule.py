@@ -14,18 +14,33 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from matchenv.belief import GameConstants
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.runtime.arrays import Floats
 from matchenv.runtime.compile import compiled
-from matchenv.trueskill.game import density_at_zero, difference_moments, outcome_probability_of
+from matchenv.trueskill.game import (
+    OUTCOMES,
+    density_at_zero,
+    difference_moments,
+    outcome_probability_of,
+    performance_variance,
+)
 
-# The draw comes last: games without draws use the first two.
-OUTCOMES = np.array([1, -1, 0])
+# As an array, since compiled loops over tuples are unrolled.
+ALL_OUTCOMES = np.array(OUTCOMES)
 
 # Largest batch of successor states when a belief's own update is used.
 MOST_STATES = 1 << 13
+
+
+@compiled(inline=True)
+def possible_outcomes(game: GameConstants) -> NDArray[np.int64]:
+    """Return the outcomes of a game; the draw is last, and needs a margin."""
+    if game.draw_margin > 0.0:
+        return ALL_OUTCOMES
+    return ALL_OUTCOMES[:2]
 
 
 class Opponents(NamedTuple):
@@ -58,16 +73,20 @@ def read_opponents(
     count = mu.size - 1
     rows = np.empty((5, count))
     opponents = Opponents(rows[0], rows[1], rows[2], rows[3], rows[4])
-    noise, drift = 2.0 * game.beta * game.beta, game.tau * game.tau
+    noise = performance_variance(game.beta)
+    drift = game.tau * game.tau
     own = sigma[0] * sigma[0] + drift
     for k in range(count):
-        gap, square = mu[0] - mu[k + 1], sigma[k + 1] * sigma[k + 1]
+        gap = mu[0] - mu[k + 1]
+        square = sigma[k + 1] * sigma[k + 1]
         if differences.size == 0:
-            uncertain, load = own - drift + square, math.sqrt(own)
+            uncertain = own - drift + square
+            load = math.sqrt(own)
             cross = 2.0 * own * (square + drift)
         else:
             deviation = differences[k]
-            uncertain, cross = deviation * deviation, 0.0
+            uncertain = deviation * deviation
+            cross = 0.0
             load = 0.5 * (
                 sigma[0] + (deviation - sigma[k + 1]) * (deviation + sigma[k + 1]) / sigma[0]
             )
@@ -75,7 +94,8 @@ def read_opponents(
             load = max(0.0, min(load, sigma[0], deviation))
         opponents.gaps[k] = gap
         opponents.variances[k] = uncertain + drift + noise
-        opponents.loads[k], opponents.crosses[k] = load, cross
+        opponents.loads[k] = load
+        opponents.crosses[k] = cross
         opponents.densities[k] = density_at_zero(gap, uncertain + noise)
     return opponents
 
@@ -90,16 +110,19 @@ def after_game(
         ``(probability, s, l, gap, variance)``: the probability of the outcome; the s and l of all
         other opponents; the new gap to j and variance of the difference of performances.
     """
-    noise, drift = 2.0 * game.beta * game.beta, game.tau * game.tau
-    gap, variance = opponents.gaps[j], opponents.variances[j] + drift
-    load, cross, uncertain = opponents.loads[j], opponents.crosses[j], variance - noise
+    noise = performance_variance(game.beta)
+    gap = opponents.gaps[j]
+    variance = opponents.variances[j] + game.tau * game.tau
+    load = opponents.loads[j]
+    cross = opponents.crosses[j]
+    uncertain = variance - noise
     probability = outcome_probability_of(gap, variance, outcome, game.draw_margin)
     v, complement = difference_moments(gap, variance, outcome, game.draw_margin)
     shift = v / math.sqrt(variance)
     loss = load * load * max(0.0, 1.0 - complement) / variance
     learned = uncertain * uncertain - cross
-    rest = (uncertain * noise + cross + learned * complement) / variance
-    return probability, load * shift, loss, gap + uncertain * shift, rest + noise
+    left = (uncertain * noise + cross + learned * complement) / variance
+    return probability, load * shift, loss, gap + uncertain * shift, left + noise
 
 
 @compiled(inline=True, refcounted=False)
@@ -109,7 +132,7 @@ def other_after_game(
     """Return gap and variance of opponent k after a game against another opponent."""
     load = opponents.loads[k]
     variance = opponents.variances[k] - load * load * loss
-    return opponents.gaps[k] + load * shift, max(variance, 2.0 * beta * beta)
+    return opponents.gaps[k] + load * shift, max(variance, performance_variance(beta))
 
 
 @compiled
@@ -120,7 +143,7 @@ def look_ahead(opponents: Opponents, j: int, game: GameConstants) -> float:
         corrected.
     """
     value = 0.0
-    for outcome in OUTCOMES[: 3 if game.draw_margin > 0.0 else 2]:
+    for outcome in possible_outcomes(game):
         probability, shift, loss, gap, variance = after_game(opponents, j, outcome, game)
         best = density_at_zero(gap, variance)
         for k in range(opponents.gaps.size):

@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from matchenv.belief import DEFAULT_BELIEF, belief_named
 from matchenv.belief.knowledge import KnowledgeState, share_of_games_left, split_mask
 from matchenv.envs.one_player.settings import Settings
+from matchenv.envs.one_player.simulator import MatchmakingView
 from matchenv.runtime.arrays import Floats, Integers, Masks
-from matchenv.runtime.checks import as_action_masks, as_actions, as_integer, as_non_negative_array
+from matchenv.runtime.checks import as_actions, as_integer, refusal
 
 
 class PredictMixin(ABC):
@@ -62,7 +63,7 @@ class Baseline(ABC):
     Attributes:
         name: name in tables and on command lines.
         stochastic: whether equal states can lead to different choices, so that ``rng`` is used.
-        needs_truth: whether the policy reads the true skills, which no fair policy sees.
+        needs_truth: whether views have the true skills, which no fair policy sees.
     """
 
     name: ClassVar[str]
@@ -70,9 +71,12 @@ class Baseline(ABC):
     needs_truth: ClassVar[bool] = False
 
     def __repr__(self) -> str:
-        names = inspect.signature(type(self)).parameters
-        given = {n: value for n in names if (value := getattr(self, n, None)) is not None}
-        return f"{type(self).__name__}({', '.join(f'{n}={given[n]!r}' for n in given)})"
+        arguments = []
+        for name in inspect.signature(type(self)).parameters:
+            value = getattr(self, name, None)
+            if value is not None:
+                arguments.append(f"{name}={value!r}")
+        return f"{type(self).__name__}({', '.join(arguments)})"
 
 
 class PolicyOptions(TypedDict, total=False):
@@ -85,9 +89,9 @@ class PolicyOptions(TypedDict, total=False):
 class Policy(Baseline, PredictMixin):
     """A rule that chooses an opponent for player 0.
 
-    A policy never touches an environment. ``act`` reads knowledge states in float64. ``predict``
-    reads observations; its signature is that of stable-baselines3's models, so that library's
-    ``evaluate_policy`` accepts a baseline. Both accept one state or a batch, and masks of the
+    A policy never touches an environment. ``act`` reads views in float64. ``predict`` reads
+    observations; its signature is that of stable-baselines3's models, so that library's
+    ``evaluate_policy`` accepts a baseline. Both accept one state or a batch, with masks of the
     allowed opponents. The choice is the one that the policy makes if only these exist.
 
     Args:
@@ -98,20 +102,23 @@ class Policy(Baseline, PredictMixin):
             ``matchenv.belief.BELIEFS``.
 
     Attributes:
-        num_opponents: M of the observations, set by ``for_settings``; None if unknown. A mask at
-            the end of an observation is then recognised by its numbers.
+        num_opponents: M of the observations, set by ``for_settings``; None if unknown. Where the
+            shape of an observation fits both with and without a mask, it is then read without.
     """
 
     num_opponents: int | None = None
 
     def __init_subclass__(cls) -> None:
         """Show ``PolicyOptions`` in the signatures of policies that pass them on."""
-        own = list(inspect.signature(cls.__init__).parameters.values())[1:]
-        if own and own[-1].kind is inspect.Parameter.VAR_KEYWORD:
+        parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
+        if parameters and parameters[-1].kind is inspect.Parameter.VAR_KEYWORD:
+            parameters.pop()
+            names = {parameter.name for parameter in parameters}
             shared = inspect.signature(Policy.__init__).parameters
-            names = [each.name for each in own]
-            own[-1:] = [shared[name] for name in PolicyOptions.__annotations__ if name not in names]
-        cls.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
+            for name in PolicyOptions.__annotations__:
+                if name not in names:
+                    parameters.append(shared[name])
+        cls.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
 
     def __init__(
         self, *, horizon: int = 500, seed: int | None = None, belief: str = DEFAULT_BELIEF
@@ -131,69 +138,61 @@ class Policy(Baseline, PredictMixin):
         The copy shares the policy's own generator.
         """
         policy = copy.copy(self)
-        policy.num_opponents, policy.horizon = settings.num_opponents, settings.horizon
+        policy.num_opponents = settings.num_opponents
+        policy.horizon = settings.horizon
         return policy
 
-    def act(
-        self,
-        knowledge_state: KnowledgeState,
-        games_left: ArrayLike,
-        rng: Generator | None = None,
-        action_masks: ArrayLike | None = None,
-    ) -> Integers:
+    def act(self, view: MatchmakingView, rng: Generator | None = None) -> Integers:
         """Choose opponents.
 
         Args:
-            knowledge_state: states of the policy's belief, shape (..., M + 1).
-            games_left: games left, including the next one, broadcast to the batch.
+            view: states of the policy's belief, shape (..., M + 1), games left and allowed
+                opponents.
             rng: generator for stochastic policies; None uses the policy's own.
-            action_masks: allowed opponents, shape (..., M), True or 1; None allows all.
 
         Returns:
             Actions in [0, M), shape (...); action a is opponent a + 1. Ties go to the lowest.
 
         Raises:
-            ValueError: for games left that are negative, not finite or of another shape, for a
-                state of another belief, and for masks of another shape or without a True.
+            ValueError: for a state of another belief.
         """
-        state, games = self._flattened(knowledge_state, games_left)
-        shape, count = knowledge_state.batch_shape, state.num_opponents
+        state = self._checked(view).flattened()
+        games_left = view.games_left.ravel()
+        allowed = view.action_mask.reshape(len(state), state.num_opponents)
         generator = self._rng if rng is None else rng
-        if action_masks is not None:
-            allowed = as_action_masks(action_masks, (*shape, count)).reshape(-1, count)
-            if not allowed.all():
-                return self._choose_among(state, games, generator, allowed).reshape(shape)
-        return np.asarray(self._choose(state, games, generator)).reshape(shape)
+        if allowed.all():
+            actions = self._choose(state, games_left, generator)
+        else:
+            actions = self._choose_among(state, games_left, generator, allowed)
+        return np.asarray(actions).reshape(view.knowledge_state.batch_shape)
 
-    def _flattened(
-        self, knowledge_state: KnowledgeState, games_left: ArrayLike
-    ) -> tuple[KnowledgeState, Floats]:
-        """Return states and games left as one batch of shape (B,); raise for bad ones."""
-        belief = getattr(knowledge_state, "belief", type(knowledge_state).__name__)
+    def _checked(self, view: MatchmakingView) -> KnowledgeState:
+        """Return the states of a view, of shape (..., M + 1).
+
+        Raises:
+            ValueError: for another object, or a state of another belief.
+        """
+        if not isinstance(view, MatchmakingView):
+            raise refusal("view must be a MatchmakingView", view)
+        belief = view.knowledge_state.belief
         if belief != self.belief:
-            raise ValueError(
-                f"knowledge_state must hold the {self.belief} belief, which this policy reads, "
-                f"got {belief!r}"
-            )
-        shape, left = knowledge_state.batch_shape, as_non_negative_array("games_left", games_left)
-        try:
-            games = np.broadcast_to(left, shape).ravel()
-        except ValueError:
-            raise ValueError(
-                f"games_left must broadcast to shape {shape}, got shape {left.shape}"
-            ) from None
-        return knowledge_state.flattened(), games
+            rule = f"view must hold the {self.belief} belief, which this policy reads"
+            raise refusal(rule, belief)
+        return view.knowledge_state
 
     def _predict(
         self, observation: Any, action_masks: ArrayLike | None, deterministic: bool
     ) -> Integers:
-        shape = () if action_masks is None else np.shape(action_masks)
-        num_opponents = shape[-1] if shape else self.num_opponents
-        numbers, shown = split_mask(observation, self.belief, num_opponents)
+        num_opponents = self.num_opponents
+        given_masks = None if action_masks is None else np.asarray(action_masks)
+        if given_masks is not None and given_masks.ndim > 0:
+            num_opponents = given_masks.shape[-1]
+        numbers, masks = split_mask(observation, self.belief, num_opponents)
+        if given_masks is not None:
+            masks = given_masks
         knowledge_state = KnowledgeState.from_observation(numbers, self.belief)
         games_left = np.rint(share_of_games_left(numbers) * self.horizon)
-        masks = shown if action_masks is None else action_masks
-        return self.act(knowledge_state, games_left, action_masks=masks)
+        return self.act(MatchmakingView(knowledge_state, games_left, action_mask=masks))
 
     def _choose_among(
         self, state: KnowledgeState, games_left: Floats, rng: Generator, allowed: Masks
@@ -208,7 +207,8 @@ class Policy(Baseline, PredictMixin):
             rows = np.flatnonzero(counts == count)
             opponents = np.nonzero(allowed[rows])[1].reshape(-1, count)
             chosen = self._choose(state.among(rows, opponents), games_left[rows], rng)
-            actions[rows] = opponents[np.arange(rows.size), as_actions(chosen, rows.size, count)]
+            chosen = as_actions(chosen, rows.size, count)
+            actions[rows] = opponents[np.arange(rows.size), chosen]
         return actions
 
     @abstractmethod
@@ -233,9 +233,10 @@ class ScoringPolicy(Policy):
             ValueError: for games left that are negative, not finite or of another shape, and for a
                 state of another belief.
         """
-        state, games = self._flattened(knowledge_state, games_left)
+        view = MatchmakingView(knowledge_state, games_left)
+        state = self._checked(view).flattened()
         shape = (*knowledge_state.batch_shape, state.num_opponents)
-        return self._scores(state, games).reshape(shape)
+        return self._scores(state, view.games_left.ravel()).reshape(shape)
 
     @abstractmethod
     def _scores(self, state: KnowledgeState, games_left: Floats) -> Floats:

@@ -8,20 +8,20 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from abc import abstractmethod
 from functools import cache
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from matchenv.baselines.policy import PredictMixin
+from matchenv.baselines.policy import Baseline, PredictMixin
 from matchenv.belief.joint import difference_variance, game_precision
 from matchenv.envs.ranking import Game, RankingSettings, RankingView, pair_counts, places_of
 from matchenv.runtime.arrays import Floats, Integers
-from matchenv.runtime.checks import as_action_masks, as_choice, as_float_array, as_integer, refusal
+from matchenv.runtime.checks import as_float_array, as_integer, refusal
 from matchenv.runtime.compile import compiled
-from matchenv.trueskill.game import total_variance
+from matchenv.trueskill.game import performance_variance
 from matchenv.trueskill.normal import normal_probability
 
 Generator = np.random.Generator
@@ -33,25 +33,22 @@ NODES, WEIGHTS = 0.5 * np.array(np.polynomial.legendre.leggauss(16)) + np.array(
 WIDEST, UNSURE, INFORMATION, SHRINKAGE, KNOWLEDGE = range(5)
 
 
-class RankingPolicy(PredictMixin):
-    """A rule that chooses the pair that plays next.
+class RankingPolicy(Baseline, PredictMixin):
+    """A rule that scores every pair; the allowed pair with the highest score plays.
 
     Args:
-        name: the rule, one of ``RULES``.
         seed: seed of the policy's own generator, the default of ``act``.
 
     Attributes:
-        stochastic: whether choices are random.
-        needs_truth: whether the rule reads the true skills.
         settings: settings of the environment, from ``for_settings``.
     """
 
     settings: RankingSettings = RankingSettings()
 
-    def __init__(self, name: str, *, seed: int | None = None) -> None:
-        self.name = as_choice("name", name, RULES)
-        self.stochastic, self.needs_truth = name in ("random", "thompson"), name == "oracle"
-        self._rng = np.random.default_rng(None if seed is None else as_integer("seed", seed, 0))
+    def __init__(self, *, seed: int | None = None) -> None:
+        if seed is not None:
+            seed = as_integer("seed", seed, 0)
+        self._rng = np.random.default_rng(seed)
 
     def for_settings(self, settings: RankingSettings) -> Self:
         """Return the same policy for an environment with other settings."""
@@ -59,85 +56,153 @@ class RankingPolicy(PredictMixin):
         policy.settings = settings
         return policy
 
-    def act(
-        self,
-        view: RankingView,
-        rng: Generator | None = None,
-        action_masks: ArrayLike | None = None,
-    ) -> Integers:
+    def act(self, view: RankingView, rng: Generator | None = None) -> Integers:
         """Choose pairs.
 
         Args:
             view: B beliefs.
             rng: generator of stochastic policies; None for the policy's own.
-            action_masks: allowed pairs, shape (B, P), True or 1; None for all.
 
         Returns:
             Actions in [0, P), shape (B,).
 
         Raises:
-            ValueError: for beliefs about another number of items than the settings have, and for
-                masks of another shape or without a True.
+            ValueError: for beliefs about another number of items than the settings have.
         """
-        items = self.settings.num_items
         if not isinstance(view, RankingView):
             raise refusal("view must be a RankingView", view)
+        items = self.settings.num_items
         if view.mu.shape[1:] != (items,):
             shape = f"(B, {items}) with num_items={items} (see for_settings)"
             raise refusal(f"mu must have shape {shape}", view.mu.shape)
-        truths = [None] * len(view.mu) if view.true_skill is None else view.true_skill
-        beliefs = map(RankingView, *view[:3], truths)
-        rule, settings, generator = RULES[self.name], self.settings, rng or self._rng
-        if callable(rule):
-            found = [rule(belief, settings, generator) for belief in beliefs]
-        else:
-            # Without masks only the best score of KG matters.
-            floor = 1.0 if rule == KNOWLEDGE and action_masks is None else 0.0
-            game = settings.game()
-            found = [pair_scores(rule, *belief[:2], game, floor) for belief in beliefs]
-        scores = np.stack(found)
-        if action_masks is not None:
-            scores[~as_action_masks(action_masks, scores.shape)] = -math.inf
+        scores = self._scores(view, self._rng if rng is None else rng)
+        scores[~view.action_mask] = -math.inf
         return scores.argmax(axis=1)
+
+    @abstractmethod
+    def _scores(self, view: RankingView, rng: Generator) -> Floats:
+        """Return the score of each pair, a new array of shape (B, P)."""
 
     def _predict(
         self, observation: Any, action_masks: ArrayLike | None, deterministic: bool
     ) -> Integers:
-        numbers, settings = as_float_array("observation", observation), self.settings
-        size, items, pairs = settings.observation_size, settings.num_items, settings.num_pairs
+        numbers = as_float_array("observation", observation)
+        size = self.settings.observation_size
         if numbers.ndim not in (1, 2) or numbers.shape[-1] != size:
             raise refusal(f"observation must have shape ({size},) or (B, {size})", numbers.shape)
-        if action_masks is None and settings.masks_change:
-            action_masks = numbers[..., -pairs:]
-        edges = [items, 2 * items, 2 * items + pairs, 2 * (items + pairs)]
-        means, deviations, _, differences, rest = np.split(np.atleast_2d(numbers), edges, axis=1)
-        if not (deviations > 0.0).all():
-            raise ValueError(f"observation must have deviations above 0, got {deviations.min()!r}")
-        i, j = settings.pairs.T
-        variances = deviations**2
-        covariance = variances[:, :, np.newaxis] * np.eye(items)
-        shared = 0.5 * (variances[:, i] + variances[:, j] - differences**2)
-        covariance[:, i, j] = covariance[:, j, i] = shared
-        left = np.rint(rest[:, 0] * settings.horizon).astype(np.int64)
-        actions = self.act(
-            RankingView(np.ascontiguousarray(means), covariance, left),
-            action_masks=None if action_masks is None else np.atleast_2d(action_masks),
-        )
-        return actions.reshape(numbers.shape[:-1])
+        view = view_of(np.atleast_2d(numbers), self.settings, action_masks)
+        return self.act(view).reshape(numbers.shape[:-1])
 
 
-def random(belief: RankingView, settings: RankingSettings, rng: Generator) -> Floats:
-    """Score pairs uniformly at random."""
-    return rng.random(settings.num_pairs)
+def view_of(
+    observations: Floats, settings: RankingSettings, action_masks: ArrayLike | None = None
+) -> RankingView:
+    """Return what observations show.
+
+    Args:
+        observations: shape (B, K).
+        settings: of the environment.
+        action_masks: allowed pairs, shape (P,) or (B, P); None for those of the observations.
+
+    Raises:
+        ValueError: for deviations that are not positive, and bad masks.
+    """
+    items = settings.num_items
+    pairs = settings.num_pairs
+    if action_masks is not None:
+        action_masks = np.atleast_2d(action_masks)
+    elif settings.masks_change:
+        action_masks = observations[:, -pairs:]
+    mu = np.ascontiguousarray(observations[:, :items])
+    sigma = observations[:, items : 2 * items]
+    difference_sigma = observations[:, 2 * items + pairs : 2 * (items + pairs)]
+    share = observations[:, 2 * (items + pairs)]
+    if not (sigma > 0.0).all():
+        raise ValueError(f"observation must have deviations above 0, got {sigma.min()!r}")
+    i, j = settings.pairs.T
+    variance = sigma**2
+    shared = 0.5 * (variance[:, i] + variance[:, j] - difference_sigma**2)
+    covariance = variance[:, :, np.newaxis] * np.eye(items)
+    covariance[:, i, j] = shared
+    covariance[:, j, i] = shared
+    games_left = np.rint(share * settings.horizon).astype(np.int64)
+    return RankingView(mu, covariance, games_left, action_mask=action_masks)
 
 
-def round_robin(belief: RankingView, settings: RankingSettings, rng: Generator) -> Floats:
+class FormulaPolicy(RankingPolicy):
+    """A rule whose scores are a formula of ``pair_score``."""
+
+    formula: ClassVar[int]
+
+    def _scores(self, view: RankingView, rng: Generator) -> Floats:
+        scores = np.empty(view.action_mask.shape)
+        # Without masks only the best score of KG matters.
+        is_free = bool(view.action_mask.all())
+        floor = 1.0 if self.formula == KNOWLEDGE and is_free else 0.0
+        game = self.settings.game()
+        for row in range(len(scores)):
+            mu = view.mu[row].copy()
+            covariance = view.covariance[row].copy()
+            scores[row] = pair_scores(self.formula, mu, covariance, game, floor)
+        return scores
+
+
+class Widest(FormulaPolicy):
+    """Play the pair whose difference of skills has the largest variance."""
+
+    name: ClassVar[str] = "widest"
+    formula: ClassVar[int] = WIDEST
+
+
+class InformationGain(FormulaPolicy):
+    """Play the pair whose outcome tells most about the skills, among pairs that count.
+
+    Source: Houlsby, Huszar, Ghahramani and Lengyel (2011), see ``information_gain``.
+    """
+
+    name: ClassVar[str] = "information"
+    formula: ClassVar[int] = INFORMATION
+
+
+class Shrinkage(FormulaPolicy):
+    """Play the pair with the largest P(misordered) times the share of variance that goes."""
+
+    name: ClassVar[str] = "shrinkage"
+    formula: ClassVar[int] = SHRINKAGE
+
+
+class PairKnowledgeGradient(FormulaPolicy):
+    """Play the pair with the largest expected decrease of P(misordered) for each game.
+
+    Source: Frazier and Powell (2010), see ``pair_score``.
+    """
+
+    name: ClassVar[str] = "kg"
+    formula: ClassVar[int] = KNOWLEDGE
+
+
+class RandomPair(RankingPolicy):
+    """Play a pair that is drawn uniformly at random."""
+
+    name: ClassVar[str] = "random"
+    stochastic: ClassVar[bool] = True
+
+    def _scores(self, view: RankingView, rng: Generator) -> Floats:
+        return rng.random(view.action_mask.shape)
+
+
+class RoundRobin(RankingPolicy):
     """Play every pair once, in rounds of disjoint pairs, then start again.
 
     The score is minus the number of games until the pair's turn.
     """
-    played = settings.horizon - belief.games_left
-    return -((turns(settings.num_items) - played) % settings.num_pairs).astype(np.float64)
+
+    name: ClassVar[str] = "round-robin"
+
+    def _scores(self, view: RankingView, rng: Generator) -> Floats:
+        played = self.settings.horizon - view.games_left[:, np.newaxis]
+        waits = (turns(self.settings.num_items) - played) % self.settings.num_pairs
+        return -waits.astype(np.float64)
 
 
 @cache
@@ -149,55 +214,67 @@ def turns(items: int) -> Integers:
     return np.argsort(np.argsort(rounds, kind="stable"))
 
 
-def swiss(belief: RankingView, settings: RankingSettings, rng: Generator) -> Floats:
+class Swiss(RankingPolicy):
     """Play neighbours in the current ranking, each place in turn.
 
     The score is minus the distance between the pair and the neighbours whose turn it is.
     """
-    items, places = settings.num_items, places_of(belief.mu)[settings.pairs]
-    turn = (settings.horizon - belief.games_left) % (items - 1)
-    away = (places.min(axis=1) - turn) % (items - 1)
-    return -(np.ptp(places, axis=1) * items + away).astype(np.float64)
+
+    name: ClassVar[str] = "swiss"
+
+    def _scores(self, view: RankingView, rng: Generator) -> Floats:
+        settings = self.settings
+        last = settings.num_items - 1
+        scores = np.empty(view.action_mask.shape)
+        for row, mu in enumerate(view.mu):
+            places = places_of(mu.copy())[settings.pairs]
+            turn = (settings.horizon - view.games_left[row]) % last
+            away = (places.min(axis=1) - turn) % last
+            scores[row] = -(np.ptp(places, axis=1) * settings.num_items + away)
+        return scores
 
 
-def thompson(belief: RankingView, settings: RankingSettings, rng: Generator) -> Floats:
+class ThompsonPair(RankingPolicy):
     """Draw skills from the posterior; score neighbours in their order by P(misordered).
 
     Only pairs that count for the goal are considered; pairs further apart follow by distance.
+
+    Source: Thompson (1933).
     """
-    drawn = belief.mu + np.linalg.cholesky(belief.covariance) @ rng.standard_normal(belief.mu.size)
-    places, cut = places_of(drawn)[settings.pairs], settings.cut
-    counts = (cut == 0) | ((places[:, 0] < cut) != (places[:, 1] < cut))
-    penalty = np.where(counts, np.ptp(places, axis=1) - 1.0, settings.num_items)
-    return pair_scores(UNSURE, belief.mu, belief.covariance, settings.game()) - penalty
+
+    name: ClassVar[str] = "thompson"
+    stochastic: ClassVar[bool] = True
+
+    def _scores(self, view: RankingView, rng: Generator) -> Floats:
+        settings = self.settings
+        scores = np.empty(view.action_mask.shape)
+        for row in range(len(scores)):
+            mu = view.mu[row].copy()
+            covariance = view.covariance[row].copy()
+            drawn = mu + np.linalg.cholesky(covariance) @ rng.standard_normal(mu.size)
+            places = places_of(drawn)[settings.pairs]
+            counts = np.ones(settings.num_pairs, dtype=np.bool_)
+            if settings.cut > 0:
+                is_top = places < settings.cut
+                counts = is_top[:, 0] != is_top[:, 1]
+            penalty = np.where(counts, np.ptp(places, axis=1) - 1.0, settings.num_items)
+            scores[row] = pair_scores(UNSURE, mu, covariance, settings.game()) - penalty
+        return scores
 
 
-def oracle(belief: RankingView, settings: RankingSettings, rng: Generator) -> Floats:
-    """Play pairs that are misordered under the true skills, then the others, by ``shrinkage``.
+class RankingOracle(Shrinkage):
+    """Play pairs that are misordered under the true skills, then the others, by ``Shrinkage``."""
 
-    Raises:
-        ValueError: without true skills.
-    """
-    if belief.true_skill is None:
-        raise ValueError("view must have true_skill for the oracle, got None")
-    i, j = settings.pairs.T
-    wrong = (belief.mu[i] - belief.mu[j]) * (belief.true_skill[i] - belief.true_skill[j]) < 0.0
-    return pair_scores(SHRINKAGE, belief.mu, belief.covariance, settings.game()) + wrong
+    name: ClassVar[str] = "oracle"
+    needs_truth: ClassVar[bool] = True
 
-
-# A rule is a formula of ``pair_score``, or a function that returns the score of each pair, shape
-# (P,), from the belief of one episode.
-RULES: dict[str, int | Callable[[RankingView, RankingSettings, Generator], Floats]] = {
-    "random": random,
-    "round-robin": round_robin,
-    "swiss": swiss,
-    "widest": WIDEST,
-    "thompson": thompson,
-    "information": INFORMATION,
-    "shrinkage": SHRINKAGE,
-    "kg": KNOWLEDGE,
-    "oracle": oracle,
-}
+    def _scores(self, view: RankingView, rng: Generator) -> Floats:
+        if not hasattr(view, "true_skill"):
+            raise ValueError("view must have true_skill for the oracle, got none")
+        i, j = self.settings.pairs.T
+        gaps = view.mu[:, i] - view.mu[:, j]
+        true_gaps = view.true_skill[:, i] - view.true_skill[:, j]
+        return super()._scores(view, rng) + (gaps * true_gaps < 0.0)
 
 
 @compiled
@@ -217,13 +294,16 @@ def pair_scores(
             -1, which saves time with many items, where most pairs are clearly ordered.
     """
     pairs, noise, (cut, indifference) = game
-    scores, places = np.full(len(pairs), -1.0), places_of(mu)
+    scores = np.full(len(pairs), -1.0)
+    places = places_of(mu)
     # A score is at most P(misordered), and that is at most exp(-lead^2 / 2) / 2.
-    best, furthest = 0.0, math.inf
+    best = 0.0
+    furthest = math.inf
     for p in range(len(pairs)):
         i, j = pairs[p]
         if formula == WIDEST or pair_counts(places[i], places[j], cut):
-            gap, spread = abs(mu[i] - mu[j]), difference_variance(covariance, i, j)
+            gap = abs(mu[i] - mu[j])
+            spread = difference_variance(covariance, i, j)
             if (gap + indifference) ** 2 <= furthest * spread:
                 scores[p] = pair_score(formula, gap, spread, noise, indifference)
                 if floor > 0.0 and scores[p] > best:
@@ -294,7 +374,8 @@ def loss_decrease(lead: float, share: float) -> float:
         lead: h >= 0.
         share: r^2 in [0, 1].
     """
-    last, total = math.sqrt(share) / (1.0 + math.sqrt(1.0 - share)), 0.0
+    last = math.sqrt(share) / (1.0 + math.sqrt(1.0 - share))
+    total = 0.0
     for k in range(NODES.size):
         x = last * NODES[k]
         square = 1.0 + x * x
@@ -310,7 +391,7 @@ def information_gain(gap: float, spread: float, noise: tuple[float, float]) -> f
     classification and preference learning" (2011), eq. (4), with an error of 0.003; it can be below
     0. ASAP has the same criterion, by another formula. The goal only decides which pairs count.
     """
-    variance = total_variance(0.0, 0.0, noise[0])
+    variance = performance_variance(noise[0])
     win = normal_probability(-abs(gap) / math.sqrt(variance + spread))
     entropy = -win * math.log2(max(win, 1e-300)) - (1.0 - win) * math.log1p(-win) / math.log(2.0)
     width = 0.5 * math.pi * math.log(2.0) * variance

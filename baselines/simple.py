@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from matchenv.baselines.policy import Policy, PolicyOptions, ScoringPolicy
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.core.settings import PAPER_BETA
-from matchenv.runtime.arrays import Floats, Integers, Masks
+from matchenv.envs.one_player.simulator import MatchmakingView
+from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import (
     as_float_array,
     as_non_negative_number,
@@ -20,6 +21,7 @@ from matchenv.runtime.checks import (
     as_positive_number,
     refusal,
 )
+from matchenv.trueskill.game import performance_variance
 
 
 def nearest_opponents(values: Floats) -> Integers:
@@ -67,7 +69,7 @@ class DrawChance(ScoringPolicy):
         return state.draw_density(self.beta)
 
     def _preferences(self, state: KnowledgeState, games_left: Floats) -> Floats:
-        variance = state.difference_variance + 2.0 * self.beta**2
+        variance = state.difference_variance + performance_variance(self.beta)
         gap = state.mu[:, :1] - state.mu[:, 1:]
         return -(np.log(variance) + gap * gap / variance)
 
@@ -113,7 +115,8 @@ class OptimisticDrawChance(ScoringPolicy):
         share = np.minimum(games_left / self.horizon, 1.0)
         factor = 1.0 + (self.inflation - 1.0) * share[:, None] ** self.fade
         gap = state.mu[:, :1] - state.mu[:, 1:]
-        return -0.5 * gap**2 / (factor * state.difference_variance + 2.0 * self.beta**2)
+        variance = factor * state.difference_variance + performance_variance(self.beta)
+        return -0.5 * gap**2 / variance
 
 
 class RandomOpponent(Policy):
@@ -160,9 +163,10 @@ class Oracle(Policy):
     """Choose the opponent with the highest true draw density, which no policy can exceed.
 
     Args:
-        true_skill: true skills of shape (M + 1,), or one row for each state of a batch; or a
-            function that returns them, called at each choice, for example
-            ``lambda: env.unwrapped.true_skill``.
+        true_skill: true skills for ``predict``, whose observations have none: shape (M + 1,), or
+            one row for each state of a batch; or a function that returns them, called at each
+            choice, for example ``lambda: env.unwrapped.true_skill``. ``act`` reads those of the
+            view.
         options: ``horizon`` and ``belief``, see ``Policy``; they do not affect the choice.
 
     Source: Ryzhov, Tariq, Powell (2011), the maximum of eq. (14) over the opponents.
@@ -172,28 +176,35 @@ class Oracle(Policy):
     needs_truth: ClassVar[bool] = True
 
     def __init__(
-        self, true_skill: ArrayLike | Callable[[], ArrayLike], **options: Unpack[PolicyOptions]
+        self,
+        true_skill: ArrayLike | Callable[[], ArrayLike] | None = None,
+        **options: Unpack[PolicyOptions],
     ) -> None:
         super().__init__(**options)
         self._true_skill = true_skill
 
-    def _choose(self, state: KnowledgeState, games_left: Floats, rng: Generator) -> Integers:
-        return nearest_opponents(self._skills(state.mu.shape))
-
-    def _choose_among(
-        self, state: KnowledgeState, games_left: Floats, rng: Generator, allowed: Masks
-    ) -> Integers:
-        skills = self._skills(state.mu.shape)
+    def act(self, view: MatchmakingView, rng: Generator | None = None) -> Integers:
+        """Choose the allowed opponents whose true skills are nearest; see ``Policy.act``."""
+        state = self._checked(view)
+        skills = self._skills(view, state.mu.shape).reshape(-1, state.mu.shape[-1])
+        allowed = view.action_mask.reshape(len(skills), state.num_opponents)
         skills[:, 1:][~allowed] = np.inf
-        return nearest_opponents(skills)
+        return nearest_opponents(skills).reshape(state.batch_shape)
 
-    def _skills(self, shape: tuple[int, ...]) -> Floats:
-        """Return the true skills of each state, a new array of shape (B, M + 1)."""
-        value = self._true_skill() if callable(self._true_skill) else self._true_skill
-        skills = as_float_array("true_skill", value)
+    def _skills(self, view: MatchmakingView, shape: tuple[int, ...]) -> Floats:
+        """Return the true skills of each state, a new array of this shape."""
+        true_skill = getattr(view, "true_skill", self._true_skill)
+        if true_skill is None:
+            raise ValueError("view must have true_skill for the oracle, or give it to Oracle()")
+        if callable(true_skill):
+            true_skill = true_skill()
+        skills = as_float_array("true_skill", true_skill)
         try:
-            skills = np.broadcast_to(skills.reshape(-1, skills.shape[-1]), shape)
-        except (ValueError, IndexError):
-            rule = f"true_skill must have shape {shape[1:]} or {shape}"
-            raise refusal(rule, skills.shape) from None
-        return np.array(skills)
+            return np.array(np.broadcast_to(skills, shape))
+        except ValueError:
+            raise refusal(
+                f"true_skill must have shape {shape[-1:]} or {shape}", skills.shape
+            ) from None
+
+    def _choose(self, state: KnowledgeState, games_left: Floats, rng: Generator) -> Integers:
+        raise NotImplementedError("the oracle chooses in act")

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from importlib.util import find_spec
 
 import numpy as np
 
 from matchenv.belief import BELIEFS
-from matchenv.envs import env_id_of
 from matchenv.envs.core.settings import Options
 from matchenv.envs.one_player.env import MatchmakingEnv
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.ranking import RankingSettings
-from matchenv.evaluation.registry import POLICIES, RESERVATION, policy_named
+from matchenv.evaluation.registry import RESERVATION, baselines_of, policy_named
 from matchenv.evaluation.rollout import rollout
 
 # The arrival rate is high enough for the matching to run.
@@ -32,12 +30,15 @@ def warm_up(report: Callable[[str], None] = lambda _: None) -> None:
         report: called with a short text before each part.
     """
     for settings in SMALL:
-        for name in POLICIES[env_id_of(settings)]:
-            text = f"{name}:policy=pe" if name == RESERVATION else name
+        for name in baselines_of(settings.env_id):
+            text = name
+            if name == RESERVATION:
+                text += ":policy=pe"
             if isinstance(settings, Settings):
                 text += f":belief={settings.belief}"
-            report(f"{text} in {env_id_of(settings)}")
-            rollout(partial(policy_named, text), settings, range(2), np.random.default_rng(0))
+            report(f"{text} in {settings.env_id}")
+            policy = policy_named(text, settings)
+            rollout(policy, settings, range(2), np.random.default_rng(0))
     if find_spec("pygame") is not None:
         report("pictures")
         env = MatchmakingEnv(num_opponents=5, horizon=2, render_mode="rgb_array")

@@ -13,22 +13,22 @@ import sys
 _CALLED = os.path.basename(sys.argv[0]) if sys.argv else ""
 # The name is "-m" while Python looks for the module.
 if _CALLED in ("matchenv", "matchenv.exe") or (_CALLED == "-m" and "matchenv" in sys.orig_argv):
-    from matchenv.runtime.signals import exit_at_signals_during_import
+    from matchenv.runtime.signals import end_at_signals
 
-    exit_at_signals_during_import()  # before slow imports
+    end_at_signals()  # before slow imports
 
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
-import gymnasium
-
-from matchenv.envs import ENVIRONMENTS
+import matchenv.environments  # noqa: F401, registers them
 
 if TYPE_CHECKING:
     from matchenv.belief.knowledge import KnowledgeState as KnowledgeState
     from matchenv.belief.knowledge import share_of_games_left as share_of_games_left
+    from matchenv.envs.core.registration import Environment as Environment
+    from matchenv.envs.core.registration import register_environment as register_environment
     from matchenv.envs.one_player.env import MatchmakingEnv as MatchmakingEnv
     from matchenv.envs.one_player.env import MatchmakingVectorEnv as MatchmakingVectorEnv
     from matchenv.envs.one_player.priors import EqualPrior as EqualPrior
@@ -47,6 +47,7 @@ except PackageNotFoundError:  # a source tree that is not installed
 
 _NAMES = {
     "belief.knowledge": ("KnowledgeState", "share_of_games_left"),
+    "envs.core.registration": ("Environment", "register_environment"),
     "envs.one_player.env": ("MatchmakingEnv", "MatchmakingVectorEnv"),
     "envs.one_player.priors": ("EqualPrior", "InformativePrior", "NormalPrior", "Prior"),
     "envs.one_player.settings": ("Reward", "Settings"),
@@ -55,9 +56,6 @@ _NAMES = {
 __all__ = ["__version__", *(name for names in _NAMES.values() for name in names)]
 _MODULES = {"agents", "baselines", "benchmarks", *(info.name for info in iter_modules(__path__))}
 _MODULES.discard("__main__")
-
-for _id, _parts in ENVIRONMENTS.items():
-    gymnasium.register(id=_id, entry_point=_parts.env, vector_entry_point=_parts.vector_env)
 
 
 def __getattr__(name: str) -> Any:

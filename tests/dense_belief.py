@@ -103,8 +103,10 @@ def states_after_games(
     sigma = np.sqrt(rng.uniform(1.0, 3.0, mu.shape))
     if opponents > 2:
         mu[:, 2], sigma[:, 2] = mu[:, 1], sigma[:, 1]
-    extra = np.sqrt(sigma[:, :1] ** 2 + sigma[:, 1:] ** 2) if belief == "full" else np.empty(0)
-    state = KnowledgeState(mu, sigma, extra, belief)
+    differences = np.empty(0)
+    if belief == "full":
+        differences = np.sqrt(sigma[:, :1] ** 2 + sigma[:, 1:] ** 2)
+    state = KnowledgeState(mu, sigma, differences, belief)
     for _ in range(games):
         chosen = np.minimum(rng.geometric(0.4, size=count), opponents) - 1
         outcomes = rng.choice([-1, 1], count)
@@ -122,7 +124,7 @@ def some_masks(count: int, opponents: int, rng: np.random.Generator) -> NDArray[
 def covariance_of(state: KnowledgeState) -> NDArray[np.float64]:
     """Return the covariances of all skills of one state."""
     variances = state.sigma**2
-    to_0 = 0.5 * (variances[0] + variances[1:] - state.difference_sigma**2)
+    to_0 = 0.5 * (variances[0] + variances[1:] - state.difference_variance)
     to_0 = np.concatenate((variances[:1], to_0))
     covariance = np.outer(to_0, to_0) / variances[0]
     np.fill_diagonal(covariance, variances)

@@ -1,7 +1,6 @@
 """Policies of ``MatchmakingQueue-v0``: rules that map waiting players to an opponent.
 
-Each has ``act(queues, rng)`` for a ``matchenv.envs.queue.QueueView`` of many queues, and
-``choose(waiting, rng)`` for the ``matchenv.envs.queue.WaitingPlayers`` of one.
+Each has ``act(view, rng)`` for a ``matchenv.envs.queue.QueueView`` of B queues.
 """
 
 from matchenv.baselines.queue.candidates import FirstComeFirstServed as FirstComeFirstServed

@@ -15,7 +15,8 @@ from matchenv.baselines.knowledge_gradient_rule import look_ahead, read_opponent
 from matchenv.baselines.policy import Baseline
 from matchenv.belief import DEFAULT_BELIEF, GameConstants
 from matchenv.belief.knowledge import KnowledgeState
-from matchenv.envs.queue.view import NOBODY, QueueView, WaitingPlayers
+from matchenv.envs.one_player.simulator import MatchmakingView
+from matchenv.envs.queue.view import QueueView
 from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import (
     as_actions,
@@ -37,7 +38,7 @@ REACH = 10
 
 
 @compiled
-def information_gain(mu: Floats, sigma: Floats, i: int, j: int, game: GameConstants) -> float:
+def information_gain(mu: Floats, sigma: Floats, i: int, j: int, constants: GameConstants) -> float:
     """Return the expected gain of player i's best match quality from a game against j.
 
     This is KG's F_j minus the best current draw density, in units of match quality. As in the
@@ -46,60 +47,66 @@ def information_gain(mu: Floats, sigma: Floats, i: int, j: int, game: GameConsta
 
     Source: Ryzhov, Tariq, Powell (2011), section 3, misprints corrected.
     """
-    near = np.arange(max(0, i - REACH), min(mu.size, i + REACH + 1))
-    near = near[(near != i) & (near != j)]
-    players = np.concatenate((np.array([i, j]), near))
-    opponents = read_opponents(mu[players], sigma[players], np.empty(0), game)
-    gain = look_ahead(opponents, 0, game) - opponents.densities.max()
-    return gain * quality_per_density(game.beta)
+    neighbours = np.arange(max(0, i - REACH), min(mu.size, i + REACH + 1))
+    neighbours = neighbours[(neighbours != i) & (neighbours != j)]
+    players = np.concatenate((np.array([i, j]), neighbours))
+    opponents = read_opponents(mu[players], sigma[players], np.empty(0), constants)
+    gain = look_ahead(opponents, 0, constants) - opponents.densities.max()
+    return gain * quality_per_density(constants.beta)
 
 
 @compiled
 def pair_value(
-    mu: Floats, sigma: Floats, i: int, j: int, multipliers: tuple[float, float], game: GameConstants
+    mu: Floats,
+    sigma: Floats,
+    i: int,
+    j: int,
+    multipliers: tuple[float, float],
+    constants: GameConstants,
 ) -> float:
     """Return the match quality plus the gains of i and j, each times its multiplier."""
-    variance = total_variance(sigma[i], sigma[j], game.beta)
-    value = match_quality_of(mu[i] - mu[j], variance, game.beta)
+    variance = total_variance(sigma[i], sigma[j], constants.beta)
+    value = match_quality_of(mu[i] - mu[j], variance, constants.beta)
     if multipliers[0] > 0.0:
-        value += multipliers[0] * information_gain(mu, sigma, i, j, game)
+        value += multipliers[0] * information_gain(mu, sigma, i, j, constants)
     if multipliers[1] > 0.0:
-        value += multipliers[1] * information_gain(mu, sigma, j, i, game)
+        value += multipliers[1] * information_gain(mu, sigma, j, i, constants)
     return value
 
 
 @compiled
 def band_values(
-    mu: Floats, sigma: Floats, width: int, multiplier: float, game: GameConstants
+    mu: Floats, sigma: Floats, width: int, multiplier: float, constants: GameConstants
 ) -> Floats:
-    """Return match quality + multiplier x mean gain of pairs at most W = ``width`` places apart.
+    """Return match quality + multiplier x mean gain of pairs at most W = ``width`` ranks apart.
 
     ``mu``, in ascending order, and ``sigma`` have shape (n,). The result has shape (n, W), with
-    entry (i, d - 1) for players i and i + d, and 0 beyond the last player.
+    element (i, d - 1) for players i and i + d, and 0 beyond the last player.
     """
     values = np.zeros((mu.size, width))
-    halves = (0.5 * multiplier, 0.5 * multiplier)
+    multipliers = (0.5 * multiplier, 0.5 * multiplier)
     for i in range(mu.size):
         for d in range(1, min(width, mu.size - 1 - i) + 1):
-            values[i, d - 1] = pair_value(mu, sigma, i, i + d, halves, game)
+            values[i, d - 1] = pair_value(mu, sigma, i, i + d, multipliers, constants)
     return values
 
 
 @compiled
 def candidate_values(
-    mu: Floats, sigma: Floats, multipliers: tuple[float, float], game: GameConstants
+    mu: Floats, sigma: Floats, multipliers: tuple[float, float], constants: GameConstants
 ) -> Floats:
     """Return the value of the first player's game against each of the others, shape (n - 1,).
 
     ``mu``, in any order, and ``sigma`` have shape (n,).
     """
     order = np.argsort(mu, kind="mergesort")
-    place = np.empty(mu.size, dtype=np.int64)
-    place[order] = np.arange(mu.size)
-    means, deviations = mu[order], sigma[order]
+    rank = np.empty(mu.size, dtype=np.int64)
+    rank[order] = np.arange(mu.size)
+    means = mu[order]
+    deviations = sigma[order]
     values = np.empty(mu.size - 1)
     for k in range(values.size):
-        values[k] = pair_value(means, deviations, place[0], place[k + 1], multipliers, game)
+        values[k] = pair_value(means, deviations, rank[0], rank[k + 1], multipliers, constants)
     return values
 
 
@@ -109,27 +116,17 @@ class QueuePolicy(Baseline):
     It never touches an environment.
     """
 
-    def act(self, queues: QueueView, rng: np.random.Generator | None = None) -> Integers:
+    @abstractmethod
+    def act(self, view: QueueView, rng: np.random.Generator | None = None) -> Integers:
         """Choose an action for the focal player of each queue.
 
         Args:
-            queues: view of B queues; ``queues[row]`` holds all waiting players of one.
+            view: of B queues; ``view[row]`` has all waiting players of one.
             rng: generator for stochastic policies; None creates one.
 
         Returns:
             Shape (B,): 0 to wait this tick, k for the k-th candidate.
         """
-        return self._choose(queues, np.random.default_rng(rng))
-
-    def choose(self, waiting: WaitingPlayers, rng: np.random.Generator | None = None) -> int:
-        """Return the action in one queue, see ``act``; 0 without a focal player."""
-        if waiting.focal == NOBODY:
-            return WAIT
-        return int(self.act(QueueView.of(waiting), rng)[0])
-
-    @abstractmethod
-    def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
-        """Return the actions, shape (B,)."""
 
 
 class ReservingPolicy(QueuePolicy):
@@ -149,7 +146,7 @@ class ReservingPolicy(QueuePolicy):
         self.reservation = as_number("reservation", reservation)
         self.fall = as_non_negative_number("fall", fall)
 
-    def asked(self, waited: ArrayLike) -> Floats:
+    def reservations(self, waited: ArrayLike) -> Floats:
         """Return the reservation after ``waited`` ticks, of the same shape."""
         return self.reservation - self.fall * np.asarray(waited, dtype=np.float64)
 
@@ -163,8 +160,9 @@ class FirstComeFirstServed(QueuePolicy):
 
     name: ClassVar[str] = "fcfs"
 
-    def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
-        return np.where(queues.filled > 0, 1, WAIT)
+    def act(self, view: QueueView, rng: np.random.Generator | None = None) -> Integers:
+        """Choose the first candidate; see ``QueuePolicy.act``."""
+        return np.where(view.has_candidates, 1, WAIT)
 
 
 class WideningWindow(QueuePolicy):
@@ -186,11 +184,11 @@ class WideningWindow(QueuePolicy):
         self.width = as_non_negative_number("width", width)
         self.growth = as_non_negative_number("growth", growth)
 
-    def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
-        window = self.width + self.growth * queues.waited
-        nearest = queues.mu[:, :2][:, -1]  # the focal player's own mean if there is no candidate
-        is_near = (queues.filled > 0) & (np.abs(nearest - queues.mu[:, 0]) <= window)
-        return np.where(is_near, 1, WAIT)
+    def act(self, view: QueueView, rng: np.random.Generator | None = None) -> Integers:
+        """Choose the first candidate within the window; see ``QueuePolicy.act``."""
+        window = self.width + self.growth * view.waited
+        is_near = np.abs(view.mu[:, 1] - view.mu[:, 0]) <= window
+        return np.where(view.has_candidates & is_near, 1, WAIT)
 
 
 class RandomCandidate(QueuePolicy):
@@ -209,10 +207,12 @@ class RandomCandidate(QueuePolicy):
     def __init__(self, wait: float = 0.0) -> None:
         self.wait = as_probability("wait", wait)
 
-    def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
-        waits = rng.random(len(queues.mu)) < self.wait
-        candidate = rng.integers(1, np.maximum(queues.filled, 1) + 1)
-        return np.where(waits | (queues.filled == 0), WAIT, candidate)
+    def act(self, view: QueueView, rng: np.random.Generator | None = None) -> Integers:
+        """Choose a random candidate; see ``QueuePolicy.act``."""
+        rng = np.random.default_rng(rng)
+        waits = rng.random(len(view)) < self.wait
+        candidates = rng.integers(1, np.maximum(view.num_candidates, 1) + 1)
+        return np.where(view.has_candidates & ~waits, candidates, WAIT)
 
 
 class ReservedDrawChance(ReservingPolicy):
@@ -227,19 +227,22 @@ class ReservedDrawChance(ReservingPolicy):
     # For the gains of the focal player and of the candidate.
     _multipliers = (0.0, 0.0)
 
-    def values(self, queues: QueueView, row: int = 0) -> Floats:
+    def values(self, view: QueueView, row: int = 0) -> Floats:
         """Return the value of each candidate of a queue."""
-        players = slice(int(queues.filled[row]) + 1)
-        mu, sigma = queues.mu[row, players], queues.sigma[row, players]
-        game = queues.settings.constants
-        return np.asarray(candidate_values(mu, sigma, self._multipliers, game))
+        players = view.action_mask[row]
+        mu = view.mu[row, players]
+        sigma = view.sigma[row, players]
+        constants = view.settings.constants
+        return np.asarray(candidate_values(mu, sigma, self._multipliers, constants))
 
-    def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
-        asked, actions = self.asked(queues.waited), np.full(len(queues), WAIT, dtype=np.int64)
-        for row in np.flatnonzero(queues.filled > 0).tolist():
-            values = self.values(queues, row)
+    def act(self, view: QueueView, rng: np.random.Generator | None = None) -> Integers:
+        """Choose the best candidate or wait; see ``QueuePolicy.act``."""
+        reservations = self.reservations(view.waited)
+        actions = np.full(len(view), WAIT, dtype=np.int64)
+        for row in np.flatnonzero(view.has_candidates).tolist():
+            values = self.values(view, row)
             best = values.argmax()
-            if values[best] >= asked[row]:
+            if values[best] >= reservations[row]:
                 actions[row] = best + 1
         return actions
 
@@ -313,24 +316,43 @@ class Reserved(ReservingPolicy):
         """True if the wrapped policy is stochastic."""
         return bool(getattr(self.policy, "stochastic", False))
 
-    def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
-        actions = np.full(len(queues.mu), WAIT, dtype=np.int64)
-        asked, beta = self.asked(queues.waited), queues.settings.beta
-        belief = getattr(self.policy, "belief", DEFAULT_BELIEF)
-        horizon = getattr(getattr(self.policy, "settings", None), "horizon", self.games_left)
-        for size in np.unique(queues.filled[queues.filled > 0]).tolist():
-            rows = np.flatnonzero(queues.filled == size)
-            mu, sigma = queues.mu[rows, : size + 1], queues.sigma[rows, : size + 1]
-            state = KnowledgeState.of_prior(mu, sigma, belief)
-            if callable(getattr(self.policy, "act", None)):
-                chosen = self.policy.act(state, np.full(rows.size, self.games_left), rng)
-            else:
-                share, policy = min(1.0, self.games_left / horizon), self.policy
-                if getattr(policy, "is_shared", False):  # see ``LearnedPolicy``
-                    policy = policy.for_opponents(size)
-                chosen = policy.predict(state.to_observation(share))[0]
-            chosen = as_actions(chosen, rows.size, size)
-            pair = np.arange(rows.size), chosen + 1
-            quality = match_quality(mu[:, 0], sigma[:, 0], mu[pair], sigma[pair], beta)
-            actions[rows] = np.where(quality >= asked[rows], chosen + 1, WAIT)
+    def act(self, view: QueueView, rng: np.random.Generator | None = None) -> Integers:
+        """Choose the opponent of the policy or wait; see ``QueuePolicy.act``."""
+        rng = np.random.default_rng(rng)
+        reservations = self.reservations(view.waited)
+        actions = np.full(len(view), WAIT, dtype=np.int64)
+        # Queues with equally many candidates form one batch.
+        counts = view.num_candidates
+        for count in np.unique(counts[counts > 0]).tolist():
+            rows = np.flatnonzero(counts == count)
+            mu = view.mu[rows, : count + 1]
+            sigma = view.sigma[rows, : count + 1]
+            opponents = self._opponents(mu, sigma, rng)
+            pairs = (np.arange(rows.size), opponents)
+            quality = match_quality(
+                mu[:, 0], sigma[:, 0], mu[pairs], sigma[pairs], view.settings.beta
+            )
+            actions[rows] = np.where(quality >= reservations[rows], opponents, WAIT)
         return actions
+
+    def _opponents(self, mu: Floats, sigma: Floats, rng: np.random.Generator) -> Integers:
+        """Return the opponents that the policy chooses, shape (n,), from 1 to M.
+
+        Args:
+            mu: means of player 0 and M opponents, shape (n, M + 1).
+            sigma: standard deviations of these beliefs, shape (n, M + 1).
+            rng: for stochastic policies.
+        """
+        policy = self.policy
+        count, players = mu.shape
+        belief = getattr(policy, "belief", DEFAULT_BELIEF)
+        state = KnowledgeState.of_prior(mu, sigma, belief)
+        if callable(getattr(policy, "act", None)):
+            actions = policy.act(MatchmakingView(state, self.games_left), rng)
+        else:
+            if getattr(policy, "is_shared", False):  # see ``LearnedPolicy``
+                policy = policy.for_opponents(players - 1)
+            horizon = getattr(getattr(policy, "settings", None), "horizon", self.games_left)
+            share = min(1.0, self.games_left / horizon)
+            actions, _ = policy.predict(state.to_observation(share))
+        return as_actions(actions, count, players - 1) + 1

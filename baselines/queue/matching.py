@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -19,10 +19,13 @@ from matchenv.runtime.compile import compiled
 # players and 0.05 % of the value in queues of 1,000 (docs/notes.md).
 BAND = 9
 
+# Largest distance from the population's mean that lowers a price, in its standard deviations.
+FURTHEST = 4.0
+
 
 @compiled
 def band_matching(weights: Floats) -> Integers:
-    """Return the maximum-weight matching of players on a line, at most W places apart.
+    """Return the maximum-weight matching of players on a line, at most W ranks apart.
 
     A backward pass over the line stores, for each subset of the next W players that is already
     matched, the best sum of the remaining players: O(n W 2^W). With up to W + 1 players every pair
@@ -30,7 +33,7 @@ def band_matching(weights: Floats) -> Integers:
 
     Args:
         weights: shape (n, W), 1 <= W <= 15; ``weights[i, d - 1]`` is the weight of players i and
-            i + d. Only pairs of positive weight are made; entries beyond the last player are not
+            i + d. Only pairs of positive weight are made; elements beyond the last player are not
             read.
 
     Returns:
@@ -39,40 +42,47 @@ def band_matching(weights: Floats) -> Integers:
     Source: dynamic programming over subsets, see Held and Karp (1962), in a moving window.
     """
     count, width = weights.shape
-    sets = 1 << width
-    best, behind = np.zeros(sets), np.zeros(sets)
-    # Bit d of a set: whether the player d places ahead is matched.
-    choice = np.zeros((count, sets), dtype=np.uint8)
+    num_sets = 1 << width
+    # The best sums from player i on and from player i + 1 on. Bit d of a set: whether the player d
+    # ranks ahead is matched.
+    best = np.zeros(num_sets)
+    best_ahead = np.zeros(num_sets)
+    choice = np.zeros((count, num_sets), dtype=np.uint8)
     for i in range(count - 1, -1, -1):
         reach = min(width, count - 1 - i)
-        for taken in range(sets):
-            rest = taken >> 1
-            most, chosen = behind[rest], 0
-            if taken & 1 == 0:
+        for matched in range(num_sets):
+            matched_ahead = matched >> 1
+            largest = best_ahead[matched_ahead]
+            chosen = 0
+            if matched & 1 == 0:
                 for d in range(1, reach + 1):
-                    if weights[i, d - 1] > 0.0 and (taken >> d) & 1 == 0:
-                        value = weights[i, d - 1] + behind[rest | (1 << (d - 1))]
-                        if value > most:
-                            most, chosen = value, d
-            best[taken], choice[i, taken] = most, chosen
-        best, behind = behind, best
+                    if weights[i, d - 1] > 0.0 and (matched >> d) & 1 == 0:
+                        with_partner = matched_ahead | (1 << (d - 1))
+                        value = weights[i, d - 1] + best_ahead[with_partner]
+                        if value > largest:
+                            largest = value
+                            chosen = d
+            best[matched] = largest
+            choice[i, matched] = chosen
+        best, best_ahead = best_ahead, best
     partners = np.full(count, NOBODY, dtype=np.int64)
-    taken = 0
+    matched = 0
     for i in range(count):
-        d = choice[i, taken]
+        d = choice[i, matched]
         if d > 0:
-            partners[i], partners[i + d] = i + d, i
-            taken |= 1 << d
-        taken >>= 1
+            partners[i] = i + d
+            partners[i + d] = i
+            matched |= 1 << d
+        matched >>= 1
     return partners
 
 
 def best_pairs(
     mu: Floats,
     sigma: Floats,
-    asked: Floats,
+    reservations: Floats,
     multiplier: float,
-    game: GameConstants,
+    constants: GameConstants,
     *,
     barred: Integers | None = None,
 ) -> Integers:
@@ -81,83 +91,90 @@ def best_pairs(
     Args:
         mu: means, shape (n,).
         sigma: standard deviations, shape (n,).
-        asked: reservations, shape (n,).
+        reservations: of the players, shape (n,).
         multiplier: number of later games that benefit from a gain, >= 0.
-        game: constants of the games.
+        constants: of the games.
         barred: pairs of players who must not meet, shape (P, 2); None for none.
 
     Returns:
         The partner of each player, shape (n,), ``NOBODY`` for unmatched players.
     """
-    count, order = mu.size, np.argsort(mu, kind="stable")
+    count = mu.size
+    order = np.argsort(mu, kind="stable")
     width = min(max(1, count - 1), BAND)
-    weights = band_values(mu[order], sigma[order], width, multiplier, game)
-    asked = asked[order]
+    weights = band_values(mu[order], sigma[order], width, multiplier, constants)
+    in_order = reservations[order]
     for d in range(1, width + 1):
-        weights[: count - d, d - 1] -= 0.5 * (asked[: count - d] + asked[d:])
+        weights[: count - d, d - 1] -= 0.5 * (in_order[: count - d] + in_order[d:])
     if barred is not None:
-        place = np.argsort(order)[barred]
-        first, apart = place.min(axis=1), np.abs(place[:, 1] - place[:, 0])
-        near = apart <= width
-        weights[first[near], apart[near] - 1] = -np.inf
-    in_order = band_matching(weights)
+        ranks = np.argsort(order)[barred]
+        first = ranks.min(axis=1)
+        apart = np.abs(ranks[:, 1] - ranks[:, 0])
+        is_near = apart <= width
+        weights[first[is_near], apart[is_near] - 1] = -np.inf
+    matching = band_matching(weights)
     partners = np.empty(count, dtype=np.int64)
-    partners[order] = np.where(in_order == NOBODY, NOBODY, order[in_order])
+    partners[order] = np.where(matching == NOBODY, NOBODY, order[matching])
     return partners
+
+
+class Plan(NamedTuple):
+    """The pairs of one queue in one tick.
+
+    Attributes:
+        run: identifier of the queue's episode.
+        tick: of the plan.
+        partners: number of the partner, or ``NOBODY``, by the number of each player who had no
+            choice yet.
+    """
+
+    run: int
+    tick: int
+    partners: dict[int, int]
+
+    def is_valid(self, run: int, tick: int, player: int) -> bool:
+        """Return whether the next choice of a player follows this plan."""
+        return self.run == run and self.tick == tick and player in self.partners
 
 
 class PlannedPolicy(QueuePolicy):
     """A rule that pairs all waiting players once per tick, at its first choice.
 
-    ``act`` reuses the plan of a queue until its tick or run changes, or the focal player is not in
-    the plan or has another mean. ``choose`` reuses it only in the same tick and for the same
-    players but for pairs of the plan that have left.
+    A subclass implements ``plan``. A plan is valid in its run and tick, for players who had no
+    choice since it was made; otherwise there is a new one. Players without a partner wait, and so
+    do players whose partner is no candidate.
     """
 
-    # The settings and players of the plan that ``choose`` follows.
-    _planned: tuple[Any, dict[int, Any]] = None, {}
-
     @cached_property
-    def _plans(self) -> dict[int, Any]:
-        """Run and tick of each queue's plan, and partners by player number and mean."""
+    def _plans(self) -> dict[int, Plan]:
+        """The last plan of each row."""
         return {}
-
-    def choose(self, waiting: WaitingPlayers, rng: np.random.Generator | None = None) -> int:
-        """Return the action in one queue; see ``act``."""
-        columns = waiting.mu, waiting.sigma, waiting.true_skill, waiting.waited
-        rows = zip(*(column.tolist() for column in columns), strict=True)
-        now = dict(zip(waiting.player.tolist(), rows, strict=True))
-        settings, planned = self._planned
-        left, partners = planned.keys() - now.keys(), self._plans.get(0, (None, {}))[1]
-        pairs = {partner for (player, _), partner in partners.items() if player in left}
-        if pairs != left or settings != waiting.settings or not now.items() <= planned.items():
-            self._plans.pop(0, None)
-            self._planned = waiting.settings, now
-        return super().choose(waiting, rng)
-
-    def _choose(self, queues: QueueView, rng: np.random.Generator) -> Integers:
-        """Follow the plan of the tick; players without a partner among the candidates wait."""
-        actions = np.full(len(queues), WAIT, dtype=np.int64)
-        times = list(zip(queues.run.tolist(), queues.tick.tolist(), strict=True))
-        players, means = queues.player.tolist(), queues.mu[:, 0].tolist()
-        for row in np.flatnonzero(queues.filled > 0).tolist():
-            focal = players[row][0], means[row]
-            made, partners = self._plans.get(row, (None, {}))
-            if made != times[row] or focal not in partners:
-                waiting = queues[row]
-                plan = self.plan(waiting)
-                numbers = np.where(plan == NOBODY, NOBODY, waiting.player[plan]).tolist()
-                names = zip(waiting.player.tolist(), waiting.mu.tolist(), strict=True)
-                partners = dict(zip(names, numbers, strict=True))
-                self._plans[row] = times[row], partners
-            partner = partners[focal]
-            if partner != NOBODY and partner in players[row]:
-                actions[row] = players[row].index(partner)
-        return actions
 
     @abstractmethod
     def plan(self, waiting: WaitingPlayers) -> Integers:
         """Return the index of each player's partner, shape (n,), ``NOBODY`` to wait."""
+
+    def act(self, view: QueueView, rng: np.random.Generator | None = None) -> Integers:
+        """Choose the partner of the plan; see ``QueuePolicy.act``."""
+        runs = view.run.tolist()
+        ticks = view.tick.tolist()
+        focal_players = view.player[:, 0].tolist()
+        partners = np.full(len(view), NOBODY)
+        has_choice = view.has_candidates & (view.tick < view.settings.horizon)
+        for row in np.flatnonzero(has_choice).tolist():
+            plan = self._plans.get(row)
+            if plan is None or not plan.is_valid(runs[row], ticks[row], focal_players[row]):
+                plan = Plan(runs[row], ticks[row], self._partners(view[row]))
+                self._plans[row] = plan
+            partners[row] = plan.partners.pop(focal_players[row])
+        is_partner = view.action_mask & (view.player == partners[:, np.newaxis])
+        return np.where(is_partner.any(axis=1), is_partner.argmax(axis=1), WAIT)
+
+    def _partners(self, waiting: WaitingPlayers) -> dict[int, int]:
+        """Return the numbers of the partners in a new plan, by the number of the player."""
+        partners = np.asarray(self.plan(waiting))
+        numbers = np.where(partners == NOBODY, NOBODY, waiting.player[partners])
+        return dict(zip(waiting.player.tolist(), numbers.tolist(), strict=True))
 
 
 class MaximumWeightMatching(PlannedPolicy, ReservingPolicy):
@@ -176,12 +193,12 @@ class MaximumWeightMatching(PlannedPolicy, ReservingPolicy):
     def plan(self, waiting: WaitingPlayers) -> Integers:
         """Return the maximum-weight matching; see ``PlannedPolicy``."""
         mu, sigma = self.beliefs(waiting)
-        prices, game = self.prices(waiting), waiting.settings.constants
-        return best_pairs(mu, sigma, prices, self.multiplier, game)
+        prices = self.prices(waiting)
+        return best_pairs(mu, sigma, prices, self.multiplier, waiting.settings.constants)
 
     def prices(self, waiting: WaitingPlayers) -> Floats:
         """Return the reservation of each player, shape (n,)."""
-        return self.asked(waiting.waited)
+        return self.reservations(waiting.waited)
 
     def beliefs(self, waiting: WaitingPlayers) -> tuple[Floats, Floats]:
         """Return the means and deviations for the weights."""
@@ -227,9 +244,10 @@ class PricedMatching(MaximumWeightMatching):
     def prices(self, waiting: WaitingPlayers) -> Floats:
         """Return the reservation of each player, shape (n,)."""
         population = waiting.settings.population
-        place = np.minimum(np.abs(waiting.mu - population.mean) / population.deviation, 4.0)
+        distance = np.abs(waiting.mu - population.mean) / population.deviation
+        distance = np.minimum(distance, FURTHEST)
         doubt = waiting.sigma / population.deviation
-        return super().prices(waiting) - self.tail * place**2 - self.newcomer * doubt
+        return super().prices(waiting) - self.tail * distance**2 - self.newcomer * doubt
 
 
 class KnowledgeMatching(MaximumWeightMatching):

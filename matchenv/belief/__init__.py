@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from matchenv.belief.belief import MEASURES as MEASURES
 from matchenv.belief.belief import MU as MU
-from matchenv.belief.belief import OUTCOMES as OUTCOMES
 from matchenv.belief.belief import SIGMA as SIGMA
 from matchenv.belief.belief import TRUE_SKILL as TRUE_SKILL
 from matchenv.belief.belief import Belief as Belief

@@ -20,11 +20,13 @@ from matchenv.trueskill.game import (
     NEW_SIGMA_I,
     NEW_SIGMA_J,
     OUTCOME,
+    OUTCOMES,
     PART,
     SIGMA_I,
     SIGMA_J,
     TABLE,
     outcome_probability_of,
+    performance_variance,
     quality_per_density,
     update_games,
 )
@@ -34,9 +36,6 @@ Observations = NDArray[np.float32]
 
 # Entries of the last axis of ``BeliefArrays.players``.
 MU, SIGMA, TRUE_SKILL = range(3)
-
-# Outcomes of a game for player 0; a draw needs a draw margin.
-OUTCOMES = (1, -1, 0)
 
 
 class GameConstants(NamedTuple):
@@ -55,10 +54,12 @@ class GameConstants(NamedTuple):
     @property
     def outcomes(self) -> tuple[int, ...]:
         """The possible outcomes of a game; a draw needs a margin."""
-        return OUTCOMES if self.draw_margin > 0.0 else OUTCOMES[:2]
+        if self.draw_margin > 0.0:
+            return OUTCOMES
+        return OUTCOMES[:2]
 
 
-# Measures of a game: the rows of ``GamesPlayed.measures``.
+# Measures of a game: the columns of ``GamesPlayed.measures``.
 MEASURES = (
     "draw_density",
     "match_quality",
@@ -76,7 +77,7 @@ class GamesPlayed(NamedTuple):
         opponents: shape (B,), 0 to M - 1.
         running: shape (B,), whether the episode is running.
         terminated: shape (B,), whether the episode ended with this game.
-        measures: shape (5, B), a row for each of ``MEASURES``.
+        measures: shape (B, 5), a column for each of ``MEASURES``.
         won: shape (B,), whether player 0 won.
         outcomes: shape (B,), +1 if player 0 won, -1 if player 0 lost, 0 for a draw; int8.
     """
@@ -91,27 +92,27 @@ class GamesPlayed(NamedTuple):
     @property
     def draw_density(self) -> Floats:
         """q under the belief before the game, eq. (5) of the 2011 paper."""
-        return self.measures[DRAW_DENSITY]
+        return self.measures[:, DRAW_DENSITY]
 
     @property
     def match_quality(self) -> Floats:
         """q relative to an even game of known skills, eq. (6)."""
-        return self.measures[MATCH_QUALITY]
+        return self.measures[:, MATCH_QUALITY]
 
     @property
     def true_draw_density(self) -> Floats:
         """q under the true skills, eq. (14)."""
-        return self.measures[TRUE_DRAW_DENSITY]
+        return self.measures[:, TRUE_DRAW_DENSITY]
 
     @property
     def squared_error(self) -> Floats:
         """(mu_0 - s_0)^2 before the game."""
-        return self.measures[SQUARED_ERROR]
+        return self.measures[:, SQUARED_ERROR]
 
     @property
     def skill_difference(self) -> Floats:
         """s_0 minus the opponent's true skill."""
-        return self.measures[SKILL_DIFFERENCE]
+        return self.measures[:, SKILL_DIFFERENCE]
 
 
 class BeliefArrays(NamedTuple):
@@ -121,13 +122,14 @@ class BeliefArrays(NamedTuple):
         players: shape (B, M + 1, 3). The entries MU and SIGMA are the mean and standard deviation
             of each player's skill; beliefs never read TRUE_SKILL.
         memory: shape (B, R, M), the belief's own numbers.
-        shown: the observations, float32, shape (B, (2 + E) M + 3) or longer: mu, sigma, ``extra``
-            and the share of games left, which the simulator writes.
+        observation: float32, shape (B, (2 + E) M + 3) or longer: mu, sigma, the standard deviations
+            of s_0 - s_k if the belief shows them, and the share of games left, which the simulator
+            writes.
     """
 
     players: Floats
     memory: Floats
-    shown: Observations
+    observation: Observations
 
 
 class Belief(ABC):
@@ -139,13 +141,13 @@ class Belief(ABC):
     Attributes:
         name: the value of the option ``belief``.
         memory_rows: R, numbers stored for each opponent besides mean and deviation.
-        extra_rows: E, 1 if observations show the standard deviations of s_0 - s_1 to s_0 - s_M,
-            else 0.
+        shows_differences: whether observations contain the standard deviations of s_0 - s_1 to
+            s_0 - s_M. E is 1 if so, else 0.
     """
 
     name: ClassVar[str]
     memory_rows: ClassVar[int] = 0
-    extra_rows: ClassVar[int] = 0
+    shows_differences: ClassVar[bool] = False
 
     def check_constants(self, constants: GameConstants) -> None:  # noqa: B027
         """Refuse games that this belief has no update for.
@@ -156,21 +158,24 @@ class Belief(ABC):
 
     def observation_size(self, num_opponents: int) -> int:
         """Return the size of an observation of M opponents, (2 + E) M + 3."""
-        return (2 + self.extra_rows) * num_opponents + 3
+        return (2 + self.shows_differences) * num_opponents + 3
 
     def num_opponents_of(self, observation_size: int) -> int | None:
         """Return M for an observation of this size; None if no M fits."""
-        count, rest = divmod(observation_size - 3, 2 + self.extra_rows)
-        return count if rest == 0 and count >= 1 else None
+        count, remainder = divmod(observation_size - 3, 2 + self.shows_differences)
+        if remainder != 0 or count < 1:
+            return None
+        return count
 
-    def memory_of(self, sigma: Floats, extra: Floats | None = None) -> Floats:
+    def memory_of(self, sigma: Floats, difference_sigma: Floats | None = None) -> Floats:
         """Return the memory that deviations imply, shape (K, R, M); by default zeros.
 
         A belief with a memory must override this.
 
         Args:
             sigma: shape (K, M + 1).
-            extra: shape (K, E * M); None for independent skills.
+            difference_sigma: standard deviations of s_0 - s_k, shape (K, E * M); None for
+                independent skills.
         """
         return np.zeros((len(sigma), self.memory_rows, sigma.shape[1] - 1))
 
@@ -201,18 +206,20 @@ class Belief(ABC):
             rows: the episodes, shape (K,), ascending.
             opponents: 0 to M - 1, shape (K,).
         """
-        own, new = beliefs.players[rows, 0, SIGMA], beliefs.players[rows, opponents + 1, SIGMA]
-        beliefs.memory[rows, :, opponents] = self.memory_of(np.stack((own, new), axis=1))[:, :, 0]
+        sigma_0 = beliefs.players[rows, 0, SIGMA]
+        sigma_k = beliefs.players[rows, opponents + 1, SIGMA]
+        pairs = np.stack((sigma_0, sigma_k), axis=1)
+        beliefs.memory[rows, :, opponents] = self.memory_of(pairs)[:, :, 0]
         self._show(beliefs, np.unique(rows))
 
     def _show(self, beliefs: BeliefArrays, rows: Integers) -> None:
         """Write observations, except for the share of games left."""
         players = beliefs.players[rows]
-        parts = players[..., MU], players[..., SIGMA], self.extra(players, beliefs.memory[rows])
-        values = np.concatenate(parts, axis=1)
-        beliefs.shown[rows, : values.shape[1]] = values
+        differences = self.difference_sigma(players, beliefs.memory[rows])
+        numbers = np.concatenate((players[..., MU], players[..., SIGMA], differences), axis=1)
+        beliefs.observation[rows, : numbers.shape[1]] = numbers
 
-    def extra(self, players: Floats, memory: Floats) -> Floats:
+    def difference_sigma(self, players: Floats, memory: Floats) -> Floats:
         """Return the standard deviations of s_0 - s_k, shape (B, E * M); by default none."""
         return np.empty((len(players), 0))
 
@@ -229,19 +236,21 @@ class Belief(ABC):
             constants: of the game.
         """
         gap = mu[..., :1] - mu[..., 1:]
-        total = variance + 2.0 * constants.beta * constants.beta
+        total = variance + performance_variance(constants.beta)
         flat = outcome_probabilities(np.ravel(gap), np.ravel(total), outcome, constants.draw_margin)
         return flat.reshape(gap.shape)
 
 
-def difference_variance(sigma: Any, extra: Any) -> Any:
+def difference_variance(sigma: Any, difference_sigma: Any) -> Any:
     """Return Var(s_0 - s_k) of every opponent, shape (..., M), for NumPy arrays or torch tensors.
 
     Args:
         sigma: shape (..., M + 1).
-        extra: shape (..., E * M).
+        difference_sigma: standard deviations of s_0 - s_k, shape (..., E * M).
     """
-    return extra**2 if extra.shape[-1] else sigma[..., :1] ** 2 + sigma[..., 1:] ** 2
+    if difference_sigma.shape[-1] > 0:
+        return difference_sigma**2
+    return sigma[..., :1] ** 2 + sigma[..., 1:] ** 2
 
 
 @compiled
@@ -295,9 +304,14 @@ class IndependentBelief(Belief):
         Source: Ryzhov, Tariq, Powell (2011), eq. (1) and (2), corrected, with the deviations of
         ``widened``.
         """
-        sigma_0, sigma_j = self.widened(sigma_0, constants), self.widened(sigma_j, constants)
         return trueskill.update(
-            mu_0, sigma_0, mu_j, sigma_j, outcome, constants.beta, constants.draw_margin
+            mu_0,
+            self.widened(sigma_0, constants),
+            mu_j,
+            self.widened(sigma_j, constants),
+            outcome,
+            constants.beta,
+            constants.draw_margin,
         )
 
     def outcome_probability(
@@ -310,28 +324,31 @@ class IndependentBelief(Belief):
 
     def learn(self, beliefs: BeliefArrays, games: GamesPlayed, constants: GameConstants) -> None:
         """Update the two players of each game by ``updated``."""
-        players, _, shown = beliefs
         rows = np.flatnonzero(games.running)
         if rows.size == 0:
             return
-        j = games.opponents[rows] + 1
-        mu_0, sigma_0 = players[rows, 0, MU], players[rows, 0, SIGMA]
-        mu_j, sigma_j = players[rows, j, MU], players[rows, j, SIGMA]
+        players = beliefs.players
+        opponents = games.opponents[rows] + 1
+        mu_0 = players[rows, 0, MU]
+        sigma_0 = players[rows, 0, SIGMA]
+        mu_j = players[rows, opponents, MU]
+        sigma_j = players[rows, opponents, SIGMA]
         density = trueskill.draw_density(mu_0, sigma_0, mu_j, sigma_j, constants.beta)
         games.draw_density[rows] = density
         games.match_quality[rows] = quality_per_density(constants.beta) * density
-        outcomes = games.outcomes[rows]
-        found = self.updated(mu_0, sigma_0, mu_j, sigma_j, outcomes, constants)
-        mu_0, sigma_0, mu_j, sigma_j = np.broadcast_arrays(*found)
-        finite = np.isfinite([mu_0, sigma_0, mu_j, sigma_j]).all()
-        if not finite or np.min([sigma_0, sigma_j]) <= 0.0:
+        updated = self.updated(mu_0, sigma_0, mu_j, sigma_j, games.outcomes[rows], constants)
+        mu_0, sigma_0, mu_j, sigma_j = np.broadcast_arrays(*updated)
+        is_finite = np.isfinite([mu_0, sigma_0, mu_j, sigma_j]).all()
+        if not is_finite or np.min([sigma_0, sigma_j]) <= 0.0:
             raise ValueError(
                 f"updated of belief {self.name!r} must return finite means and positive deviations"
             )
         count = players.shape[1]
-        for player, mu, sigma in ((0, mu_0, sigma_0), (j, mu_j, sigma_j)):
-            players[rows, player, MU], players[rows, player, SIGMA] = mu, sigma
-            shown[rows, player], shown[rows, count + player] = mu, sigma
+        for player, mu, sigma in ((0, mu_0, sigma_0), (opponents, mu_j, sigma_j)):
+            players[rows, player, MU] = mu
+            players[rows, player, SIGMA] = sigma
+            beliefs.observation[rows, player] = mu
+            beliefs.observation[rows, count + player] = sigma
 
 
 class FactorisedBelief(IndependentBelief):
@@ -356,7 +373,8 @@ def learn_factorised(
     beliefs: BeliefArrays, games: GamesPlayed, constants: GameConstants, table: Floats
 ) -> None:
     """Update beliefs like ``Belief.learn``; ``table``, shape (TABLE,), is a workspace."""
-    players, shown = beliefs.players, beliefs.shown
+    players = beliefs.players
+    observation = beliefs.observation
     beta = constants.beta
     quality = quality_per_density(beta)
     count = players.shape[1]
@@ -366,8 +384,10 @@ def learn_factorised(
         for k in range(size):
             b = first + k
             j = games.opponents[b] + 1
-            table[MU_I + k], table[SIGMA_I + k] = players[b, 0, MU], players[b, 0, SIGMA]
-            table[MU_J + k], table[SIGMA_J + k] = players[b, j, MU], players[b, j, SIGMA]
+            table[MU_I + k] = players[b, 0, MU]
+            table[SIGMA_I + k] = players[b, 0, SIGMA]
+            table[MU_J + k] = players[b, j, MU]
+            table[SIGMA_J + k] = players[b, j, SIGMA]
             table[OUTCOME + k] = games.outcomes[b]
         update_games(table, size, beta, constants.draw_margin, constants.tau)
         for k in range(size):
@@ -375,9 +395,13 @@ def learn_factorised(
             if not games.running[b]:
                 continue
             j = games.opponents[b] + 1
-            games.measures[DRAW_DENSITY, b] = table[DENSITY + k]
-            games.measures[MATCH_QUALITY, b] = quality * table[DENSITY + k]
-            players[b, 0, MU], players[b, 0, SIGMA] = table[NEW_MU_I + k], table[NEW_SIGMA_I + k]
-            players[b, j, MU], players[b, j, SIGMA] = table[NEW_MU_J + k], table[NEW_SIGMA_J + k]
-            shown[b, 0], shown[b, count] = table[NEW_MU_I + k], table[NEW_SIGMA_I + k]
-            shown[b, j], shown[b, count + j] = table[NEW_MU_J + k], table[NEW_SIGMA_J + k]
+            games.measures[b, DRAW_DENSITY] = table[DENSITY + k]
+            games.measures[b, MATCH_QUALITY] = quality * table[DENSITY + k]
+            players[b, 0, MU] = table[NEW_MU_I + k]
+            players[b, 0, SIGMA] = table[NEW_SIGMA_I + k]
+            players[b, j, MU] = table[NEW_MU_J + k]
+            players[b, j, SIGMA] = table[NEW_SIGMA_J + k]
+            observation[b, 0] = table[NEW_MU_I + k]
+            observation[b, count] = table[NEW_SIGMA_I + k]
+            observation[b, j] = table[NEW_MU_J + k]
+            observation[b, count + j] = table[NEW_SIGMA_J + k]

@@ -42,8 +42,8 @@ from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import (
     density_at_zero,
     difference_moments,
+    performance_variance,
     quality_per_density,
-    total_variance,
 )
 
 # Rows of ``BeliefArrays.memory``.
@@ -59,7 +59,7 @@ class FullBelief(Belief):
 
     name: ClassVar[str] = "full"
     memory_rows: ClassVar[int] = 2
-    extra_rows: ClassVar[int] = 1
+    shows_differences: ClassVar[bool] = True
 
     def check_constants(self, constants: GameConstants) -> None:
         """Refuse drift, which would make the opponents dependent on each other."""
@@ -71,18 +71,19 @@ class FullBelief(Belief):
         """Update all players; q uses the variance of the difference."""
         learn_full(beliefs, games, constants)
 
-    def extra(self, players: Floats, memory: Floats) -> Floats:
+    def difference_sigma(self, players: Floats, memory: Floats) -> Floats:
         """Return the standard deviations of s_0 - s_k, shape (B, M)."""
         slack = memory[:, SLACK]
         return np.sqrt((slack * players[:, :1, SIGMA]) ** 2 + slack * memory[:, PRIOR_VARIANCE])
 
-    def memory_of(self, sigma: Floats, extra: Floats | None = None) -> Floats:
+    def memory_of(self, sigma: Floats, difference_sigma: Floats | None = None) -> Floats:
         """Return the slack and prior variance that deviations imply, shape (K, 2, M)."""
-        if extra is None:
+        if difference_sigma is None:
             return np.stack((np.ones_like(sigma[:, 1:]), sigma[:, 1:] ** 2), axis=1)
-        slack, rest = star_of(sigma, extra)
-        prior = np.divide(rest, slack, out=np.zeros_like(rest), where=slack > 0.0)
-        return np.stack((slack, prior), axis=1)
+        slack, own_variance = star_of(sigma, difference_sigma)
+        prior_variance = np.zeros_like(own_variance)
+        np.divide(own_variance, slack, out=prior_variance, where=slack > 0.0)
+        return np.stack((slack, prior_variance), axis=1)
 
 
 def star_of(sigma: Floats, difference_sigma: Floats) -> tuple[Floats, Floats]:
@@ -96,7 +97,8 @@ def star_of(sigma: Floats, difference_sigma: Floats) -> tuple[Floats, Floats]:
         difference_sigma: standard deviations of s_0 - s_k, shape (..., M).
     """
     sigma_0 = sigma[..., :1]
-    ratio_k, ratio_d = sigma[..., 1:] / sigma_0, difference_sigma / sigma_0
+    ratio_k = sigma[..., 1:] / sigma_0
+    ratio_d = difference_sigma / sigma_0
     slack = 0.5 * (1.0 + (ratio_d - ratio_k) * (ratio_d + ratio_k))
     slack = np.clip(slack, 0.0, np.minimum(ratio_d, 1.0))
     return slack, np.maximum(difference_sigma**2 - (slack * sigma_0) ** 2, 0.0)
@@ -105,22 +107,23 @@ def star_of(sigma: Floats, difference_sigma: Floats) -> tuple[Floats, Floats]:
 @compiled(refcounted=False)
 def learn_full(beliefs: BeliefArrays, games: GamesPlayed, constants: GameConstants) -> None:
     """Update beliefs like ``Belief.learn``."""
-    players, memory, shown = beliefs
+    players, memory, observation = beliefs
     count = players.shape[1]
-    noise = total_variance(0.0, 0.0, constants.beta)
+    noise = performance_variance(constants.beta)
     quality = quality_per_density(constants.beta)
     for b in range(games.running.size):
         if not games.running[b]:
             continue
         j = games.opponents[b] + 1
-        sigma_0, slack = players[b, 0, SIGMA], memory[b, SLACK, j - 1]
-        own = (slack * sigma_0) ** 2
-        rest = slack * memory[b, PRIOR_VARIANCE, j - 1]
-        variance = own + rest + noise
+        sigma_0 = players[b, 0, SIGMA]
+        slack = memory[b, SLACK, j - 1]
+        shared = (slack * sigma_0) ** 2
+        own = slack * memory[b, PRIOR_VARIANCE, j - 1]
+        variance = shared + own + noise
         gap = players[b, 0, MU] - players[b, j, MU]
         density = density_at_zero(gap, variance)
-        games.measures[DRAW_DENSITY, b] = density
-        games.measures[MATCH_QUALITY, b] = quality * density
+        games.measures[b, DRAW_DENSITY] = density
+        games.measures[b, MATCH_QUALITY] = quality * density
         v, complement = difference_moments(
             gap, variance, np.int64(games.outcomes[b]), constants.draw_margin
         )
@@ -129,16 +132,20 @@ def learn_full(beliefs: BeliefArrays, games: GamesPlayed, constants: GameConstan
         for k in range(1, count):
             players[b, k, MU] += (1.0 - memory[b, SLACK, k - 1]) * shift_0
         players[b, 0, MU] += shift_0
-        players[b, j, MU] -= rest * shift
+        players[b, j, MU] -= own * shift
         # The outcome is equivalent to an observation of s_0 - s_j with this precision.
-        precision = max(0.0, 1.0 - complement) / (noise + (own + rest) * complement)
-        memory[b, SLACK, j - 1] /= 1.0 + precision * rest
-        narrower = min(1.0, (rest + noise + own * complement) / variance)
-        players[b, 0, SIGMA] = sigma_0 = sigma_0 * math.sqrt(narrower)
-        shown[b, 0], shown[b, count] = players[b, 0, MU], sigma_0
+        precision = max(0.0, 1.0 - complement) / (noise + (shared + own) * complement)
+        memory[b, SLACK, j - 1] /= 1.0 + precision * own
+        narrower = min(1.0, (own + noise + shared * complement) / variance)
+        sigma_0 = sigma_0 * math.sqrt(narrower)
+        players[b, 0, SIGMA] = sigma_0
+        observation[b, 0] = players[b, 0, MU]
+        observation[b, count] = sigma_0
         for k in range(1, count):
-            slack, prior_variance = memory[b, SLACK, k - 1], memory[b, PRIOR_VARIANCE, k - 1]
-            sigma_k = math.sqrt(((1.0 - slack) * sigma_0) ** 2 + slack * prior_variance)
+            slack = memory[b, SLACK, k - 1]
+            own = slack * memory[b, PRIOR_VARIANCE, k - 1]
+            sigma_k = math.sqrt(((1.0 - slack) * sigma_0) ** 2 + own)
             players[b, k, SIGMA] = sigma_k
-            shown[b, k], shown[b, count + k] = players[b, k, MU], sigma_k
-            shown[b, 2 * count - 1 + k] = math.sqrt((slack * sigma_0) ** 2 + slack * prior_variance)
+            observation[b, k] = players[b, k, MU]
+            observation[b, count + k] = sigma_k
+            observation[b, 2 * count - 1 + k] = math.sqrt((slack * sigma_0) ** 2 + own)

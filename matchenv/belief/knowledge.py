@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,7 +35,7 @@ from matchenv.runtime.checks import (
     refusal,
 )
 from matchenv.runtime.compile import compiled
-from matchenv.trueskill.game import density_at_zero
+from matchenv.trueskill.game import density_at_zero, performance_variance
 
 # Tolerated inconsistency of deviations from float32 observations, relative to their sum.
 ROUNDING = 1e-5
@@ -49,8 +50,8 @@ class KnowledgeState:
     Attributes:
         mu: means, shape (..., M + 1), float64, in skill points.
         sigma: standard deviations, of the same shape, > 0.
-        extra: standard deviations of s_0 - s_1 to s_0 - s_M with the full belief, shape (..., M);
-            shape (..., 0) with beliefs without covariances.
+        difference_sigma: standard deviations of s_0 - s_1 to s_0 - s_M with the full belief,
+            shape (..., M); shape (..., 0) with beliefs without covariances.
         belief: the name of the belief.
 
     Raises:
@@ -60,7 +61,7 @@ class KnowledgeState:
 
     mu: Floats
     sigma: Floats
-    extra: Floats = field(default_factory=lambda: np.empty(0))
+    difference_sigma: Floats = field(default_factory=lambda: np.empty(0))
     belief: str = DEFAULT_BELIEF
 
     def __post_init__(self) -> None:
@@ -74,25 +75,25 @@ class KnowledgeState:
             raise ValueError(
                 f"mu must have shape (..., M + 1) with at least one opponent, got shape {mu.shape}"
             )
-        kind = belief_named(self.belief)
-        shape = (*mu.shape[:-1], kind.extra_rows * (mu.shape[-1] - 1))
-        extra = as_float_array("extra", self.extra)
-        if extra.size == 0 and 0 in shape:
-            extra = np.empty(shape)
-        if extra.shape != shape:
-            rule = f"extra must have shape {shape} with the {self.belief} belief"
-            raise refusal(rule, extra.shape)
-        if extra.size > 0:
-            _check_differences(sigma, as_positive_array("extra", extra))
-        self.__dict__.update(mu=mu, sigma=sigma, extra=extra)
+        differences = as_float_array("difference_sigma", self.difference_sigma)
+        columns = mu.shape[-1] - 1 if belief_named(self.belief).shows_differences else 0
+        shape = (*mu.shape[:-1], columns)
+        if differences.size == 0 and 0 in shape:
+            differences = np.empty(shape)
+        if differences.shape != shape:
+            rule = f"difference_sigma must have shape {shape} with the {self.belief} belief"
+            raise refusal(rule, differences.shape)
+        if differences.size > 0:
+            _check_differences(sigma, as_positive_array("difference_sigma", differences))
+        self.__dict__.update(mu=mu, sigma=sigma, difference_sigma=differences)
 
     @classmethod
     def trusted(
-        cls, mu: Floats, sigma: Floats, extra: Floats, belief: str = DEFAULT_BELIEF
+        cls, mu: Floats, sigma: Floats, difference_sigma: Floats, belief: str = DEFAULT_BELIEF
     ) -> KnowledgeState:
         """Return a state without checks or copies, from valid float64 arrays."""
         state = object.__new__(cls)
-        state.__dict__.update(mu=mu, sigma=sigma, extra=extra, belief=belief)
+        state.__dict__.update(mu=mu, sigma=sigma, difference_sigma=difference_sigma, belief=belief)
         return state
 
     def __len__(self) -> int:
@@ -100,8 +101,9 @@ class KnowledgeState:
 
     def __getitem__(self, index: Any) -> KnowledgeState:
         """Return the states at ``index`` of the batch."""
-        parts = (self.mu[index], self.sigma[index], self.extra[index])
-        return KnowledgeState.trusted(*parts, self.belief)
+        return KnowledgeState.trusted(
+            self.mu[index], self.sigma[index], self.difference_sigma[index], self.belief
+        )
 
     def repeated(self, times: int) -> KnowledgeState:
         """Return each state of a batch ``times`` times in a row."""
@@ -125,12 +127,7 @@ class KnowledgeState:
     @property
     def difference_variance(self) -> Floats:
         """Var(s_0 - s_1) to Var(s_0 - s_M) under the belief, shape (..., M)."""
-        return difference_variance(self.sigma, self.extra)
-
-    @property
-    def difference_sigma(self) -> Floats:
-        """Standard deviations of s_0 - s_1 to s_0 - s_M under the belief, shape (..., M)."""
-        return np.sqrt(self.difference_variance)
+        return difference_variance(self.sigma, self.difference_sigma)
 
     def draw_density(self, beta: float) -> Floats:
         """Return q of a game with each opponent, shape (..., M), eq. (5) of the 2011 paper.
@@ -142,7 +139,8 @@ class KnowledgeState:
             ValueError: for another beta.
         """
         gap = self.mu[..., :1] - self.mu[..., 1:]
-        total = self.difference_variance + 2.0 * as_positive_number("beta", beta) * beta
+        beta = as_positive_number("beta", beta)
+        total = self.difference_variance + performance_variance(beta)
         return _densities(np.ravel(gap), np.ravel(total)).reshape(gap.shape)
 
     def outcome_probability(self, outcome: int, constants: GameConstants) -> Floats:
@@ -168,23 +166,26 @@ class KnowledgeState:
             normals: standard normal, shape (..., M + 1).
             spread: factor of every deviation from the mean.
         """
-        if self.extra.shape[-1] == 0:
+        if self.difference_sigma.shape[-1] == 0:
             return self.mu + spread * self.sigma * normals
-        slack, rest = star_of(self.sigma, self.extra)
+        slack, own_variance = star_of(self.sigma, self.difference_sigma)
         shift = spread * self.sigma[..., :1] * normals[..., :1]
-        others = (
-            self.mu[..., 1:] + (1.0 - slack) * shift + spread * np.sqrt(rest) * normals[..., 1:]
-        )
-        return np.concatenate((self.mu[..., :1] + shift, others), axis=-1)
+        own_shift = spread * np.sqrt(own_variance) * normals[..., 1:]
+        skill_0 = self.mu[..., :1] + shift
+        others = self.mu[..., 1:] + (1.0 - slack) * shift + own_shift
+        return np.concatenate((skill_0, others), axis=-1)
 
     def flattened(self) -> KnowledgeState:
-        """Return the same states as one contiguous batch of shape (B,)."""
-        count = int(np.prod(self.batch_shape))
-        mu, sigma, extra = (
-            np.ascontiguousarray(part).reshape(count, part.shape[-1])
-            for part in (self.mu, self.sigma, self.extra)
+        """Return copies of the states as one contiguous batch of shape (B,)."""
+        count = math.prod(self.batch_shape)
+        return KnowledgeState.trusted(
+            np.array(self.mu, order="C").reshape(count, -1),
+            np.array(self.sigma, order="C").reshape(count, -1),
+            np.array(self.difference_sigma, order="C").reshape(
+                count, self.difference_sigma.shape[-1]
+            ),
+            self.belief,
         )
-        return KnowledgeState.trusted(mu, sigma, extra, self.belief)
 
     def among(self, rows: Integers, opponents: Integers) -> KnowledgeState:
         """Return some states of a batch of shape (B,), each with some of its opponents.
@@ -193,11 +194,14 @@ class KnowledgeState:
             rows: indices of the states, shape (R,).
             opponents: shape (R, C), 0 to M - 1.
         """
-        at = rows[:, None]
+        at = rows[:, np.newaxis]
         players = np.concatenate((np.zeros_like(at), opponents + 1), axis=1)
-        shown = opponents if self.extra.shape[1] > 0 else opponents[:, :0]
-        parts = self.mu[at, players], self.sigma[at, players], self.extra[at, shown]
-        return KnowledgeState.trusted(*parts, self.belief)
+        differences = self.difference_sigma[rows]
+        if differences.shape[1] > 0:
+            differences = np.take_along_axis(differences, opponents, axis=1)
+        return KnowledgeState.trusted(
+            self.mu[at, players], self.sigma[at, players], differences, self.belief
+        )
 
     def after_games(
         self, opponents: ArrayLike, outcomes: ArrayLike, constants: GameConstants
@@ -224,16 +228,29 @@ class KnowledgeState:
         if constants.draw_margin == 0.0 and np.count_nonzero(result) < count:
             raise ValueError("outcomes must be +1 or -1 with draw_margin=0, got 0")
         players = np.zeros((*self.mu.shape, 3))
-        players[..., MU], players[..., SIGMA] = self.mu, self.sigma
-        memory = self.kind.memory_of(self.sigma, self.extra)
+        players[..., MU] = self.mu
+        players[..., SIGMA] = self.sigma
         size = self.kind.observation_size(self.num_opponents)
-        shown = np.empty((count, size), dtype=np.float32)
-        played = np.ones(count, dtype=np.bool_)
-        measures = np.empty((len(MEASURES), count))
-        games = GamesPlayed(chosen, played, ~played, measures, result > 0, result)
-        self.kind.learn(BeliefArrays(players, memory, shown), games, constants)
-        mu, sigma = (np.ascontiguousarray(players[..., entry]) for entry in (MU, SIGMA))
-        return KnowledgeState.trusted(mu, sigma, self.kind.extra(players, memory), self.belief)
+        beliefs = BeliefArrays(
+            players=players,
+            memory=self.kind.memory_of(self.sigma, self.difference_sigma),
+            observation=np.empty((count, size), dtype=np.float32),
+        )
+        games = GamesPlayed(
+            opponents=chosen,
+            running=np.ones(count, dtype=np.bool_),
+            terminated=np.zeros(count, dtype=np.bool_),
+            measures=np.empty((count, len(MEASURES)), order="F"),
+            won=result > 0,
+            outcomes=result,
+        )
+        self.kind.learn(beliefs, games, constants)
+        return KnowledgeState.trusted(
+            np.ascontiguousarray(players[..., MU]),
+            np.ascontiguousarray(players[..., SIGMA]),
+            self.kind.difference_sigma(players, beliefs.memory),
+            self.belief,
+        )
 
     def _check_constants(self, constants: GameConstants) -> None:
         as_positive_number("beta", constants.beta)
@@ -250,9 +267,11 @@ class KnowledgeState:
             sigma: shape (B, M + 1).
             belief: the name of the belief.
         """
-        shown = belief_named(belief).extra_rows * (mu.shape[1] - 1)
-        extra = np.sqrt(difference_variance(sigma, np.empty(0)))[:, :shown]
-        return cls(mu, sigma, extra, belief)
+        if belief_named(belief).shows_differences:
+            differences = np.sqrt(difference_variance(sigma, np.empty(0)))
+        else:
+            differences = np.empty((len(mu), 0))
+        return cls(mu, sigma, differences, belief)
 
     @classmethod
     def from_observation(
@@ -261,7 +280,7 @@ class KnowledgeState:
         """Return the knowledge state that an observation shows.
 
         Args:
-            observation: shape (..., K): mu, sigma, ``extra``, games left / horizon.
+            observation: shape (..., K): mu, sigma, ``difference_sigma``, games left / horizon.
             belief: the name of the environment's belief. The shape does not determine it: 9 numbers
                 are 3 opponents with the factorised belief or 2 with the full belief.
 
@@ -274,13 +293,15 @@ class KnowledgeState:
         size = array.shape[-1] if array.ndim else 0
         opponents = kind.num_opponents_of(size)
         if opponents is None:
+            multiple = 2 + kind.shows_differences
             raise ValueError(
-                f"observation must have shape (..., {2 + kind.extra_rows} * num_opponents + 3) "
+                f"observation must have shape (..., {multiple} * num_opponents + 3) "
                 f"with the {belief} belief, got shape {array.shape}{_remedy(size)}"
             )
-        mu, sigma, extra, _ = np.split(array, [opponents + 1, 2 * opponents + 2, size - 1], axis=-1)
+        ends = [opponents + 1, 2 * opponents + 2, size - 1]
+        mu, sigma, differences, _ = np.split(array, ends, axis=-1)
         try:
-            return cls(mu, sigma, extra, belief)
+            return cls(mu, sigma, differences, belief)
         except ValueError as error:
             raise ValueError(f"{error}{_remedy(size, belief)}") from None
 
@@ -297,67 +318,56 @@ class KnowledgeState:
         if ((share < 0.0) | (share > 1.0)).any():
             raise refusal("share_of_games_left must be in [0, 1]", share_of_games_left)
         last = np.broadcast_to(share, self.batch_shape)[..., np.newaxis]
-        parts = (self.mu, self.sigma, self.extra, last)
-        return np.concatenate(parts, axis=-1, dtype=np.float32, casting="same_kind")
+        numbers = (self.mu, self.sigma, self.difference_sigma, last)
+        return np.concatenate(numbers, axis=-1, dtype=np.float32, casting="same_kind")
 
 
-def _check_differences(sigma: Floats, extra: Floats) -> None:
+def _check_differences(sigma: Floats, difference_sigma: Floats) -> None:
     """Refuse deviations of s_0 - s_k that no covariance gives."""
-    high, low = sigma[..., :1] + sigma[..., 1:], np.abs(sigma[..., :1] - sigma[..., 1:])
+    high = sigma[..., :1] + sigma[..., 1:]
+    low = np.abs(sigma[..., :1] - sigma[..., 1:])
     tolerance = ROUNDING * high
-    good = (extra >= low - tolerance) & (extra <= high + tolerance)
+    good = (difference_sigma >= low - tolerance) & (difference_sigma <= high + tolerance)
     if not good.all():
-        index = tuple(int(k) for k in np.argwhere(~good)[0])
+        index = tuple(np.argwhere(~good)[0].tolist())
         raise ValueError(
-            "extra, the deviation of s_0 - s_k, must lie between |sigma_0 - sigma_k| and "
-            f"sigma_0 + sigma_k, got {float(extra[index])!r} at index {index}"
+            "difference_sigma, the deviation of s_0 - s_k, must lie between |sigma_0 - sigma_k| "
+            f"and sigma_0 + sigma_k, got {float(difference_sigma[index])!r} at index {index}"
         )
 
 
 def split_mask(
     observation: ArrayLike, belief: str, num_opponents: int | None
 ) -> tuple[Floats, Masks | None]:
-    """Split observations into the belief's part and the masks at the end, shape (..., M) or None.
+    """Split observations into the belief's numbers and the masks at the end.
 
     Args:
         observation: shape (..., K).
         belief: the name of the environment's belief.
-        num_opponents: M; None if unknown. A mask is then detected by its numbers.
+        num_opponents: M; None if unknown. Some shapes then have two readings: 9 numbers are 3
+            opponents without a mask, or 2 with one. The reading without a mask is taken.
+
+    Returns:
+        The belief's numbers, and the masks, shape (..., M), or None without masks.
 
     Raises:
-        ValueError: for numbers that are not finite, or an unknown belief.
+        ValueError: for numbers that are not finite, masks that are not 0 or 1, or an unknown
+            belief.
     """
     array = as_float_array("observation", observation)
     kind = belief_named(belief)
     size = array.shape[-1] if array.ndim else 0
     if num_opponents is None:
-        count, rest = divmod(size - 3, 3 + kind.extra_rows)
-        fits = count > 0 and rest == 0 and _ends_with_masks(array, kind, count)
-        num_opponents = count if fits else 0
+        if kind.num_opponents_of(size) is not None:
+            return array, None
+        num_opponents = (size - 3) // (3 + kind.shows_differences)
     if num_opponents < 1 or size != kind.observation_size(num_opponents) + num_opponents:
         return array, None
-    return array[..., :-num_opponents], array[..., -num_opponents:] != 0.0
-
-
-def _ends_with_masks(array: Floats, kind: Belief, count: int) -> bool:
-    """Return whether observations fit ``count`` opponents with masks.
-
-    They can also fit more opponents without masks, whose last numbers are deviations of exactly 1.
-    They are read as such if all opponents' deviations are 1, but none of the numbers before them.
-    With masks this is wrong if these include the deviations of some opponents alone;
-    ``for_settings`` of a policy tells it the number of opponents.
-    """
-    masks, sigma = array[..., -count:], array[..., count + 1 : 2 * count + 2]
-    left = array[..., -count - 1]
-    possible = ((masks == 0.0) | (masks == 1.0)).all() and (sigma > 0.0).all()
-    possible &= ((left >= 0.0) & (left <= 1.0)).all()
-    more = kind.num_opponents_of(array.shape[-1])
-    if not possible or more is None:
-        return bool(possible)
-    # With masks these would be deviations too, the first that of player 0.
-    before = array[..., count + 1 : more + 1]
-    known = before[..., 1:] if more - count > 1 else before
-    return bool((array[..., -1 - more : -1] != 1.0).any() or (known == 1.0).any())
+    masks = array[..., -num_opponents:]
+    if not ((masks == 0.0) | (masks == 1.0)).all():
+        rule = f"observation must end with a mask of {num_opponents} numbers that are 0 or 1"
+        raise ValueError(f"{rule} with the {belief} belief, got shape {array.shape}{_remedy(size)}")
+    return array[..., :-num_opponents], masks == 1.0
 
 
 def share_of_games_left(observation: ArrayLike) -> Floats:
@@ -367,12 +377,14 @@ def share_of_games_left(observation: ArrayLike) -> Floats:
 
 def _remedy(size: int, read_as: str = "") -> str:
     """Name the other beliefs that have observations of this size."""
-    options = [
-        f"{count} opponents with belief={name!r}"
-        for name, kind in BELIEFS.items()
-        if name != read_as and (count := kind.num_opponents_of(size)) is not None
-    ]
-    return f"; this is the shape of {' or '.join(options)}" if options else ""
+    readings = []
+    for name, kind in BELIEFS.items():
+        count = kind.num_opponents_of(size)
+        if name != read_as and count is not None:
+            readings.append(f"{count} opponents with belief={name!r}")
+    if not readings:
+        return ""
+    return f"; this is the shape of {' or '.join(readings)}"
 
 
 @compiled

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 from matchenv.cli import show
-from matchenv.envs import ENVIRONMENTS, part_of
+from matchenv.envs import ENVIRONMENTS, environment_named
 from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.protocols import LOADS
+from matchenv.evaluation.protocols import LOADS, protocol_of
 from matchenv.evaluation.protocols import ONE_PLAYER as PROTOCOL
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, expanded
 from matchenv.evaluation.tables import as_wide_as_the_terminal
@@ -82,8 +82,9 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
         "where workers run: local, on this machine, or ray[:ADDRESS], on a Ray cluster", LOCAL,
     ),
     "quiet": ("no progress bar and no printed result", False),
+    "overwrite": ("play everything again, also what the folder holds", False),
 }  # fmt: skip
-RESULTS = ("out", "workers", "engine", "quiet")
+RESULTS = ("out", "overwrite", "workers", "engine", "quiet")
 # Tables that commands write which read a log.
 TABLES = ("ratings.csv", "bad_rows.csv", "curves.csv", "ranking.csv")
 
@@ -158,7 +159,7 @@ class Given(argparse.Namespace):
         Raises:
             ValueError: for options that the environment does not have.
         """
-        swept = part_of(self.env, "protocol").swept
+        swept = protocol_of(self.env).swept
         kwargs = {name: value for name, value in self.environment().items() if name not in swept}
         # Commands have defaults for what these two vary.
         own = swept if self.env in (ONE_PLAYER, QUEUE) else self.explicit.intersection(swept)
@@ -181,8 +182,8 @@ class Given(argparse.Namespace):
         Raises:
             ValueError: for options of another environment.
         """
-        known = [field.name for field in fields(part_of(self.env, "settings"))]
-        known += part_of(self.env, "protocol").swept
+        known = [field.name for field in fields(environment_named(self.env).part("settings"))]
+        known += protocol_of(self.env).swept
         for env, names in ((ONE_PLAYER, ALL_OPTIONS), (QUEUE, ("load",))):
             self.refuse(set(names).difference(known), f"these options need --env {env}")
         return self.explicit_values(*known)
@@ -195,10 +196,14 @@ class Given(argparse.Namespace):
         """
         if self.out is not None:
             self.note = lambda: RESUMES
-        return RunOptions(report=report, **self.values(*RESULTS))
+        declared = [name for name in RESULTS if hasattr(self, name)]
+        return RunOptions(report=report, **self.values(*declared))
 
-    def reading(self) -> Reading:
+    def reading(self, further: Iterable[str] = ()) -> Reading:
         """Read the log of a command, and print what was read and which rows were left out.
+
+        Args:
+            further: columns to read for each game, see ``read_log``.
 
         Raises:
             ValueError: for an unreadable log. Its bad rows are in ``bad_rows.csv`` of ``--out``.
@@ -214,7 +219,7 @@ class Given(argparse.Namespace):
             with folder_lock(self.out):  # fails before the work if it cannot be written
                 pass
         try:
-            reading = read_log(self.log, self.build(ReadingSettings))
+            reading = read_log(self.log, self.build(ReadingSettings), further=further)
         except BadLogError as error:
             if error.bad_rows and self.out is None:
                 error.args = (f"{error}; --out DIR writes all to bad_rows.csv",)
@@ -353,7 +358,7 @@ class Parser(argparse.ArgumentParser):
         """Declare the fields of a dataclass as options.
 
         A field that is a dataclass becomes a group. The description of a field is its
-        ``metadata["text"]``, or its text in the ``Attributes`` of the docstring.
+        ``metadata["description"]``, or its text in the ``Attributes`` of the docstring.
 
         Args:
             kind: the dataclass.
@@ -369,7 +374,7 @@ class Parser(argparse.ArgumentParser):
                 self.fields_of(hint)
                 continue
             known = getattr(field.metadata.get("check"), "keywords", {}).get("known", ())
-            text = field.metadata.get("text", texts.get(field.name, ""))
+            text = field.metadata.get("description", texts.get(field.name, ""))
             text = re.sub("; None for (.*)$", r" (default: \1)", text)
             self.option(option_of(field.name), re.sub('[`"]', "", text), field.default,
                         tuple(known) or _plain_type(hint))  # fmt: skip

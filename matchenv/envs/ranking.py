@@ -8,31 +8,33 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypedDict, Unpack
 
 import numpy as np
-from gymnasium import spaces
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
 from matchenv.belief.joint import difference_variance, learn_joint
-from matchenv.envs.core.scalar import ScalarEnv
+from matchenv.envs.core.scalar import ScalarArguments, ScalarEnv
 from matchenv.envs.core.settings import (
     LARGEST_OBSERVED,
     LONGEST_HORIZON,
     Options,
-    as_given,
+    as_fixed,
     as_limit,
     checked_options,
     option,
 )
-from matchenv.envs.core.simulator import LAST, Facts, Simulator, Step
-from matchenv.envs.core.vector import NativeVectorEnv
+from matchenv.envs.core.simulator import LAST, Numbers, Simulator, Step
+from matchenv.envs.core.space import ObservationBox
+from matchenv.envs.core.vector import NativeVectorEnv, VectorArguments
+from matchenv.envs.core.view import View, truth
 from matchenv.runtime.arrays import Floats, Integers, Keys, Masks
 from matchenv.runtime.checks import (
+    as_action_masks,
     as_choice,
     as_float_array,
     as_integer,
@@ -44,7 +46,7 @@ from matchenv.runtime.checks import (
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.files import checksum
 from matchenv.runtime.random import normals, uniform
-from matchenv.trueskill.game import draw_probability_of, total_variance, win_probability_of
+from matchenv.trueskill.game import drawn_outcome, performance_variance, win_probability_of
 from matchenv.trueskill.normal import normal_probability
 
 GOALS = ("order", "top", "best")
@@ -74,13 +76,17 @@ def stopping_loss(confidence: float) -> float:
 
 def _as_pairs(name: str, value: Any) -> tuple[tuple[int, int], ...]:
     """Return distinct pairs of different items, sorted, the lower index first."""
+    pairs = set()
     try:
-        pairs = {tuple(sorted(as_integer(name, item, 0) for item in pair)) for pair in value}
+        for first, second in value:
+            i, j = as_integer(name, first, 0), as_integer(name, second, 0)
+            if i == j:
+                raise ValueError("an item cannot play against itself")
+            pairs.add((min(i, j), max(i, j)))
     except (TypeError, ValueError):
-        pairs = {()}
-    if any(len(set(pair)) != 2 or len(pair) != 2 for pair in pairs):
-        raise refusal(f"{name} must hold pairs of different items, as [[0, 3]]", value)
-    return tuple(sorted((i, j) for i, j in pairs))
+        rule = f"{name} must hold pairs of different items, as [[0, 3]]"
+        raise refusal(rule, value) from None
+    return tuple(sorted(pairs))
 
 
 class Skills(tuple[float, ...]):
@@ -95,18 +101,19 @@ def _as_skills(name: str, value: Any) -> Skills:
     if isinstance(value, str | os.PathLike):
         from matchenv.logs.reading import read_ratings
 
-        rows = read_ratings(Path(value), name, ("mean", "games"))
-        ranked = zip(rows["mean"], rows["games"], strict=True)
-        source = value
-        value = [mean for mean, games in ranked if games >= LEAST_GAMES]
-        if not value:
+        file = Path(value)
+        ratings = read_ratings(file, name, ("mean", "games"))
+        means = np.asarray(ratings["mean"])
+        value = means[np.asarray(ratings["games"]) >= LEAST_GAMES]
+        if value.size == 0:
             raise ValueError(
-                f"{name} must have items with at least {LEAST_GAMES} games, {source} has none"
+                f"{name} must have items with at least {LEAST_GAMES} games, {file} has none"
             )
     skills = as_float_array(name, value)
     if skills.ndim != 1:
         raise ValueError(f"{name} must be numbers, shape (K,), got shape {skills.shape}")
-    skills = skills - (skills.mean() if skills.size else 0.0)
+    if skills.size > 0:
+        skills = skills - skills.mean()
     as_number(name, np.abs(skills).max(initial=0.0), high=LARGEST_OBSERVED)
     return Skills(skills.tolist())
 
@@ -119,22 +126,28 @@ class RankingSettings(Options):
         ValueError: for a value that is not allowed; the message names the option.
     """
 
+    env_id: ClassVar[str] = "Ranking-v0"
     sizes: ClassVar[tuple[str, ...]] = ("num_items", "horizon")
 
     num_items: int = option(20, as_integer, "number of items", low=2, high=MOST_ITEMS)
     horizon: int = option(400, as_integer, "games in an episode", low=1, high=LONGEST_HORIZON)
     sigma: float = option(
-        1.0, as_number, "standard deviation of the prior of a skill, whose mean is 0",
-        low=1.0 / LARGEST_OBSERVED, high=LARGEST_OBSERVED,
-    )  # fmt: skip
+        1.0,
+        as_number,
+        "standard deviation of the prior of a skill, whose mean is 0",
+        low=1.0 / LARGEST_OBSERVED,
+        high=LARGEST_OBSERVED,
+    )
     beta: float = option(1.0, as_positive_number, "standard deviation of one performance")
     draw_margin: float = option(
         0.0, as_non_negative_number, "performances no further apart are a draw; 0: no draws"
     )
     goal: str = option(
-        ORDER, as_choice, 'what to learn: the whole `"order"`, the `"top"` k or the `"best"` item',
+        ORDER,
+        as_choice,
+        'what to learn: the whole `"order"`, the `"top"` k or the `"best"` item',
         known=GOALS,
-    )  # fmt: skip
+    )
     k: int = option(1, as_integer, 'items at the top; 1 with `goal="best"`', low=1)
     cost: float = option(0.0, as_non_negative_number, "cost of a game, in misordered pairs")
     max_games_per_pair: int | None = option(
@@ -142,9 +155,11 @@ class RankingSettings(Options):
     )
     barred_pairs: Any = option((), _as_pairs, "pairs of items that never play, as `[[0, 3]]`")
     skills: Any = option(
-        (), _as_skills, "numbers from which true skills are drawn, without replacement, or a "
+        (),
+        _as_skills,
+        "numbers from which true skills are drawn, without replacement, or a "
         "`ranking.csv` of `matchenv rank` (items with 20 games); empty: the prior",
-    )  # fmt: skip
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -170,6 +185,12 @@ class RankingSettings(Options):
                 f"max_games_per_pair and barred_pairs must allow horizon={self.horizon} games; "
                 f"they leave {most} of each of {free} pairs"
             )
+
+    def plain_options(self) -> dict[str, Any]:
+        """Return the plain options without ``skills``, which no observation depends on."""
+        plain = super().plain_options()
+        del plain["skills"]
+        return plain
 
     @property
     def num_pairs(self) -> int:
@@ -213,11 +234,29 @@ class RankingSettings(Options):
         return 2 * self.num_items + (3 if self.masks_change else 2) * self.num_pairs + 1
 
 
+class RankingOptions(TypedDict, total=False):
+    """The options of ``RankingSettings`` as keyword arguments, for type checkers and editors."""
+
+    num_items: int
+    horizon: int
+    sigma: float
+    beta: float
+    draw_margin: float
+    goal: str
+    k: int
+    cost: float
+    max_games_per_pair: int | None
+    barred_pairs: Any
+    skills: Any
+    invalid_action: str
+
+
 # Random streams. The k-th game of pair p has index k P + p, whatever else was played.
 SKILLS, OUTCOME = range(2)
 
-# Rows of ``State.measures``, named as in ``info``.
+# Columns of ``State.measures``, named as in ``info``.
 MEASURES = ("expected_loss", "true_loss", "kendall_tau", "top_errors")
+EXPECTED_LOSS, TRUE_LOSS, KENDALL_TAU, TOP_ERRORS = range(4)
 
 
 class State(NamedTuple):
@@ -228,98 +267,128 @@ class State(NamedTuple):
     covariance: Floats  # posterior covariances, shape (B, n, n)
     met: NDArray[np.int32]  # games of each pair, shape (B, P)
     games: Integers  # games played, shape (B,)
-    shown: NDArray[np.float32]  # observations, shape (B, K)
+    observation: NDArray[np.float32]  # shape (B, K)
     key: Keys  # keys of the random numbers, shape (B,)
-    measures: Floats  # of the current belief, rows as MEASURES, shape (4, B)
+    measures: Floats  # of the current belief, columns as MEASURES, shape (B, 4)
     outcomes: NDArray[np.int8]  # last outcome for the item of lower index, shape (B,); 0 at first
 
 
-class RankingView(NamedTuple):
-    """Knowledge state of B episodes, the input of a policy; of one, without the first axis."""
+@dataclass(frozen=True, eq=False)
+class RankingView(View):
+    """What a policy of ``Ranking-v0`` may know in B episodes.
 
-    mu: Floats  # shape (B, n)
-    covariance: Floats  # shape (B, n, n)
-    games_left: Integers  # shape (B,)
-    true_skill: Floats | None = None  # for the oracle only, shape (B, n)
+    Attributes:
+        mu: posterior means, shape (B, n).
+        covariance: posterior covariances, shape (B, n, n).
+        games_left: games left, including the next one, shape (B,).
+        action_mask: pairs that may play, shape (B, P); all of them by default.
+        true_skill: shape (B, n); only for policies with ``needs_truth``.
+
+    Raises:
+        ValueError: for masks of another shape or without a True.
+    """
+
+    mu: Any
+    covariance: Any
+    games_left: Any
+    action_mask: Any = field(default=None, kw_only=True)
+    true_skill: Any = truth()
+
+    def __post_init__(self) -> None:
+        episodes, items = self.mu.shape
+        mask_shape = (episodes, items * (items - 1) // 2)
+        if self.action_mask is None:
+            mask = np.ones(mask_shape, dtype=np.bool_)
+        else:
+            mask = as_action_masks(self.action_mask, mask_shape)
+        object.__setattr__(self, "action_mask", mask)
+        super().__post_init__()
 
 
 class RankingSimulator(Simulator[State]):
     """Simulator of ``Ranking-v0``; see ``Simulator`` for the methods' arguments."""
 
-    env_id: ClassVar[str] = "Ranking-v0"
-    measures: ClassVar[dict[str, str]] = dict.fromkeys(MEASURES, LAST)
+    aggregations: ClassVar[dict[str, str]] = dict.fromkeys(MEASURES, LAST)
     settings: RankingSettings
 
     def __init__(self, settings: RankingSettings) -> None:
-        self.settings, self.num_actions = settings, settings.num_pairs
+        self.settings = settings
+        self.num_actions = settings.num_pairs
         items = settings.num_items
-        means = np.r_[:items, 2 * items : 2 * items + self.num_actions]
         low = np.zeros(settings.observation_size, dtype=np.float32)
         high = np.ones(settings.observation_size, dtype=np.float32)
-        low[means], high[: 2 * (items + self.num_actions)] = -np.inf, np.inf
-        self.observation_space = spaces.Box(low, high, dtype=np.float32)
+        means = np.r_[:items, 2 * items : 2 * items + self.num_actions]
+        low[means] = -np.inf
+        high[: 2 * (items + self.num_actions)] = np.inf
+        self.observation_space = ObservationBox(low, high, settings)
         barred = [i * items + j for i, j in settings.barred_pairs]
         self._free = ~np.isin(settings.pairs @ [items, 1], barred)
 
     def new_state(self, count: int) -> State:
         """Return the state of ``count`` episodes that have not begun."""
-        items, pairs = self.settings.num_items, self.settings.num_pairs
+        items = self.settings.num_items
+        pairs = self.settings.num_pairs
         return State(
             true_skill=np.zeros((count, items)),
             mu=np.zeros((count, items)),
             covariance=np.zeros((count, items, items)),
             met=np.zeros((count, pairs), dtype=np.int32),
             games=np.zeros(count, dtype=np.int64),
-            shown=np.zeros((count, self.settings.observation_size), dtype=np.float32),
+            observation=np.zeros((count, self.settings.observation_size), dtype=np.float32),
             key=np.zeros(count, dtype=np.uint64),
-            measures=np.zeros((len(MEASURES), count)),
+            measures=np.zeros((count, len(MEASURES))),
             outcomes=np.zeros(count, dtype=np.int8),
         )
 
-    def given(self, options: Any, count: int | None) -> Floats | None:
+    def reset_options(self, options: Any, count: int | None) -> Floats | None:
         """Check ``true_skill`` of a reset, shape (n,) or (B, n)."""
         checked = checked_options(options, ["true_skill"])
         if not checked:
             return None
         items = self.settings.num_items
-        shapes = [(items,)] if count is None else [(items,), (count, items)]
-        return as_given("true_skill", checked["true_skill"], shapes)
+        shapes: list[tuple[int, ...]] = [(items,)]
+        if count is not None:
+            shapes.append((count, items))
+        return as_fixed("true_skill", checked["true_skill"], shapes)
 
-    def begin(self, state: State, rows: Integers, keys: Keys, given: Floats | None = None) -> State:
-        """Start episodes, with the given true skills or new ones."""
+    def begin(self, state: State, rows: Integers, keys: Keys, fixed: Floats | None = None) -> State:
+        """Start episodes, with fixed true skills or new ones."""
         settings = self.settings
-        if given is not None:
-            state.true_skill[rows] = np.broadcast_to(given, state.true_skill.shape)[rows]
+        if fixed is not None:
+            state.true_skill[rows] = np.broadcast_to(fixed, state.true_skill.shape)[rows]
         elif settings.skills:
             order = normals(keys, SKILLS, 0, len(settings.skills)).argsort(axis=1)
             state.true_skill[rows] = np.array(settings.skills)[order[:, : settings.num_items]]
         else:
             state.true_skill[rows] = settings.sigma * normals(keys, SKILLS, 0, settings.num_items)
-        state.mu[rows] = state.met[rows] = 0
+        state.mu[rows] = 0.0
         state.covariance[rows] = settings.sigma**2 * np.eye(settings.num_items)
-        state.games[rows] = state.outcomes[rows] = 0
+        for array in (state.met, state.games, state.outcomes):
+            array[rows] = 0
         state.key[rows] = keys
         self._show(state, rows)
         return state
 
     def step(self, state: State, actions: Integers, running: Masks) -> Step[State]:
         """Play one game in every running episode."""
-        before, rows = state.measures[0].copy(), np.flatnonzero(running)
+        loss = state.measures[:, EXPECTED_LOSS].copy()
+        rows = np.flatnonzero(running)
         pairs, noise, _ = self.settings.game()
         play(tuple(state), pairs, noise, actions, rows)
         self._show(state, rows)
-        reward = before - state.measures[0] - self.settings.cost * running
-        over = running & (state.games == self.settings.horizon)
-        return Step(state, reward, over, np.zeros_like(running))
+        reward = loss - state.measures[:, EXPECTED_LOSS] - self.settings.cost * running
+        terminated = running & (state.games == self.settings.horizon)
+        return Step(state, reward, terminated, np.zeros_like(running))
 
-    def facts(self, state: State) -> Facts:
+    def infos(self, state: State) -> Numbers:
         """Return the measures of the current belief and the last outcome."""
-        measures = zip(MEASURES, state.measures.copy(), strict=True)
-        return {**dict(measures), "outcome": state.outcomes.copy()}
+        infos: Numbers = dict(zip(MEASURES, state.measures.T.copy(), strict=True))
+        infos["outcome"] = state.outcomes.copy()
+        return infos
 
     def observe(self, state: State) -> NDArray[np.float32]:
         """Return the current observations; a view."""
-        return state.shown
+        return state.observation
 
     def masks(self, state: State) -> Masks | None:
         """Return the allowed pairs; None if none can be masked.
@@ -329,20 +398,26 @@ class RankingSimulator(Simulator[State]):
         settings = self.settings
         if not settings.masks_change:
             return None
-        over = state.games[:, np.newaxis] == settings.horizon
+        is_over = state.games[:, np.newaxis] == settings.horizon
         most = settings.max_games_per_pair or settings.horizon
-        return self._free & (over | (state.met < most))
+        return self._free & (is_over | (state.met < most))
 
     def _show(self, state: State, rows: Integers) -> None:
         pairs, _, (cut, _) = self.settings.game()
         show(tuple(state), pairs, (self.settings.horizon, cut, self.settings.k), rows)
-        if (masks := self.masks(state)) is not None:
-            state.shown[rows, -self.num_actions :] = masks[rows]
+        masks = self.masks(state)
+        if masks is not None:
+            state.observation[rows, -self.num_actions :] = masks[rows]
 
-    def view(self, state: State) -> tuple[RankingView]:
-        """Return the argument of ``act``."""
-        left = self.settings.horizon - state.games
-        return (RankingView(state.mu, state.covariance, left, state.true_skill),)
+    def view(self, state: State, *, truth: bool = False) -> RankingView:
+        """Return beliefs, games left and allowed pairs; see ``Simulator.view``."""
+        return RankingView(
+            mu=state.mu,
+            covariance=state.covariance,
+            games_left=self.settings.horizon - state.games,
+            action_mask=self.masks(state),
+            true_skill=state.true_skill if truth else None,
+        )
 
 
 @compiled
@@ -364,16 +439,14 @@ def play(
     """
     state = State(*all_state)
     beta, draw_margin = noise
-    variance = total_variance(0.0, 0.0, beta)
+    variance = performance_variance(beta)
     for b in rows:
         pair = actions[b]
         i, j = pairs[pair]
         gap = state.true_skill[b, i] - state.true_skill[b, j]
         win = win_probability_of(gap, variance, draw_margin)
         u = uniform(state.key[b], OUTCOME, np.int64(state.met[b, pair]) * len(pairs) + pair)
-        outcome = 1
-        if u >= win:
-            outcome = 0 if u < win + draw_probability_of(gap, variance, draw_margin) else -1
+        outcome = drawn_outcome(u, win, gap, variance, draw_margin)
         learn_joint(state.mu[b], state.covariance[b], (i, j, outcome), noise)
         state.outcomes[b] = outcome
         state.met[b, pair] += 1
@@ -392,29 +465,40 @@ def show(
         sizes: horizon, cut and k.
         rows: episodes.
     """
-    state, (horizon, cut, k) = State(*all_state), sizes
+    state = State(*all_state)
+    horizon, cut, k = sizes
     items = state.mu.shape[1]
     for b in rows:
-        mu, covariance, shown = state.mu[b], state.covariance[b], state.shown[b]
-        places, true_places = places_of(mu), places_of(state.true_skill[b])
-        expected, wrong, misordered, errors = 0.0, 0, 0, 0
+        mu = state.mu[b]
+        covariance = state.covariance[b]
+        observation = state.observation[b]
+        places = places_of(mu)
+        true_places = places_of(state.true_skill[b])
+        expected_loss = 0.0
+        true_loss = 0
+        misordered = 0
+        top_errors = 0
         for i in range(items):
-            shown[i], shown[items + i] = mu[i], math.sqrt(covariance[i, i])
-            errors += places[i] < k and true_places[i] >= k
+            observation[i] = mu[i]
+            observation[items + i] = math.sqrt(covariance[i, i])
+            top_errors += places[i] < k and true_places[i] >= k
         for p in range(len(pairs)):
             i, j = pairs[p]
             gap = mu[i] - mu[j]
             deviation = math.sqrt(difference_variance(covariance, i, j))
-            shown[2 * items + p], shown[2 * items + len(pairs) + p] = gap, deviation
+            observation[2 * items + p] = gap
+            observation[2 * items + len(pairs) + p] = deviation
             counts = pair_counts(places[i], places[j], cut)
             if counts:
-                expected += normal_probability(-abs(gap) / deviation)
+                expected_loss += normal_probability(-abs(gap) / deviation)
             if (places[i] < places[j]) != (true_places[i] < true_places[j]):
                 misordered += 1
-                wrong += counts
-        shown[2 * (items + len(pairs))] = (horizon - state.games[b]) / horizon
-        tau = 1.0 - 2.0 * misordered / len(pairs)
-        state.measures[:, b] = np.array([expected, wrong, tau, errors])
+                true_loss += counts
+        observation[2 * (items + len(pairs))] = (horizon - state.games[b]) / horizon
+        state.measures[b, EXPECTED_LOSS] = expected_loss
+        state.measures[b, TRUE_LOSS] = true_loss
+        state.measures[b, KENDALL_TAU] = 1.0 - 2.0 * misordered / len(pairs)
+        state.measures[b, TOP_ERRORS] = top_errors
 
 
 @compiled
@@ -431,7 +515,15 @@ def pair_counts(place: int, other: int, cut: int) -> bool:
     return cut == 0 or (place < cut) != (other < cut)
 
 
-class RankingEnv(ScalarEnv, settings=RankingSettings):
+class RankingArguments(ScalarArguments, RankingOptions):
+    """The arguments of ``RankingEnv``, for type checkers and editors."""
+
+
+class RankingVectorArguments(VectorArguments, RankingOptions):
+    """The arguments of ``RankingVectorEnv``, for type checkers and editors."""
+
+
+class RankingEnv(ScalarEnv, settings=RankingSettings, simulator=RankingSimulator):
     """Choose which two of n items play next, to learn their ranking from few games.
 
     ## Description
@@ -524,10 +616,22 @@ class RankingEnv(ScalarEnv, settings=RankingSettings):
     * v0: initial version
     """
 
+    if TYPE_CHECKING:
 
-class RankingVectorEnv(NativeVectorEnv, VectorEnv, settings=RankingSettings):
+        def __init__(self, **arguments: Unpack[RankingArguments]) -> None: ...
+
+
+class RankingVectorEnv(
+    NativeVectorEnv, VectorEnv, settings=RankingSettings, simulator=RankingSimulator
+):
     """``num_envs`` copies of ``RankingEnv``, stepped together; see ``NativeVectorEnv``.
 
     After ``reset(seed=s)``, copy i plays the same games as a scalar environment after
     ``reset(seed=s + i)``.
     """
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, num_envs: int = 1, **arguments: Unpack[RankingVectorArguments]
+        ) -> None: ...

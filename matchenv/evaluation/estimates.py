@@ -21,7 +21,10 @@ CONFIDENCE = 0.95
 # Power at which the detectable effect is computed.
 POWER = 0.8
 
-AHEAD, BEHIND, UNDECIDED = "ahead", "behind", "undecided"
+# Verdicts on a difference.
+AHEAD = "ahead"
+BEHIND = "behind"
+UNDECIDED = "undecided"
 
 
 @dataclass(frozen=True)
@@ -43,7 +46,11 @@ class Estimate:
     @property
     def verdict(self) -> str:
         """Sign of a difference: ``ahead``, ``behind``, or ``undecided`` if 0 is in the interval."""
-        return AHEAD if self.low > 0.0 else BEHIND if self.high < 0.0 else UNDECIDED
+        if self.low > 0.0:
+            return AHEAD
+        if self.high < 0.0:
+            return BEHIND
+        return UNDECIDED
 
     @property
     def half_width(self) -> float:
@@ -65,10 +72,12 @@ class Estimate:
 
         Zeros have no minus sign.
         """
-        # A format is the sign, then z against minus zero, then the rest.
-        sign, rest = (form[:1], form[1:]) if form[:1] in ("+", "-") else ("", form)
-        mean, low, high = (f"{each:{sign}z{rest}}" for each in (self.mean, self.low, self.high))
-        return f"{mean} [{low}, {high}]"
+        # The z, against minus zero, follows the sign.
+        if form.startswith(("+", "-")):
+            form = f"{form[0]}z{form[1:]}"
+        else:
+            form = f"z{form}"
+        return f"{self.mean:{form}} [{self.low:{form}}, {self.high:{form}}]"
 
 
 UNKNOWN = Estimate(math.nan, math.nan, math.nan, math.nan)
@@ -78,7 +87,7 @@ class Record(dict[str, Any]):
     """A row of results: texts, numbers and estimates, as items and as attributes."""
 
     def __getattr__(self, name: str) -> Any:
-        """Return an entry."""
+        """Return an item."""
         if name not in self:
             raise AttributeError(name)
         return self[name]
@@ -90,17 +99,16 @@ def recorded(content: Any) -> Any:
     In an estimate, and in a record with an estimate, null is NaN.
     """
     if isinstance(content, list):
-        return [recorded(each) for each in content]
+        return [recorded(item) for item in content]
     if not isinstance(content, Mapping):
         return content
-    if content.keys() == {each.name for each in fields(Estimate)}:
-        return Estimate(**{
-            name: math.nan if each is None else each for name, each in content.items()
-        })  # fmt: skip
     record = Record({name: recorded(value) for name, value in content.items()})
-    if any(isinstance(value, Estimate) for value in record.values()):
-        record.update({name: math.nan for name, value in record.items() if value is None})
-    return record
+    is_estimate = record.keys() == {field.name for field in fields(Estimate)}
+    if is_estimate or any(isinstance(value, Estimate) for value in record.values()):
+        for name, value in record.items():
+            if value is None:
+                record[name] = math.nan
+    return Estimate(**record) if is_estimate else record
 
 
 def columns_of(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -112,7 +120,8 @@ def columns_of(record: Mapping[str, Any]) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     for name, value in record.items():
         if isinstance(value, Estimate):
-            columns |= {f"{name}_{part}": number for part, number in vars(value).items()}
+            for quantity, number in vars(value).items():
+                columns[f"{name}_{quantity}"] = number
         elif isinstance(value, Mapping):
             columns |= columns_of(value)
         elif isinstance(value, str | int | float):
@@ -171,7 +180,8 @@ def nearer_by(ours: Floats, theirs: Floats, goal: float) -> Floats:
     Returns:
         Values of mean ``|mean(theirs) - goal| - |mean(ours) - goal|``, same shape.
     """
-    our_side, their_side = (1.0 if float(each.mean()) > goal else -1.0 for each in (ours, theirs))
+    our_side = 1.0 if float(ours.mean()) > goal else -1.0
+    their_side = 1.0 if float(theirs.mean()) > goal else -1.0
     return their_side * (theirs - goal) - our_side * (ours - goal)
 
 
@@ -187,7 +197,9 @@ def share_closed(ours: Floats, low: Floats, high: Floats) -> float:
         The share; NaN if there is no gap.
     """
     gap = float((high - low).mean())
-    return float((ours - low).mean()) / gap if gap != 0.0 else math.nan
+    if gap == 0.0:
+        return math.nan
+    return float((ours - low).mean()) / gap
 
 
 def ratio_of_means(numerator: Floats, denominator: Floats) -> Estimate:
@@ -219,13 +231,15 @@ def estimate_without_luck(values: Floats, control: Floats) -> Estimate:
         values: shape (E,), E >= 2.
         control: a control variate of mean 0 on the same episodes, shape (E,).
     """
-    spread, count = control - control.mean(), values.size
+    spread = control - control.mean()
+    count = values.size
     squares = float(spread @ spread)
     if squares == 0.0 or count == 2:  # a line fits any two values
         return estimate(values)
     left = values - float(spread @ values) / squares * control
     # The error of the regression line where the control is 0.
-    mean, share = float(left.mean()), 1.0 / count + float(control.mean()) ** 2 / squares
+    mean = float(left.mean())
+    share = 1.0 / count + float(control.mean()) ** 2 / squares
     error = float(left.std(ddof=2)) * math.sqrt(share)
     half = t_quantile(count - 1) * error  # the slope costs one degree of freedom
     return Estimate(mean, error, mean - half, mean + half)
@@ -241,10 +255,15 @@ def curve_of_sums(sums: Floats, episodes: int) -> Record:
     Returns:
         ``mean``, ``standard_error`` and ``half_width`` of the interval, shape (N,) each.
     """
-    total, squares, count = sums[0, :, 0], sums[0, :, 1], episodes
-    if len(sums) > 1:
+    if len(sums) == 1:
+        count = episodes
+        total = sums[0, :, 0]
+        squares = sums[0, :, 1]
+    else:
+        count = len(sums)
         means = sums[:, :, 0] / episodes
-        total, squares, count = means.sum(axis=0), (means * means).sum(axis=0), len(sums)
+        total = means.sum(axis=0)
+        squares = (means * means).sum(axis=0)
     mean = total / count
     variance = np.maximum(squares / count - mean * mean, 0.0) * (count / (count - 1))
     error = np.sqrt(variance / count)
@@ -262,21 +281,26 @@ def verdicts(differences: Sequence[Estimate], counts: int | Sequence[int]) -> li
         differences: one for each question.
         counts: number of values behind each mean, or behind all, >= 2.
     """
-
-    def p_value(difference: Estimate, count: int) -> float:
-        if difference.standard_error <= 1e-12 * abs(difference.mean):  # rounding alone
-            return 2.0 ** (1 - count) if difference.mean else 1.0
-        t = abs(difference.mean / difference.standard_error)
-        return float(2.0 * stdtr(count - 1, -t))
-
-    judged = [UNDECIDED if each.known else "" for each in differences]
+    judged = [""] * len(differences)
+    p_values: dict[int, float] = {}
     sizes = np.broadcast_to(counts, len(differences)).tolist()
-    p_values = {k: p_value(each, sizes[k]) for k, each in enumerate(differences) if each.known}
-    for step, place in enumerate(sorted(p_values, key=p_values.__getitem__)):
-        if p_values[place] * (len(p_values) - step) >= 1.0 - CONFIDENCE:
+    for question, difference in enumerate(differences):
+        if difference.known:
+            judged[question] = UNDECIDED
+            p_values[question] = _p_value(difference, sizes[question])
+    for step, question in enumerate(sorted(p_values, key=p_values.__getitem__)):
+        if p_values[question] * (len(p_values) - step) >= 1.0 - CONFIDENCE:
             break
-        judged[place] = differences[place].verdict
+        judged[question] = differences[question].verdict
     return judged
+
+
+def _p_value(difference: Estimate, count: int) -> float:
+    """Return the two-sided p-value of a difference of 0, from ``count`` values."""
+    if difference.standard_error <= 1e-12 * abs(difference.mean):  # rounding alone
+        return 2.0 ** (1 - count) if difference.mean else 1.0
+    t = abs(difference.mean / difference.standard_error)
+    return float(2.0 * stdtr(count - 1, -t))
 
 
 def detectable_effect(difference: Estimate, count: int) -> float:

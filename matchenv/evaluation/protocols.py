@@ -1,6 +1,6 @@
 """Protocols: how the policies of each environment are compared, and in which cells.
 
-``ENVIRONMENTS`` names the protocol of each environment.
+The record of an environment names its protocol.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import product
 from typing import Any
 from urllib.parse import quote
 
-from matchenv.envs import simulator_of
+from matchenv.envs import environment_named, simulator_of
 from matchenv.envs.core.settings import Options
 from matchenv.envs.core.simulator import Simulator
 from matchenv.envs.one_player.priors import Prior
@@ -21,15 +21,15 @@ from matchenv.envs.one_player.simulator import OnePlayer
 from matchenv.evaluation.episode_table import Cell
 from matchenv.evaluation.ranking import ranking_sums
 from matchenv.evaluation.rollout import REWARD, Summary, sums
-from matchenv.evaluation.seeds import OTHERS, REPORT
-from matchenv.evaluation.seeds import QUEUE as QUEUE_RUNS
+from matchenv.evaluation.seeds import OTHERS, QUEUE_RUNS, REPORT
 from matchenv.evaluation.tables import Column, or_dash
 from matchenv.evaluation.visits import ERROR_GAMES, recording_simulator, visit_sums
 from matchenv.runtime.checks import as_list, as_positive_number, refusal
 from matchenv.runtime.object_spec import is_object_spec, spec_of
 
 # Policies of ``Matchmaking-v0`` whose totals count as 0 and as 1.
-LOW_END, HIGH_END = "drawchance", "oracle"
+LOW_END = "drawchance"
+HIGH_END = "oracle"
 
 # Arrival rates of the queue by load, in players a tick.
 LOADS = {"thin": 0.2, "middle": 1.0, "thick": 4.0}
@@ -40,8 +40,10 @@ CellMaker = Callable[[Mapping[str, Sequence[Any]], Any], tuple[Cell, ...]]
 
 def mean_column(measure: str, heading: str, form: str = ".3f") -> tuple[str, Column]:
     """Return a measure, and the column of its mean in tables of standings, a dash for NaN."""
-    text = f"{{:{form}}}"
-    return measure, Column(heading, lambda row: or_dash(text, row[measure].mean).replace("%", " %"))
+    number = f"{{:{form}}}"
+    return measure, Column(
+        heading, lambda row: or_dash(number, row[measure].mean).replace("%", " %")
+    )
 
 
 @dataclass(frozen=True)
@@ -82,12 +84,26 @@ class Protocol:
 
     def shown_of(self, simulator: Simulator[Any]) -> Mapping[str, Column]:
         """Return the columns of measures; by default of all measures of the simulator."""
-        names = (REWARD, *simulator.measures)
-        return self.shown or dict(mean_column(name, name.replace("_", " ")) for name in names)
+        if self.shown:
+            return self.shown
+        names = (REWARD, *simulator.aggregations)
+        return dict(mean_column(name, name.replace("_", " ")) for name in names)
 
     def key_of(self, purpose: int) -> tuple[int, ...]:
         """Return the key of the random streams for ``REPORT`` or ``TUNING``."""
-        return (*self.key, purpose) if self.key or purpose != REPORT else ()
+        if not self.key and purpose == REPORT:
+            return ()
+        return (*self.key, purpose)
+
+
+def protocol_of(env_id: str) -> Protocol:
+    """Return how the policies of an environment are compared.
+
+    Raises:
+        ValueError: for an unknown environment; the known ones are listed.
+    """
+    protocol: Protocol = environment_named(env_id).part("protocol") or GENERAL
+    return protocol
 
 
 def load_of(name: str, rate: float | None = None) -> Cell:
@@ -107,7 +123,8 @@ def load_of(name: str, rate: float | None = None) -> Cell:
             known = ", ".join(LOADS)
             raise refusal(f"load must be one of {known} or an arrival rate > 0", name) from None
         name = repr(rate).removesuffix(".0")
-    rate = LOADS[name] if rate is None else rate
+    if rate is None:
+        rate = LOADS[name]
     title = f"{name} load: players log on at a rate of {rate:g} a tick"
     return Cell(name, title, {"load": name}, {"arrival_rate": rate})
 
@@ -123,11 +140,12 @@ def variants_of(swept: Mapping[str, Sequence[Any]], settings: Options) -> tuple[
     for values in product(*swept.values()):
         options = dict(zip(swept, values, strict=True))
         described = Cell("", "", options=options).checked_options(settings)
-        labels = {name: str(value if isinstance(value, str) else described[name])
-                  for name, value in options.items()}  # fmt: skip
-        text = ",".join(f"{name}={value}" for name, value in labels.items())
-        cells.append(Cell(quote(text, safe="=+,") or "default", text or "default options",
-                          labels, options))  # fmt: skip
+        labels = {}
+        for option, value in options.items():
+            labels[option] = value if isinstance(value, str) else str(described[option])
+        title = ",".join(f"{option}={label}" for option, label in labels.items())
+        name = quote(title, safe="=+,")
+        cells.append(Cell(name or "default", title or "default options", labels, options))
     return tuple(cells)
 
 
@@ -152,51 +170,65 @@ def cells_of(
         ValueError: for an empty list, or a value that the environment refuses.
     """
     cells: dict[tuple[int, str], Cell] = {}
-    texts = [spec_of("prior", each) for each in as_list("priors", priors)]
-    for prior, rank in product(texts, as_list("ranks", ranks)):
-        rank = None if rank == ANY else rank
-        if isinstance(rank, str) and rank.isascii() and rank.isdigit():
-            rank = int(rank)
-        options = {"rank": rank, "prior": prior, "rank_by": rank_by}
-        Settings.checked(num_opponents=num_opponents, **options)
-        name = ANY if rank is None else str(rank)
-        where = ordinal(rank + 1) if isinstance(rank, int) else name
-        kind = f"of {num_opponents + 1}" if isinstance(rank, int) else "rank"
-        known = f"prior {prior}" if is_object_spec(prior) else f"{prior} prior"
-        by = ""  # the title says what the rank is by, except for the known prior mean
-        if rank is not None and rank_by == "true_skill":
-            by = " by true skill"
-        elif rank is not None and prior == "equal":
-            by = " by hidden mean"
-        title = f"{where} {kind}{by}, {known}"
-        labels = {"rank": name, "prior": prior}
-        cell = Cell(f"{quote(prior, safe='=+,')}_{where}", title, labels, options)
-        cells.setdefault((place_of_rank(rank, num_opponents), prior), cell)
+    for prior in as_list("priors", priors):
+        prior_text = spec_of("prior", prior)
+        for rank in as_list("ranks", ranks):
+            place, cell = _cell_of(rank, prior_text, num_opponents, rank_by)
+            cells.setdefault((place, prior_text), cell)
     return tuple(cells.values())
+
+
+def _cell_of(rank: Any, prior: str, num_opponents: int, rank_by: str) -> tuple[int, Cell]:
+    """Return the place of a rank, and its cell; see ``cells_of``."""
+    if rank == ANY:
+        rank = None
+    elif isinstance(rank, str) and rank.isascii() and rank.isdigit():
+        rank = int(rank)
+    options = {"rank": rank, "prior": prior, "rank_by": rank_by}
+    Settings.checked(num_opponents=num_opponents, **options)
+    name = ANY if rank is None else str(rank)
+    position = name
+    title = f"{name} rank"
+    if isinstance(rank, int):
+        position = ordinal(rank + 1)
+        title = f"{position} of {num_opponents + 1}"
+    # The title says what the rank is by, except for the known prior mean.
+    if rank is not None and rank_by == "true_skill":
+        title += " by true skill"
+    elif rank is not None and prior == "equal":
+        title += " by hidden mean"
+    title += f", prior {prior}" if is_object_spec(prior) else f", {prior} prior"
+    labels = {"rank": name, "prior": prior}
+    cell = Cell(f"{quote(prior, safe='=+,')}_{position}", title, labels, options)
+    return place_of_rank(rank, num_opponents), cell
 
 
 def ordinal(number: int) -> str:
     """Return ``1st``, ``2nd``, ``3rd``, ``4th``, ... for a number from 1."""
-    last = number % 10 if number % 100 not in (11, 12, 13) else 0
-    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(last, 'th') }"
+    endings = {1: "st", 2: "nd", 3: "rd"}
+    if number % 100 in (11, 12, 13):
+        return f"{number}th"
+    return f"{number}{endings.get(number % 10, 'th')}"
 
 
 GENERAL = Protocol()
 
 ONE_PLAYER = Protocol(
     # Without the reward, since policies do not depend on it.
-    summary=partial(sums, measures=tuple(OnePlayer.measures)),
+    summary=partial(sums, measures=tuple(OnePlayer.aggregations)),
     policies=("pe", LOW_END, "kg", "gittins", "random", HIGH_END),
     against="kg",
     marks=(LOW_END, HIGH_END),
     measure="true_draw_density",
-    shown=dict([
-        mean_column("draw_density", "believed q", ".2f"),
-        mean_column("true_draw_density", "true q", ".2f"),
-        mean_column("final_squared_error", "error of mu_0"),
-        mean_column("skill_difference", "skill diff.", "+.3f"),
-        mean_column("win_ratio", "win ratio"),
-    ]),
+    shown=dict(
+        (
+            mean_column("draw_density", "believed q", ".2f"),
+            mean_column("true_draw_density", "true q", ".2f"),
+            mean_column("final_squared_error", "error of mu_0"),
+            mean_column("skill_difference", "skill diff.", "+.3f"),
+            mean_column("win_ratio", "win ratio"),
+        )
+    ),
     swept={"rank": ("top", "middle", "bottom"), "prior": ("informative",)},
     cells=lambda swept, settings: cells_of(
         swept["rank"], swept["prior"], settings.num_opponents, settings.rank_by
@@ -205,43 +237,55 @@ ONE_PLAYER = Protocol(
     # With luck by opponent, fewer episodes suffice; see docs/benchmarks.md.
     defaults={"noise": "opponent"},
     key=(),
-)  # fmt: skip
+)
 
 QUEUE = Protocol(
     summary=visit_sums,
     simulator=recording_simulator,
     policies=(
-        "fcfs", "window", "drawchance", "matching", "kg", "kg:both=true", "kg_matching",
-        "reservation:policy=thompson", "random", "oracle",
+        "fcfs",
+        "window",
+        "drawchance",
+        "matching",
+        "kg",
+        "kg:both=true",
+        "kg_matching",
+        "reservation:policy=thompson",
+        "random",
+        "oracle",
     ),
     against="kg",
     measure="true_reward",
-    shown=dict([
-        mean_column(REWARD, "reward", ".1f"),
-        mean_column("true_reward", "true reward", ".1f"),
-        mean_column("match_quality", "quality"),
-        mean_column("true_match_quality", "true quality"),
-        mean_column("wait", "wait", ".2f"),
-        mean_column("left", "left", ".2%"),
-        *(mean_column(f"error_{games}", f"error {games}", ".2f") for games in ERROR_GAMES),
-    ]),
+    shown=dict(
+        (
+            mean_column(REWARD, "reward", ".1f"),
+            mean_column("true_reward", "true reward", ".1f"),
+            mean_column("match_quality", "quality"),
+            mean_column("true_match_quality", "true quality"),
+            mean_column("wait", "wait", ".2f"),
+            mean_column("left", "left", ".2%"),
+            *(mean_column(f"error_{games}", f"error {games}", ".2f") for games in ERROR_GAMES),
+        )
+    ),
     swept={"load": tuple(LOADS)},
     cells=lambda swept, _: tuple(map(load_of, map(str, swept["load"]))),
     fixed=("arrival_rate", "reward"),
     block=50,
     key=(QUEUE_RUNS,),
-)  # fmt: skip
+)
 
 RANKING = Protocol(
     summary=ranking_sums,
     against="kg",
-    shown=dict([
-        mean_column(REWARD, "reward", ".2f"),
-        mean_column("expected_loss", "expected loss", ".2f"),
-        mean_column("true_loss", "true loss", ".2f"),
-        mean_column("kendall_tau", "tau"),
-        mean_column("top_errors", "top errors", ".2f"),
-        mean_column("settled", "settled"),
-        mean_column("wrong", "wrong"),
-    ]),
-)  # fmt: skip
+    shown=dict(
+        (
+            mean_column(REWARD, "reward", ".2f"),
+            mean_column("expected_loss", "expected loss", ".2f"),
+            mean_column("true_loss", "true loss", ".2f"),
+            mean_column("kendall_tau", "tau"),
+            mean_column("top_errors", "top errors", ".2f"),
+            mean_column("settled", "settled"),
+            mean_column("wrong", "wrong"),
+        )
+    ),
+)

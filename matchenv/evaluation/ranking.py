@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from matchenv.envs.core.episodes import Episodes
 from matchenv.envs.ranking import RankingSimulator, stopping_loss
 from matchenv.evaluation.estimates import CONFIDENCE
-from matchenv.evaluation.rollout import Batch, Steps, sums
+from matchenv.evaluation.rollout import Steps, sums
 from matchenv.runtime.files import Arrays
 
 # Points of a curve; each is the mean over its share of the games.
@@ -25,13 +26,13 @@ def parts_of_points(horizon: int) -> NDArray[np.int64]:
     return np.arange(POINTS) * min(POINTS, horizon) // POINTS
 
 
-def ranking_sums(batch: Batch, steps: Steps) -> Arrays:
+def ranking_sums(episodes: Episodes[Any], steps: Steps) -> Arrays:
     """Return the measures of a batch of rankings, their accuracy, and the stopping rule's errors.
 
     Games could stop once the goal is settled at a confidence of 95 %.
 
     Args:
-        batch: B episodes that have just begun.
+        episodes: B episodes that have just begun.
         steps: their steps.
 
     Returns:
@@ -41,31 +42,40 @@ def ranking_sums(batch: Batch, steps: Steps) -> Arrays:
         ``wrong``, 1 if the ranking was wrong at that time, ``ever_wrong`` at that time or later
         while settled.
     """
-    simulator = batch.simulator
+    simulator = episodes.simulator
     assert isinstance(simulator, RankingSimulator)
     horizon = simulator.settings.horizon
-    parts = min(POINTS, horizon)
-    name, sign = ("kendall_tau", 1.0) if simulator.settings.cut == 0 else ("top_errors", -1.0)
-    part = np.arange(horizon) * parts // horizon
-    accuracy = np.zeros((len(batch), parts))
-    first, wrong = np.full(len(batch), np.nan), np.zeros((2, len(batch)))
+    points = min(POINTS, horizon)
+    point_of_game = np.arange(horizon) * points // horizon
+    measure = "kendall_tau"
+    sign = 1.0
+    if simulator.settings.cut > 0:
+        measure = "top_errors"
+        sign = -1.0
+    accuracy = np.zeros((len(episodes), points))
+    games_to_settle = np.full(len(episodes), np.nan)
+    wrong = np.zeros(len(episodes))
+    ever_wrong = np.zeros(len(episodes))
 
     def watched() -> Iterator[Any]:
-        for n, step in enumerate(steps):
+        for game, step in enumerate(steps):
             yield step
-            measured = simulator.measured(batch.state)
-            accuracy[:, part[n]] += sign * measured[name]
-            settled = measured["expected_loss"] <= stopping_loss(CONFIDENCE)
-            mistaken = settled & (measured["true_loss"] > 0.0)
-            wrong[0] += mistaken & np.isnan(first)
-            wrong[1] = np.maximum(wrong[1], mistaken)
-            first[settled & np.isnan(first)] = n + 1
+            measures = simulator.measures(episodes.state)
+            accuracy[:, point_of_game[game]] += sign * measures[measure]
+            is_settled = measures["expected_loss"] <= stopping_loss(CONFIDENCE)
+            is_wrong = is_settled & (measures["true_loss"] > 0.0)
+            is_first = is_settled & np.isnan(games_to_settle)
+            wrong[is_wrong & is_first] = 1.0
+            ever_wrong[is_wrong] = 1.0
+            games_to_settle[is_first] = game + 1
 
+    arrays = sums(episodes, watched())
+    means = accuracy / np.bincount(point_of_game)
     return {
-        **sums(batch, watched()),
-        "accuracy": (accuracy / np.bincount(part))[:, parts_of_points(horizon)],
-        "settled": np.where(np.isnan(first), 0.0, 1.0),
-        "games_to_settle": first,
-        "wrong": wrong[0],
-        "ever_wrong": wrong[1],
+        **arrays,
+        "accuracy": means[:, parts_of_points(horizon)],
+        "settled": np.where(np.isnan(games_to_settle), 0.0, 1.0),
+        "games_to_settle": games_to_settle,
+        "wrong": wrong,
+        "ever_wrong": ever_wrong,
     }

@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, Protocol
 
-from numpy.typing import ArrayLike
+import numpy as np
 
 from matchenv.belief import belief_named
-from matchenv.envs import env_id_of
+from matchenv.envs import ENVIRONMENTS, environment_named
+from matchenv.envs.core.registration import POLICY_SOURCES
 from matchenv.envs.core.settings import Options
 from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.rollout import TrueSkills, belief_of, check_can_play, method_of
-from matchenv.runtime.checks import as_list, refusal
-from matchenv.runtime.files import checksum
+from matchenv.evaluation.rollout import (
+    Summary,
+    belief_of,
+    check_can_play,
+    check_methods,
+    needs_truth,
+    rollout,
+)
+from matchenv.runtime.checks import as_list, errors_named
+from matchenv.runtime.files import Arrays, checksum
 from matchenv.runtime.object_spec import (
     build_object,
     class_from_spec,
@@ -34,50 +41,37 @@ from matchenv.runtime.provenance import digest_of, module_digest, module_files
 
 ONE_PLAYER, QUEUE, RANKING = "Matchmaking-v0", "MatchmakingQueue-v0", "Ranking-v0"
 
-# Policies by environment and name, as ``module:attribute``.
-POLICIES: dict[str, dict[str, str]] = {
-    ONE_PLAYER: {
-        "pe": "matchenv.baselines.simple:PointEstimate",
-        "drawchance": "matchenv.baselines.simple:DrawChance",
-        "kg": "matchenv.baselines.knowledge_gradient:KnowledgeGradient",
-        "gittins": "matchenv.baselines.gittins:Gittins",
-        "optimistic": "matchenv.baselines.simple:OptimisticDrawChance",
-        "random": "matchenv.baselines.simple:RandomOpponent",
-        "thompson": "matchenv.baselines.simple:ThompsonSampling",
-        "oracle": "matchenv.baselines.simple:Oracle",
-    },
-    QUEUE: {
-        "fcfs": "matchenv.baselines.queue.candidates:FirstComeFirstServed",
-        "window": "matchenv.baselines.queue.candidates:WideningWindow",
-        "drawchance": "matchenv.baselines.queue.candidates:ReservedDrawChance",
-        "matching": "matchenv.baselines.queue.matching:MaximumWeightMatching",
-        "priced": "matchenv.baselines.queue.matching:PricedMatching",
-        "kg_matching": "matchenv.baselines.queue.matching:KnowledgeMatching",
-        "kg": "matchenv.baselines.queue.candidates:QueueKnowledgeGradient",
-        "reservation": "matchenv.baselines.queue.candidates:Reserved",
-        "random": "matchenv.baselines.queue.candidates:RandomCandidate",
-        "oracle": "matchenv.baselines.queue.matching:MatchingOracle",
-    },
-    RANKING: dict.fromkeys(
-        ("random", "round-robin", "swiss", "widest", "thompson", "information", "shrinkage", "kg",
-         "oracle"),
-        "matchenv.baselines.ranking:RankingPolicy",
-    ),
-}  # fmt: skip
-
-# Module of learned policies, which imports torch only when one is loaded.
-LEARNED = "matchenv.agents.learned_names"
-
 # The queue's wrapper of a policy for one player.
 RESERVATION = "reservation"
 
 # Settings of the environment that are passed to constructors with these parameters.
-GIVEN = ("num_opponents", "capacity", "horizon", "beta", "draw_margin", "tau", "belief")
+FROM_SETTINGS = ("num_opponents", "capacity", "horizon", "beta", "draw_margin", "tau", "belief")
 
-# Longest text of an object that is its identity; a longer one is hashed.
+# Longest representation of an object that is its identity; a longer one is hashed.
 LONGEST_REPR = 200
 
 BRACES = re.compile(r"\{([^{}]*)\}")
+
+# Policies that were registered beside those of the environments' records, by environment and name.
+_REGISTERED: dict[str, dict[str, str]] = {}
+
+
+class PolicySource(Protocol):
+    """Finds policies that are no classes, for example learned ones in files."""
+
+    def names(self, env_id: str) -> tuple[str, ...]:
+        """Return the names of policies that are part of the package."""
+
+    def file_of(self, text: str) -> Path | None:
+        """Return the file that defines a policy; None if the text names none."""
+
+    def policy_of(self, text: str) -> Any:
+        """Return a policy; None if the text names none."""
+
+
+def policy_sources() -> list[PolicySource]:
+    """Return the registered sources of policies, imported on first use."""
+    return [resolve_name(name) for name in POLICY_SOURCES]
 
 
 def register_policy(name: str, entry: str, env_id: str = ONE_PLAYER) -> None:
@@ -91,25 +85,35 @@ def register_policy(name: str, entry: str, env_id: str = ONE_PLAYER) -> None:
     Raises:
         ValueError: if another policy has this name.
     """
-    known = POLICIES.setdefault(env_id, {}).setdefault(name, entry)
+    known = baselines_of(env_id).get(name, entry)
     if known != entry:
         raise ValueError(f"name must be new, got {name!r}, the name of {known}")
+    _REGISTERED.setdefault(env_id, {})[name] = entry
+
+
+def baselines_of(env_id: str) -> Mapping[str, str | type]:
+    """Return the policies of an environment that are classes: ``module:attribute`` by name."""
+    registered = _REGISTERED.get(env_id, {})
+    if env_id not in ENVIRONMENTS:
+        return registered
+    return {**environment_named(env_id).policies, **registered}
 
 
 def policy_class(name: str, env_id: str = ONE_PLAYER) -> Any:
     """Import the class of a registered policy."""
-    return resolve_name(POLICIES[env_id][name])
+    entry = baselines_of(env_id)[name]
+    return resolve_name(entry) if isinstance(entry, str) else entry
 
 
 def known_policies(env_id: str = ONE_PLAYER) -> tuple[str, ...]:
     """Return the names of all policies of an environment, baselines first."""
-    shipped = resolve_name(f"{LEARNED}:SHIPPED")
-    return (*POLICIES.get(env_id, {}), *(shipped if env_id == ONE_PLAYER else ()))
+    names = list(baselines_of(env_id))
+    for source in policy_sources():
+        names += source.names(env_id)
+    return tuple(names)
 
 
-def policy_named(
-    text: str, settings: Options, true_skill: Callable[[], ArrayLike] | None = None
-) -> Any:
+def policy_named(text: str, settings: Options) -> Any:
     """Build the policy that a text names, for an environment.
 
     Args:
@@ -124,82 +128,87 @@ def policy_named(
               nothing is unpickled;
             * a third-party class: ``"module:Class"``, ``"module:Class:key=value"``. The module is
               looked up where Python looks, and in the working folder.
-        settings: of the environment. Constructors get the settings of ``GIVEN`` that they have
-            parameters for (a baseline the belief that it prefers); options of the text override
-            them. A policy with a method ``for_settings(settings)`` is replaced by its result.
-        true_skill: returns the current true skills, for the oracle.
+        settings: of the environment. Constructors get the settings of ``FROM_SETTINGS`` that they
+            have parameters for (a baseline the belief that it prefers); options of the text
+            override them. A policy with a method ``for_settings(settings)`` is replaced by its
+            result.
 
     Returns:
-        An object with ``act``, ``choose`` or stable-baselines3's ``predict``; its attribute
-        ``belief`` names the belief that it reads.
+        An object with ``act`` or stable-baselines3's ``predict``; its attribute ``belief`` names
+        the belief that it reads.
 
     Raises:
         ValueError: for an unknown name (the message lists the known ones), a bad option, or a
             policy that cannot play with these settings.
     """
-    env_id = env_id_of(settings)
+    env_id = settings.env_id
     name, _, options = text.partition(":")
     if env_id == QUEUE and name == RESERVATION:
-        return _reserved(text, options, settings)
-    if name in POLICIES.get(env_id, {}):
-        kind = policy_class(name, env_id)
-        given = _given(kind, settings, true_skill)
-        # A class of several rules gets the name of the rule, which no option can change.
-        several = next(iter(inspect.signature(kind).parameters), "") == "name"
-        factory = partial(kind, name) if several else kind
-        return adapted(build_object("policy", text, factory, options, given), settings, options)
-    policy = resolve_name(f"{LEARNED}:learned_policy")(text)
-    if policy is None and is_object_spec(text):
-        kind, options = class_from_spec("policy", text, known_policies(env_id))
-        given = _given(kind, settings, true_skill)
-        policy = build_object("policy", text, kind, options, given)
-        method_of(policy)
-    if policy is None:
-        raise ValueError(
-            f"policy must be one of {', '.join(known_policies(env_id))}, the folder of a training "
-            "run, a .safetensors file, a model.zip of stable-baselines3, or module:Class for a "
-            f"class of your own; got {text!r}"
-        )
-    return adapted(policy, settings, options if is_object_spec(text) else "")
+        return _reserved_policy(text, options, settings)
+    if name in baselines_of(env_id):
+        policy_type = policy_class(name, env_id)
+        return _built_policy(text, policy_type, options, settings)
+    for source in policy_sources():
+        policy = source.policy_of(text)
+        if policy is not None:
+            return adapted(policy, settings)
+    if is_object_spec(text):
+        policy_type, options = class_from_spec("policy", text, known_policies(env_id))
+        policy = _built_policy(text, policy_type, options, settings)
+        check_methods(policy)
+        return policy
+    raise ValueError(
+        f"policy must be one of {', '.join(known_policies(env_id))}, the folder of a training "
+        "run, a .safetensors file, a model.zip of stable-baselines3, or module:Class for a "
+        f"class of your own; got {text!r}"
+    )
 
 
-def _given(kind: Any, settings: Any, true_skill: Any) -> dict[str, Any]:
-    """Return the arguments that a policy's class gets from the environment."""
-    given = {key: getattr(settings, key) for key in GIVEN if hasattr(settings, key)}
-    if hasattr(kind, "preferred_belief"):
-        given["belief"] = kind.preferred_belief(settings)
-    return {**given, "true_skill": true_skill}
+def _built_policy(text: str, policy_type: Any, options: str, settings: Any) -> Any:
+    """Build a policy from its class, the options of its text and the settings."""
+    arguments = {name: getattr(settings, name) for name in FROM_SETTINGS if hasattr(settings, name)}
+    if hasattr(policy_type, "preferred_belief"):
+        arguments["belief"] = policy_type.preferred_belief(settings)
+    policy = build_object("policy", text, policy_type, options, arguments)
+    return adapted(policy, settings, options)
 
 
-def _reserved(text: str, options: str, settings: Any) -> Any:
+def _reserved_policy(text: str, options: str, settings: Any) -> Any:
     """Build a policy for one player with a reservation; the text has the options of both."""
-    kind = policy_class(RESERVATION, QUEUE)
-    given = parsed_options("policy", text, options)
-    name = str(given.pop("policy", ""))
+    wrapper = policy_class(RESERVATION, QUEUE)
+    values = parsed_options("policy", text, options)
+    name = str(values.pop("policy", ""))
     if not name:
         raise ValueError(
             f"options of policy {text!r} must name one policy of {ONE_PLAYER}, as in "
             f"{RESERVATION}:policy=thompson; the known ones are {', '.join(known_policies())}"
         )
-    own = {key: given.pop(key) for key in inspect.signature(kind).parameters if key in given}
-    inner = ",".join(f"{key}={value}" for key, value in given.items())
-    shared = {key: getattr(settings, key) for key in ("beta", "draw_margin", "tau")}
-    one_player = Settings(num_opponents=settings.num_candidates, **shared)
-    policy = policy_named(f"{name}:{inner}" if inner else name, one_player)
-    return build_object("policy", text, kind, "", {"policy": policy, **own})
+    wrapper_options = {}
+    for parameter in inspect.signature(wrapper).parameters:
+        if parameter in values:
+            wrapper_options[parameter] = values.pop(parameter)
+    inner_options = ",".join(f"{key}={value}" for key, value in values.items())
+    one_player = Settings(
+        num_opponents=settings.num_candidates,
+        beta=settings.beta,
+        draw_margin=settings.draw_margin,
+        tau=settings.tau,
+    )
+    inner = policy_named(f"{name}:{inner_options}" if inner_options else name, one_player)
+    return build_object("policy", text, wrapper, "", {"policy": inner, **wrapper_options})
 
 
 def adapted(policy: Any, settings: Options, options: str = "") -> Any:
     """Return ``policy.for_settings(settings)``, or the policy if it has no such method.
 
-    A horizon among the options that the policy was built from stays.
+    ``horizon=`` in the policy's options overrides the environment's.
     """
-    own = getattr(policy, "horizon", None)
-    policy = policy.for_settings(settings) if hasattr(policy, "for_settings") else policy
-    is_named = "horizon" in parsed_options("policy", options, options)
-    if is_named and getattr(policy, "horizon", None) != own:
-        policy.horizon = own
-    return policy
+    if not hasattr(policy, "for_settings"):
+        return policy
+    adapted_policy = policy.for_settings(settings)
+    if "horizon" in parsed_options("policy", options, options):
+        adapted_policy.horizon = policy.horizon
+    return adapted_policy
 
 
 def files_of(text: str, env_id: str = ONE_PLAYER) -> tuple[list[Path], str]:
@@ -217,11 +226,16 @@ def files_of(text: str, env_id: str = ONE_PLAYER) -> tuple[list[Path], str]:
     name, _, options = text.partition(":")
     if env_id == QUEUE and name == RESERVATION:
         return files_of(str(parsed_options("policy", text, options).get("policy", "")))
-    spec = POLICIES.get(env_id, {}).get(name, text)
-    file = resolve_name(f"{LEARNED}:learned_file")(text) if spec == text else None
-    if file is not None:
-        return [file], digest_of([file])
-    return module_files(spec), module_digest(spec)
+    entry = baselines_of(env_id).get(name)
+    if entry is None:
+        for source in policy_sources():
+            file = source.file_of(text)
+            if file is not None:
+                return [file], digest_of([file])
+        entry = text
+    elif not isinstance(entry, str):
+        entry = f"{entry.__module__}:{entry.__qualname__}"
+    return module_files(entry), module_digest(entry)
 
 
 def expanded(texts: Iterable[str]) -> list[str]:
@@ -232,11 +246,15 @@ def expanded(texts: Iterable[str]) -> list[str]:
     """
     result: list[str] = []
     for text in texts:
-        parts = BRACES.split(text)  # texts and lists in turn
-        if any("{" in part or "}" in part for part in parts[::2]):
-            raise ValueError(f"braces must come in pairs, as in kg:multiplier={{3,5}}: {text}")
-        choices = [part.split(",") if k % 2 else [part] for k, part in enumerate(parts)]
-        result += map("".join, product(*choices))
+        pieces = BRACES.split(text)  # plain text and lists in turn
+        choices = []
+        for k, piece in enumerate(pieces):
+            is_list = k % 2 == 1
+            if not is_list and ("{" in piece or "}" in piece):
+                raise ValueError(f"braces must come in pairs, as in kg:multiplier={{3,5}}: {text}")
+            choices.append(piece.split(",") if is_list else [piece])
+        for combination in product(*choices):
+            result.append("".join(combination))
     return result
 
 
@@ -244,78 +262,118 @@ def family_of(label: str) -> str:
     """Return a label without numeric options: ``kg both=true`` for all KGs with ``both=true``."""
     name, _, options = label.partition(":")
     if is_object_spec(label):
-        kind, _, options = options.partition(":")
-        name = f"{name}:{kind}"
-    values = {each: parsed_value(each.partition("=")[2]) for each in options.split(",") if each}
-    return " ".join([name, *(each for each in values if isinstance(values[each], str | bool))])
+        class_name, _, options = options.partition(":")
+        name = f"{name}:{class_name}"
+    words = [name]
+    for option in options.split(","):
+        if option and isinstance(parsed_value(option.partition("=")[2]), str | bool):
+            words.append(option)
+    return " ".join(words)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Candidate:
     """A policy to be played.
 
     Attributes:
         label: its name in tables and files.
-        make: builds it from settings and true skills, anew for each batch of episodes; picklable.
+        source: the text that names it, or the object.
         identity: differs for policies of different results, as far as is known.
         lasting: whether equal identities mean equal results, which later runs can then use.
         belief: the belief that it reads; only from ``candidates_of``.
+        needs_truth: whether it reads the true skills; only from ``candidates_of``.
+        files: that define it.
+        digest: of the files.
     """
 
     label: str
-    make: Callable[..., Any]
+    source: Any
     identity: str
     lasting: bool = True
     belief: str = ""
+    needs_truth: bool = False
+    files: tuple[Path, ...] = ()
+    digest: str = ""
+
+    def policy(self, settings: Options) -> Any:
+        """Return the policy for an environment; a named one is built once in a process.
+
+        Raises:
+            ValueError: if it cannot play with these settings, or its files were changed.
+        """
+        if is_object_spec(self.belief):  # a process may not know its belief yet
+            belief_named(self.belief)
+        if not isinstance(self.source, str):
+            return adapted(self.source, settings)
+        if self.files and digest_of(self.files) != self.digest:
+            raise ValueError(
+                f"the files of policy {self.source!r} must stay as they are while it plays, and "
+                f"one of {', '.join(map(str, self.files))} was changed"
+            )
+        try:
+            return _policy_once(self.source, self.digest, settings)
+        except TypeError:  # settings with an object that has no hash
+            return policy_named(self.source, settings)
+
+    def rollout(
+        self,
+        settings: Options,
+        seeds: Sequence[int],
+        rng: np.random.Generator | None = None,
+        summary: Summary | None = None,
+    ) -> Arrays:
+        """Build the policy and play a batch of episodes; see ``rollout``.
+
+        Raises:
+            ValueError: any error of the policy; the message names it.
+        """
+        with errors_named(f"policy {self.label!r}"):
+            policy = self.policy(settings)
+        return rollout(policy, settings, seeds, rng, summary, label=self.label)
 
 
-def candidate_of(given: Any, env_id: str = ONE_PLAYER) -> Candidate:
-    """Return the candidate for a name, a path, or an object with a ``name``; candidates as is.
+@lru_cache(maxsize=64)
+def _policy_once(text: str, digest: str, settings: Options) -> Any:
+    """Build a policy; the digest tells versions of its files apart."""
+    return policy_named(text, settings)
 
-    Each batch of episodes is played by a copy of an object, so that no memory is carried over.
+
+def candidate_of(policy: Any, env_id: str = ONE_PLAYER) -> Candidate:
+    """Return the candidate for a name, a path, a class or an object; candidates as they are.
+
+    The name of an object is its attribute ``name``, or the name of its class.
 
     Raises:
         ValueError: for anything else.
     """
-    if isinstance(given, Candidate):
-        return given
-    if isinstance(given, str | Path):
-        text = str(given)
+    if isinstance(policy, Candidate):
+        return policy
+    if isinstance(policy, str | Path):
+        text = str(policy)
         files, digest = files_of(text, env_id)
-        make = partial(_built, text, files, digest_of(files))
         name = text.rstrip("/\\") or text
-        identity = f"{name} {digest}" if files and digest else name
-        return Candidate(name, make, identity, bool(digest))
-    label = getattr(given, "name", None)
-    if isinstance(given, type):
-        raise ValueError(f"a policy must be an object, as {given.__name__}(), got the class")
-    if not isinstance(label, str):
-        raise refusal("a policy must be a name, a folder, or an object with a name", given)
-    method_of(given)
-    if getattr(given, "needs_truth", False):
-        raise ValueError(f"the {label} must be given by its name {label!r}, not as an object")
-    identity = type(given).__name__
-    with suppress(Exception):  # third-party code
-        if " at 0x" not in (text := repr(given)):
-            identity = text if len(text) <= LONGEST_REPR else f"{identity} {checksum(text)}"
-    return Candidate(label, partial(_built, given, (), ""), identity, lasting=False)
-
-
-def _built(
-    given: Any, files: Sequence[Path], digest: str, settings: Options, skills: TrueSkills | None
-) -> Any:
-    if not isinstance(given, str):
-        try:
-            return adapted(copy.deepcopy(given), settings)
-        except RuntimeError as error:  # torch copies no results of a training
-            raise ValueError(f"save it, and give its file as the policy: {error}") from error
-    policy = policy_named(given, settings, skills)
-    if digest_of(files) != digest:
-        raise ValueError(
-            f"the files of policy {given!r} must stay as they are while it plays, and one of "
-            f"{', '.join(map(str, files))} was changed"
+        return Candidate(
+            label=name,
+            source=text,
+            identity=f"{name} {digest}" if files and digest else name,
+            lasting=bool(digest),
+            files=tuple(files),
+            digest=digest_of(files),
         )
-    return policy
+    if isinstance(policy, type):
+        policy = policy()
+    check_methods(policy)
+    label = getattr(policy, "name", None)
+    if not isinstance(label, str):
+        label = type(policy).__name__
+    identity = type(policy).__name__
+    with suppress(Exception):  # third-party code
+        text = repr(policy)
+        if " at 0x" not in text and len(text) <= LONGEST_REPR:
+            identity = text
+        elif " at 0x" not in text:
+            identity = f"{identity} {checksum(text)}"
+    return Candidate(label, policy, identity, lasting=False)
 
 
 def candidates_of(
@@ -324,7 +382,8 @@ def candidates_of(
     """Return the candidates for some policies, after checking that each can play.
 
     Args:
-        policies: names, folders of runs, objects with ``predict`` and a ``name``, or candidates.
+        policies: names, folders of runs, classes, objects with ``act`` or ``predict``, or
+            candidates.
         settings: of the environment.
         references: policies that are appended unless they are among the others.
 
@@ -332,54 +391,67 @@ def candidates_of(
         ValueError: if there is no policy; for an unknown name, a bad folder, a policy named twice,
             or one that cannot play an environment of this size.
     """
-    named, env_id = as_list("policies (--policy)", policies), env_id_of(settings)
-    checked: dict[str, Any] = {}
-    for place, given in enumerate((*named, *references)):
-        candidate = candidate_of(given, env_id)
+    env_id = settings.env_id
+    checked: dict[str, Candidate] = {}
+    for policy in as_list("policies (--policy)", policies):
+        candidate = _checked_candidate(policy, settings)
         if candidate.label in checked:
-            if place >= len(named):
-                if not isinstance(checked[candidate.label], str | Path | Candidate):
-                    _check_same(candidate_of(checked[candidate.label], env_id), candidate, settings)
-                continue
             raise ValueError(f"policies must name each policy once, got {candidate.label!r} twice")
-        check_can_play(candidate.label, candidate.make, settings)
-        checked[candidate.label] = given
-    # The files of third-party classes are known only now, after all imports.
-    return tuple(_with_belief(candidate_of(given, env_id), settings) for given in checked.values())
+        checked[candidate.label] = candidate
+    for policy in references:
+        label = candidate_of(policy, env_id).label
+        if label not in checked:
+            checked[label] = _checked_candidate(policy, settings)
+        elif not isinstance(checked[label].source, str):
+            _check_same(checked[label], candidate_of(policy, env_id), settings)
+    return tuple(checked.values())
 
 
-def _with_belief(candidate: Candidate, settings: Options) -> Candidate:
-    """Return a candidate with its belief, whose code is part of the identity."""
+def _checked_candidate(policy: Any, settings: Options) -> Candidate:
+    """Return the candidate for a policy that can play, with what its policy reads."""
+    env_id = settings.env_id
+    candidate = candidate_of(policy, env_id)
+    size = next(iter(settings.sizes), "seed")
+    try:
+        built = candidate.policy(settings)
+    except ValueError as error:
+        where = f"{size}={getattr(settings, size, 0)}"
+        raise ValueError(f"policy {candidate.label!r} cannot play with {where}: {error}") from error
+    check_can_play(candidate.label, built, settings)
+    if isinstance(policy, str | Path) and not candidate.files:
+        candidate = candidate_of(policy, env_id)  # its module has been imported by now
+    candidate = replace(candidate, needs_truth=needs_truth(built))
     if not hasattr(settings, "belief_type"):
         return candidate
-    belief = belief_of(candidate.make(settings, tuple))
-    kind = type(belief_named(belief))
-    if kind.__module__.startswith("matchenv."):
+    return _with_belief(candidate, belief_of(built))
+
+
+def _with_belief(candidate: Candidate, belief: str) -> Candidate:
+    """Return a candidate with its belief, whose code is part of the identity."""
+    belief_type = type(belief_named(belief))
+    if belief_type.__module__.startswith("matchenv."):
         return replace(candidate, belief=belief)
-    code = module_digest(f"{kind.__module__}:{kind.__name__}")
+    code = module_digest(f"{belief_type.__module__}:{belief_type.__name__}")
     return replace(
-        candidate, make=partial(_built_with, belief, candidate.make), belief=belief,
-        identity=f"{candidate.identity} {code}", lasting=candidate.lasting and bool(code),
-    )  # fmt: skip
+        candidate,
+        belief=belief,
+        identity=f"{candidate.identity} {code}",
+        lasting=candidate.lasting and bool(code),
+    )
 
 
-def _built_with(belief: str, make: Callable[..., Any], settings: Options, skills: Any) -> Any:
-    """Build a policy in a process that may not know its belief, which the user permitted."""
-    if is_object_spec(belief):  # a module that registers a name is imported by the policy
-        belief_named(belief)
-    return make(settings, skills)
-
-
-def _check_same(given: Candidate, reference: Candidate, settings: Options) -> None:
+def _check_same(candidate: Candidate, reference: Candidate, settings: Options) -> None:
     """Check that an object that has the name of a reference is that policy, but for its sizes."""
-
-    def options(policy: Any) -> dict[str, Any]:
-        names = inspect.signature(type(policy)).parameters
-        return {name: getattr(policy, name, None) for name in names if name != "horizon"}
-
-    ours, theirs = (each.make(settings, tuple) for each in (given, reference))
-    if type(ours) is not type(theirs) or options(ours) != options(theirs):
+    policy = candidate.policy(settings)
+    expected = reference.policy(settings)
+    if type(policy) is not type(expected) or _options_of(policy) != _options_of(expected):
         raise ValueError(
             f"policies must not call another policy {reference.label!r}, which others are compared "
-            f"with, got {ours!r}: give it another name"
+            f"with, got {policy!r}: give it another name"
         )
+
+
+def _options_of(policy: Any) -> dict[str, Any]:
+    """Return the constructor's arguments of a policy that are attributes, but for the horizon."""
+    names = inspect.signature(type(policy)).parameters
+    return {name: getattr(policy, name, None) for name in names if name != "horizon"}

@@ -12,24 +12,16 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from gymnasium.utils.seeding import np_random
 from numpy.typing import NDArray
 
 from matchenv.belief import DEFAULT_BELIEF
-from matchenv.envs import env_id_of, part_of, simulator_of
+from matchenv.envs import environment_of, simulator_of
+from matchenv.envs.core.episodes import Episodes
 from matchenv.envs.core.settings import Options
 from matchenv.envs.core.simulator import LAST, MEAN, SUM, Simulator, Step
-from matchenv.runtime.arrays import Floats
-from matchenv.runtime.checks import as_actions, as_integer, errors_named, refusal
+from matchenv.runtime.checks import as_actions, errors_named, refusal
 from matchenv.runtime.files import Arrays
 from matchenv.runtime.jobs import CLOCK
-from matchenv.runtime.random import drawn_key
-
-# Returns the current true skills of all players, shape (B, players).
-TrueSkills = Callable[[], Floats]
-
-# Builds a policy for episodes with these settings; an oracle calls the function.
-PolicyMaker = Callable[[Any, TrueSkills], Any]
 
 # Result of each step of a batch, with the episodes that took it, shape (B,).
 Steps = Iterable[tuple[Step[Any], NDArray[np.bool_]]]
@@ -43,23 +35,23 @@ ALL = "all"
 # Prefix of arrays that are sums over episodes; all others have a row for each episode.
 TOTAL = "total/"
 
-# Methods by which a policy chooses, the preferred one first.
-METHODS = ("act", "choose", "predict")
-
 # Standard deviation of the initial belief of a policy that is given player 0's skill.
 KNOWN_SIGMA = 1e-3
 
 
-def method_of(policy: Any) -> str:
-    """Return the name of the method by which a policy chooses.
+def check_methods(policy: Any) -> None:
+    """Check that an object can choose.
 
     Raises:
-        ValueError: if it has none of ``METHODS``.
+        ValueError: if it has neither ``act`` nor ``predict``.
     """
-    for name in METHODS:
-        if callable(getattr(policy, name, None)):
-            return name
-    raise ValueError(f"policy must have a method act, choose or predict, {policy!r} has none")
+    if not has_method(policy, "act") and not has_method(policy, "predict"):
+        raise ValueError(f"policy must have a method act or predict, {policy!r} has none")
+
+
+def has_method(policy: Any, name: str) -> bool:
+    """Return whether an object has a method of this name."""
+    return callable(getattr(policy, name, None))
 
 
 def belief_of(policy: Any) -> str:
@@ -67,139 +59,97 @@ def belief_of(policy: Any) -> str:
     return str(getattr(policy, "belief", DEFAULT_BELIEF))
 
 
-class Batch:
-    """A batch of B episodes.
+def needs_truth(policy: Any) -> bool:
+    """Return whether a policy's class says that it reads the true skills."""
+    return bool(getattr(type(policy), "needs_truth", False))
 
-    Args:
-        simulator: simulator of the episodes, or the settings of one.
-        seeds: one for each episode, equal to ``reset(seed=...)`` of the scalar environment.
-        given: ``options`` of a reset, arrays with one row for each episode.
 
-    Attributes:
-        simulator: simulator of the episodes.
-        state: current state.
-        running: shape (B,), False for episodes that have ended.
-        actions: those of the last step, allowed ones in place of forbidden ones, shape (B,).
-    """
-
-    def __init__(
-        self,
-        simulator: Simulator[Any] | Options,
-        seeds: Sequence[int],
-        given: dict[str, Any] | None = None,
-    ) -> None:
-        self.simulator = simulator_of(simulator) if isinstance(simulator, Options) else simulator
-        self.running = np.ones(len(seeds), dtype=np.bool_)
-        keys = np.array([drawn_key(np_random(seed)[0]) for seed in seeds], dtype=np.uint64)
-        state = self.simulator.new_state(len(seeds))
-        self.state = self.simulator.begin(
-            state, np.arange(len(seeds)), keys, self.simulator.given(given, len(seeds))
-        )
-
-    def __len__(self) -> int:
-        return self.running.size
-
-    def step(self, actions: Any, *, strict: bool = True) -> Step[Any]:
-        """Take one action in each running episode.
-
-        Args:
-            actions: shape (B,), integers in [0, A).
-            strict: refuse masked actions instead of replacing them.
-
-        Raises:
-            ValueError: for actions of a wrong shape or type, out of range or refused.
-        """
-        chosen = as_actions(actions, len(self), self.simulator.num_actions)
-        self.actions, _ = self.simulator.allowed_actions(
-            self.state, chosen, self.running, strict=strict
-        )
-        step = self.simulator.step(self.state, self.actions, self.running)
-        self.state = step.state
-        self.running = self.running & ~(step.terminated | step.truncated)
-        return step
+def predict_has_masks(policy: Any) -> bool:
+    """Return whether ``predict`` has the parameter ``action_masks``, as that of MaskablePPO."""
+    parameters = inspect.signature(policy.predict).parameters
+    has_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+    return has_any or "action_masks" in parameters
 
 
 class Decisions:
     """The choices of a policy in a batch of episodes.
 
-    A policy with ``act`` gets the simulator's ``view`` in float64; one with ``choose`` gets each
-    queue by itself (``waiting_players``); any other gets observations, through the ``predict`` of
-    stable-baselines3.
+    A policy with ``act(view, rng)`` gets the simulator's view in float64. Any other gets
+    observations, through the ``predict`` of stable-baselines3, and the masks if ``predict`` has the
+    parameter ``action_masks`` of sb3-contrib's MaskablePPO.
 
     Args:
-        policy: the policy.
-        rng: for a stochastic policy with ``act`` or ``choose``.
+        policy: the policy; its memory, if it has one, is used.
+        rng: for a stochastic policy with ``act``.
 
     Raises:
-        ValueError: if the policy has none of ``METHODS``.
+        ValueError: if the policy has neither method.
 
     Attributes:
         times: seconds of each choice, and the number of episodes that it was for.
     """
 
     def __init__(self, policy: Any, rng: np.random.Generator | None = None) -> None:
+        check_methods(policy)
         self.times: list[tuple[float, int]] = []
-        self._policy, self._rng = policy, rng
-        self._method = method_of(policy)
-        # Third-party policies may read masks in observations instead.
-        parameters = inspect.signature(getattr(policy, self._method)).parameters
-        any_name = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
-        self._takes_masks = any_name or "action_masks" in parameters
-        # They may also change their arguments, which are views of the state.
-        self._foreign = not type(policy).__module__.startswith("matchenv.")
+        self._policy = policy
+        self._rng = rng
+        self._acts = has_method(policy, "act")
+        self._needs_truth = needs_truth(policy)
+        self._gets_masks = self._acts or predict_has_masks(policy)
         self._memory: Any = None
-        self._first = True
+        self._is_first = True
 
-    def of(self, batch: Batch) -> Any:
+    def of(self, episodes: Episodes[Any]) -> Any:
         """Return the actions in a batch, which is the same in all calls."""
-        simulator: Any = batch.simulator
-        state = batch.state
-        masks = simulator.masks(state) if self._takes_masks else None
-        masks = masks.copy() if self._foreign and masks is not None else masks
-        masked = {} if masks is None else {"action_masks": masks}
-        if self._method == "act":
-            view = simulator.view(state)
-            if self._foreign:  # but for the settings
-                view = copy.deepcopy(view, {id(simulator.settings): simulator.settings})
-            return self._policy.act(*view, rng=self._rng, **masked)
-        if self._method == "choose":
-            actions = np.zeros(len(batch), dtype=np.int64)
-            for row in np.flatnonzero(batch.running).tolist():
-                waiting = simulator.waiting_players(state, row)
-                if waiting.focal < 0:  # nobody waits
-                    continue
-                actions[row] = as_integer("action", self._policy.choose(waiting, self._rng), 0)
-            return actions
-        begins, self._first = np.full(len(batch), self._first), False
-        seen = simulator.observe(state).copy() if self._foreign else simulator.observe(state)
-        found = self._policy.predict(seen, self._memory, begins, deterministic=True, **masked)
-        if not isinstance(found, tuple | list) or len(found) != 2:
-            raise refusal("predict must return (actions, state)", found)
-        actions, self._memory = found
+        if self._acts:
+            return self._policy.act(episodes.view(truth=self._needs_truth), self._rng)
+        begins = np.full(len(episodes), self._is_first)
+        self._is_first = False
+        # A copy, since a policy may write to its argument.
+        observation = episodes.simulator.observe(episodes.state).copy()
+        masks = {}
+        if self._gets_masks and episodes.has_masks:
+            masks["action_masks"] = episodes.masks()
+        chosen = self._policy.predict(
+            observation, self._memory, begins, deterministic=True, **masks
+        )
+        if not isinstance(chosen, tuple | list) or len(chosen) != 2:
+            raise refusal("predict must return (actions, state)", chosen)
+        actions, self._memory = chosen
         return actions
 
-    def strict(self, batch: Batch) -> bool:
-        """Return whether forbidden actions are refused, or else replaced.
+    def step(self, episodes: Episodes[Any]) -> Step[Any]:
+        """Choose and carry out an action in each running episode.
 
-        A policy that does not get masks may choose them unless ``invalid_action`` refuses them.
+        Forbidden actions of a policy that gets no masks are replaced, unless ``invalid_action``
+        refuses them.
+
+        Raises:
+            ValueError: for actions of a wrong shape or type, out of range or refused.
         """
-        if self._takes_masks or self._method == "choose":
-            return True
-        return getattr(batch.simulator.settings, "invalid_action", "") == "error"
+        return self._carry_out(episodes, self.of(episodes))
 
-    def steps(self, batch: Batch) -> Iterator[tuple[Step[Any], NDArray[np.bool_]]]:
+    def _carry_out(self, episodes: Episodes[Any], actions: Any) -> Step[Any]:
+        simulator = episodes.simulator
+        checked = as_actions(actions, len(episodes), simulator.num_actions)
+        strict = self._gets_masks or simulator.settings.invalid_action == "error"
+        return episodes.step(checked, strict=strict)
+
+    def steps(self, episodes: Episodes[Any]) -> Iterator[tuple[Step[Any], NDArray[np.bool_]]]:
         """Play the episodes to their ends, and yield ``Steps``."""
         with one_thread():
-            while batch.running.any():
-                start, running = time.perf_counter(), batch.running
-                actions = self.of(batch)
+            while episodes.running.any():
+                running = episodes.running
+                start = time.perf_counter()
+                actions = self.of(episodes)
                 taken = time.perf_counter() - start
                 self.times.append((taken, int(np.count_nonzero(running))))
-                yield batch.step(actions, strict=self.strict(batch)), running
+                yield self._carry_out(episodes, actions), running
 
 
 def sums(
-    batch: Batch,
+    episodes: Episodes[Any],
     steps: Steps,
     measures: Sequence[str] | None = None,
     windows: Mapping[str, slice] | None = None,
@@ -209,9 +159,9 @@ def sums(
     """Return sums, means and last values of the measures of a batch.
 
     Args:
-        batch: episodes that have just begun.
+        episodes: B episodes that have just begun.
         steps: their steps.
-        measures: among the simulator's ``measures`` and ``REWARD``; None for all.
+        measures: among the simulator's ``aggregations`` and ``REWARD``; None for all.
         windows: steps to sum over, by name; None for all steps.
         curves: number of steps at which to sum over the episodes.
         fields: fields of the final state to return.
@@ -219,41 +169,54 @@ def sums(
     Returns:
         Arrays with a row for each episode: each measure over each window (``column_of``), last
         values and fields. With ``curves``, also ``total/curves``, shape (measures, curves, 2): sums
-        over the episodes of the values and of their squares, without measures of kind ``LAST``.
+        over the episodes of the values and of their squares, without measures that are ``LAST``.
     """
-    known = {REWARD: SUM, **batch.simulator.measures}
-    kinds = known if measures is None else {name: known[name] for name in measures}
-    summed = {name: kind for name, kind in kinds.items() if kind != LAST}
-    last = {name: np.full(len(batch), np.nan) for name in kinds if name not in summed}
-    spans = {ALL: slice(0, sys.maxsize)} if windows is None else windows
-    totals = np.zeros((len(spans), len(summed), len(batch)))
-    counts = np.zeros((len(spans), len(batch)))
-    values, moments = np.empty(totals.shape[1:]), np.zeros((len(summed), curves, 2))
+    aggregations = {REWARD: SUM, **episodes.simulator.aggregations}
+    if measures is not None:
+        aggregations = {name: aggregations[name] for name in measures}
+    if windows is None:
+        windows = {ALL: slice(0, sys.maxsize)}
+    summed = [name for name, aggregation in aggregations.items() if aggregation != LAST]
+    last = {
+        name: np.full(len(episodes), np.nan)
+        for name, aggregation in aggregations.items()
+        if aggregation == LAST
+    }
+    totals = np.zeros((len(windows), len(summed), len(episodes)))
+    counts = np.zeros((len(windows), len(episodes)))
+    moments = np.zeros((len(summed), curves, 2))
+    values = np.empty((len(summed), len(episodes)))
     for n, (step, running) in enumerate(steps):
-        measured = batch.simulator.measured(batch.state)
+        measured = episodes.simulator.measures(episodes.state)
         for row, name in enumerate(summed):
             values[row] = step.reward if name == REWARD else measured[name]
         values[:, ~running] = 0.0
-        for place, span in enumerate(spans.values()):
-            if span.start <= n < span.stop:
-                totals[place] += values
-                counts[place] += running
+        for index, window in enumerate(windows.values()):
+            if window.start <= n < window.stop:
+                totals[index] += values
+                counts[index] += running
         if curves:
             moments[:, n, 0] = values.sum(axis=1)
             moments[:, n, 1] = np.square(values).sum(axis=1)
         for name, array in last.items():
             np.copyto(array, measured[name], where=running)
-    columns: Arrays = {}
-    for place, window in enumerate(spans):
-        for row, (name, kind) in enumerate(summed.items()):
-            share = np.maximum(counts[place], 1.0) if kind == MEAN else 1.0
-            columns[column_of(name, window)] = totals[place, row] / share
-    kept = {name: getattr(batch.state, name).copy() for name in fields}
-    return {**columns, **last, **kept, **({f"{TOTAL}curves": moments} if curves else {})}
+    arrays: Arrays = {}
+    for index, window_name in enumerate(windows):
+        for row, name in enumerate(summed):
+            total = totals[index, row]
+            if aggregations[name] == MEAN:
+                total = total / np.maximum(counts[index], 1.0)
+            arrays[column_of(name, window_name)] = total
+    arrays.update(last)
+    for field in fields:
+        arrays[field] = getattr(episodes.state, field).copy()
+    if curves:
+        arrays[f"{TOTAL}curves"] = moments
+    return arrays
 
 
 # Turns the steps of a batch that has just begun into arrays; see ``sums``.
-Summary = Callable[[Batch, Steps], Arrays]
+Summary = Callable[[Episodes[Any], Steps], Arrays]
 
 
 def column_of(measure: str, window: str = ALL) -> str:
@@ -262,34 +225,35 @@ def column_of(measure: str, window: str = ALL) -> str:
 
 
 def begin_for(
-    make: PolicyMaker,
+    policy: Any,
     settings: Options,
     seeds: Sequence[int],
     simulator: Callable[[Any], Simulator[Any]] = simulator_of,
-    given: dict[str, Any] | None = None,
-) -> tuple[Any, Batch]:
-    """Build a policy, and begin episodes under the belief that it reads.
+    options: dict[str, Any] | None = None,
+) -> Episodes[Any]:
+    """Begin episodes under the belief that a policy reads.
 
     If the policy's ``knows_skill_0`` is true, the initial belief knows player 0's skill.
     """
-    policy = make(settings, lambda: batch.simulator.true_skill(batch.state))
     if hasattr(settings, "belief_type"):
         settings = replace(settings, belief=belief_of(policy))  # type: ignore[call-arg]
-    batch = Batch(simulator(settings), seeds, given)
-    if getattr(policy, "knows_skill_0", False):
-        mu, sigma, skill = batch.state.players.transpose(2, 0, 1).copy()
-        mu[:, 0], sigma[:, 0] = skill[:, 0], KNOWN_SIGMA
-        batch = Batch(settings, seeds, {"mu": mu, "sigma": sigma, "true_skill": skill})
-    return policy, batch
+    episodes = Episodes.of_seeds(simulator(settings), seeds, options)
+    if not getattr(policy, "knows_skill_0", False):
+        return episodes
+    mu, sigma, skill = episodes.state.players.transpose(2, 0, 1).copy()
+    mu[:, 0] = skill[:, 0]
+    sigma[:, 0] = KNOWN_SIGMA
+    known = {"mu": mu, "sigma": sigma, "true_skill": skill}
+    return Episodes.of_seeds(simulator(settings), seeds, known)
 
 
 def rollout(
-    make: PolicyMaker,
+    policy: Any,
     settings: Options,
     seeds: Sequence[int],
     rng: np.random.Generator | None = None,
     summary: Summary | None = None,
-    given: dict[str, Any] | None = None,
+    options: dict[str, Any] | None = None,
     label: str = "",
 ) -> Arrays:
     """Play a batch of episodes with a policy.
@@ -297,12 +261,13 @@ def rollout(
     Instances and luck depend on the seeds alone, and are the same for all policies.
 
     Args:
-        make: builds the policy.
+        policy: an object with ``act(view, rng)`` or ``predict``, for example from
+            ``matchenv.agents.policy_named``. A copy plays, so that no memory is carried over.
         settings: of any environment; the belief is that of the policy.
         seeds: one for each episode.
         rng: for a stochastic policy.
         summary: returns the results; None for the summary of the environment's protocol.
-        given: see ``Batch``.
+        options: of a reset; arrays have a row for each episode.
         label: name of the policy in errors.
 
     Returns:
@@ -312,29 +277,48 @@ def rollout(
     Raises:
         ValueError: for a forbidden action, and any error of a policy with a label.
     """
-    protocol = part_of(env_id_of(settings), "protocol")
-    simulator = protocol.simulator if summary is None else simulator_of
+    simulator: Callable[[Any], Simulator[Any]] = simulator_of
+    if summary is None:
+        summary = sums
+        protocol = environment_of(settings).part("protocol")
+        if protocol is not None:
+            summary = protocol.summary
+            simulator = protocol.simulator
     with errors_named(f"policy {label!r}" if label else ""):
-        policy, batch = begin_for(make, settings, seeds, simulator, given)
-        decisions = Decisions(policy, np.random.default_rng(rng))
-        arrays = (summary or protocol.summary)(batch, decisions.steps(batch))
+        player = copied(policy)
+        episodes = begin_for(player, settings, seeds, simulator, options)
+        decisions = Decisions(player, np.random.default_rng(rng))
+        arrays = summary(episodes, decisions.steps(episodes))
     clock = np.reshape(decisions.times[1:], (-1, 2)).sum(axis=0)
     return {**arrays, CLOCK: clock}
 
 
-def check_can_play(label: str, make: PolicyMaker, settings: Options) -> None:
+def copied(policy: Any) -> Any:
+    """Return a deep copy of a policy; the policy itself if it cannot be copied.
+
+    Models of stable-baselines3 cannot be copied after a training; they keep no memory of their own.
+    """
+    try:
+        return copy.deepcopy(policy)
+    except (RuntimeError, TypeError):
+        return policy
+
+
+def check_can_play(label: str, policy: Any, settings: Options) -> None:
     """Take one step with a policy, so that errors are raised before the work begins.
 
-    Baselines are only built: they play any size, and some are slow at large ones.
+    Baselines play any size, so nothing is played.
 
     Raises:
         ValueError: if it cannot play; the message names the policy.
     """
+    if type(policy).__module__.startswith("matchenv.baselines."):
+        return
     size = next(iter(settings.sizes), "seed")
     with errors_named(f"policy {label!r} cannot play with {size}={getattr(settings, size, 0)}"):
-        policy, batch = begin_for(make, settings, [0])
-        if not type(policy).__module__.startswith("matchenv.baselines."):
-            next(Decisions(policy, np.random.default_rng(0)).steps(batch))
+        player = copied(policy)
+        episodes = begin_for(player, settings, [0])
+        Decisions(player, np.random.default_rng(0)).step(episodes)
 
 
 @contextmanager

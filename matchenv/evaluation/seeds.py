@@ -18,13 +18,16 @@ INSTANCES, POLICIES, OUTCOMES, TRUTHS = range(4)
 # First number of a spawn key of the queue (then REPORT or TUNING, then INSTANCES or POLICIES), of
 # the benchmark (then INSTANCES or POLICIES, then the family), and of environments without a number
 # of their own (then as for the queue).
-QUEUE, BENCH, OTHERS = 4, 5, 6
+QUEUE_RUNS = 4
+BENCH = 5
+OTHERS = 6
 # First number of a spawn key in a study, its purpose. The second is the index of the prior, the
 # third one of:
 REPORT, TUNING = range(2)
 STUDY_PRIOR, STUDY_EPISODES, STUDY_POLICIES = range(3)
 
-TRAINING, EVALUATION = 2**64, 2**65
+TRAINING = 2**64
+EVALUATION = 2**65
 # Maximum number of environments of a training.
 ENVIRONMENTS = 2**20
 
@@ -58,10 +61,11 @@ def episode_seeds(
         count: number of episodes.
         key: purpose of the episodes; by default a comparison.
     """
-    return [
-        int(np.random.SeedSequence(seed, spawn_key=(*key, episode)).generate_state(1, np.uint64)[0])
-        for episode in range(first, first + count)
-    ]
+    seeds = []
+    for episode in range(first, first + count):
+        sequence = np.random.SeedSequence(seed, spawn_key=(*key, episode))
+        seeds.append(int(sequence.generate_state(1, np.uint64)[0]))
+    return seeds
 
 
 def spans_of(episodes: int, size: int) -> list[tuple[int, int]]:

@@ -14,6 +14,10 @@ from unicodedata import east_asian_width
 # Maximum width of a table in characters. Files always have this width, so that their bytes do not
 # depend on the terminal.
 WIDTH = 100
+
+# Between two columns of an aligned table.
+GAP = "  "
+
 _width: ContextVar[int] = ContextVar("_width", default=WIDTH)
 
 
@@ -34,7 +38,9 @@ class Column:
 
     def text(self, row: Any) -> str:
         """Return the text of a row."""
-        return self.cell.format_map(row) if isinstance(self.cell, str) else self.cell(row)
+        if isinstance(self.cell, str):
+            return self.cell.format_map(row)
+        return self.cell(row)
 
 
 TableWriter = Callable[[Sequence[Column], Sequence[Any]], list[str]]
@@ -56,48 +62,76 @@ def text_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:
     A table that is too wide continues below itself and repeats its leading columns, which are
     aligned to the left: the first, or the first two if only both identify the rows.
     """
-    lines = table_cells(columns, rows)
-    firsts, pairs = ({tuple(line[:count]) for line in lines} for count in (1, 2))
-    leading = 2 if len(firsts) < len(pairs) == len(lines) else 1
+    cells = table_cells(columns, rows)
+    leading = _leading_columns(cells)
     padded: list[list[str]] = []
-    for place, (column, cells) in enumerate(zip(columns, zip(*lines, strict=True), strict=True)):
-        width = max(column.width, *map(_places, cells))
-        spaces = [" " * (width - _places(cell)) for cell in cells]
-        order = (cells, spaces) if place < leading else (spaces, cells)
-        padded.append(list(map("".join, zip(*order, strict=True))))
-    parts = [padded[:leading]]
+    for index, column in enumerate(columns):
+        texts = [row[index] for row in cells]
+        padded.append(_padded(texts, column.width, left=index < leading))
+    # Columns are dealt out to tables, each as wide as allowed.
+    tables = [padded[:leading]]
     for column_texts in padded[leading:]:
-        wide = sum(len(each[0]) + 2 for each in (*parts[-1], column_texts)) - 2
-        if wide > _width.get() and len(parts[-1]) > leading:
-            parts.append(padded[:leading])
-        parts[-1].append(column_texts)
-    texts = ["\n".join(map("  ".join, zip(*part, strict=True))) for part in parts]
-    return "\n\n".join(texts).split("\n")
+        width = len(column_texts[0])
+        for texts in tables[-1]:
+            width += len(texts[0]) + len(GAP)
+        if width > _width.get() and len(tables[-1]) > leading:
+            tables.append(padded[:leading])
+        tables[-1].append(column_texts)
+    lines: list[str] = []
+    for table in tables:
+        if lines:
+            lines.append("")
+        lines += [GAP.join(row) for row in zip(*table, strict=True)]
+    return lines
 
 
-def _places(text: str) -> int:
-    """Return the width of a text on a terminal, where East Asian characters take two places."""
+def _leading_columns(cells: list[list[str]]) -> int:
+    """Return 2 if the first two columns identify the rows and the first alone does not, else 1."""
+    firsts = {row[0] for row in cells}
+    pairs = {tuple(row[:2]) for row in cells}
+    return 2 if len(firsts) < len(pairs) == len(cells) else 1
+
+
+def _padded(texts: Sequence[str], least: int, *, left: bool) -> list[str]:
+    """Return the cells of a column with spaces to equal width, at least ``least``."""
+    widths = [_terminal_width(text) for text in texts]
+    width = max(least, *widths)
+    padded = []
+    for text, own_width in zip(texts, widths, strict=True):
+        spaces = " " * (width - own_width)
+        padded.append(text + spaces if left else spaces + text)
+    return padded
+
+
+def _terminal_width(text: str) -> int:
+    """Return the width of a text on a terminal, where East Asian characters are twice as wide."""
     return len(text) + sum(east_asian_width(char) in "WF" for char in text)
 
 
-def or_dash(form: str, value: float) -> str:
+def or_dash(template: str, value: float) -> str:
     """Return a formatted number, or a dash for NaN."""
-    return "–" if math.isnan(value) else form.format(value)
+    if math.isnan(value):
+        return "–"
+    return template.format(value)
 
 
 def shortened(name: str, length: int = 30) -> str:
     """Return a name without the middle if it is longer than an even length."""
+    if len(name) <= length:
+        return name
     half = length // 2
-    return name if len(name) <= length else f"{name[:half]}…{name[1 - half :]}"
+    return f"{name[:half]}…{name[1 - half :]}"
 
 
 def markdown_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:
     """Return the lines of a Markdown table."""
-    heading, *lines = (f"| {' | '.join(line)} |" for line in table_cells(columns, rows))
+    heading, *lines = [f"| {' | '.join(row)} |" for row in table_cells(columns, rows)]
     return [heading, f"|{'---|' * len(columns)}", *lines]
 
 
 def table_cells(columns: Sequence[Column], rows: Sequence[Any]) -> list[list[str]]:
     """Return the headings, followed by the cells of each row."""
-    headings = [column.heading for column in columns]
-    return [headings, *([column.text(row) for column in columns] for row in rows)]
+    cells = [[column.heading for column in columns]]
+    for row in rows:
+        cells.append([column.text(row) for column in columns])
+    return cells

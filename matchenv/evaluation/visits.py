@@ -11,10 +11,12 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import ndtr
 
-from matchenv.envs.queue.settings import CENTRE, DEVIATION, SPREAD, Population, QueueSettings
+from matchenv.envs.core.episodes import Episodes
+from matchenv.envs.queue.population import CENTRE, DEVIATION, SPREAD, Population
+from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.queue.simulator import QueueSimulator
 from matchenv.evaluation.episode_table import EpisodeTable
-from matchenv.evaluation.rollout import REWARD, TOTAL, Batch, Steps, sums
+from matchenv.evaluation.rollout import REWARD, TOTAL, Steps, sums
 from matchenv.runtime.arrays import Floats
 from matchenv.runtime.files import Arrays
 
@@ -25,8 +27,6 @@ GROUPS = ("all", "newcomers", "regulars", *(f"decile_{k}" for k in range(1, DECI
 
 # Sums over the visits that have ended.
 SUMS = ("visits", "served", "waited", "match_quality", "true_match_quality")
-
-QUALITIES = SUMS[-2:]
 
 # Means over the visits, and over the games, of each group.
 MEANS = ("match_quality", "true_match_quality", "wait", "left")
@@ -43,14 +43,14 @@ STEPS_AT_ONCE = 1000
 
 def recording_simulator(settings: QueueSettings) -> QueueSimulator:
     """Return a simulator that records visits, and whose reward is the believed one."""
-    return QueueSimulator(replace(settings, reward=QUALITIES[0]), keep_visits=True)
+    return QueueSimulator(replace(settings, reward="match_quality"), keep_visits=True)
 
 
-def visit_sums(batch: Batch, steps: Steps) -> Arrays:
+def visit_sums(episodes: Episodes[Any], steps: Steps) -> Arrays:
     """Return the measures of a batch of runs, and sums over their visits.
 
     Args:
-        batch: B runs of a ``recording_simulator`` that have just begun.
+        episodes: B runs of a ``recording_simulator`` that have just begun.
         steps: their steps.
 
     Returns:
@@ -60,58 +60,81 @@ def visit_sums(batch: Batch, steps: Steps) -> Arrays:
         ``sums``, shape (B, groups, ``SUMS``), and ``total/waits``, shape (groups,
         LONGEST_WAIT + 1): the number of visits by ticks waited.
     """
-    simulator, runs = batch.simulator, len(batch)
+    simulator = episodes.simulator
     assert isinstance(simulator, QueueSimulator)
-    limits = skill_quantiles(simulator.settings.population, np.arange(1, DECILES) / DECILES)
-    visited = np.zeros((runs, len(GROUPS), len(SUMS)))
-    waits = np.zeros((len(GROUPS), LONGEST_WAIT + 1))
-    errors = np.zeros((runs, len(ERROR_GAMES), 2))
-
-    def add_visits() -> None:
-        visits = simulator.taken_visits(batch.state)
-        run = visits["environment"].astype(np.int64)
-        newcomer = visits["newcomer"] > 0.0
-        decile = np.searchsorted(limits, visits["true_skill"])
-        waited = np.minimum(visits["waited"], LONGEST_WAIT).astype(np.int64)
-        values = (np.ones(run.size), *(visits[name] for name in SUMS[1:]))
-        for group in (np.zeros_like(run), np.where(newcomer, 1, 2), 3 + decile):
-            place = run * len(GROUPS) + group
-            for column, value in enumerate(values):
-                added = np.bincount(place, value, runs * len(GROUPS))
-                visited[:, :, column] += added.reshape(runs, len(GROUPS))
-            np.add.at(waits, (group, waited), 1.0)
-        squared = (visits["mu"] - visits["true_skill"]) ** 2
-        for k, games in enumerate(ERROR_GAMES):
-            chosen = newcomer & (visits["games_played"] == games)
-            for column, value in enumerate((np.ones(run.size), squared)):
-                errors[:, k, column] += np.bincount(run[chosen], value[chosen], runs)
+    visits = VisitSums(simulator, len(episodes))
 
     def watched() -> Iterator[Any]:
         for n, step in enumerate(steps, 1):
             yield step
             if n % STEPS_AT_ONCE == 0:
-                add_visits()
+                visits.add(episodes.state)
 
-    columns = sums(batch, watched())
-    add_visits()
-    everyone = visited[:, 0]
-    believed, true = (everyone[:, SUMS.index(name)] for name in QUALITIES)
+    columns = sums(episodes, watched())
+    visits.add(episodes.state)
+    everyone = visits.sums[:, 0]
+    believed = everyone[:, SUMS.index("match_quality")]
+    true = everyone[:, SUMS.index("true_match_quality")]
     costs = columns.pop(REWARD) - believed
-    return {
-        REWARD: costs + believed,
-        "true_reward": costs + true,
-        **{name: mean_of(name, everyone) for name in MEANS},
-        **{f"error_{games}": share(errors[:, k, 1], errors[:, k, 0])
-           for k, games in enumerate(ERROR_GAMES)},
-        **columns,
-        "sums": visited,
-        f"{TOTAL}waits": waits,
-    }  # fmt: skip
+    arrays: Arrays = {REWARD: costs + believed, "true_reward": costs + true}
+    for name in MEANS:
+        arrays[name] = mean_of(name, everyone)
+    for k, games in enumerate(ERROR_GAMES):
+        arrays[f"error_{games}"] = share(visits.errors[:, k, 1], visits.errors[:, k, 0])
+    return {**arrays, **columns, "sums": visits.sums, f"{TOTAL}waits": visits.waits}
+
+
+class VisitSums:
+    """Sums over the visits that have ended, by run and group of players.
+
+    Args:
+        simulator: of the runs, which records visits.
+        runs: B.
+
+    Attributes:
+        sums: the ``SUMS``, shape (B, groups, ``SUMS``).
+        waits: number of visits by ticks waited, shape (groups, LONGEST_WAIT + 1).
+        errors: numbers of newcomers after each of ``ERROR_GAMES``, and sums of the squared errors
+            of their means, shape (B, ``ERROR_GAMES``, 2).
+    """
+
+    def __init__(self, simulator: QueueSimulator, runs: int) -> None:
+        self.simulator = simulator
+        self.runs = runs
+        self.sums = np.zeros((runs, len(GROUPS), len(SUMS)))
+        self.waits = np.zeros((len(GROUPS), LONGEST_WAIT + 1))
+        self.errors = np.zeros((runs, len(ERROR_GAMES), 2))
+        population = simulator.settings.population
+        self._decile_limits = skill_quantiles(population, np.arange(1, DECILES) / DECILES)
+
+    def add(self, state: Any) -> None:
+        """Add the visits that ended since the last call, and delete their records."""
+        visits = self.simulator.taken_visits(state)
+        run = visits["environment"].astype(np.int64)
+        is_newcomer = visits["newcomer"] > 0.0
+        decile = np.searchsorted(self._decile_limits, visits["true_skill"])
+        values = [np.ones(run.size)]
+        for name in SUMS[1:]:
+            values.append(visits[name])
+        waited = np.minimum(visits["waited"], LONGEST_WAIT).astype(np.int64)
+        for group in (np.zeros_like(run), np.where(is_newcomer, 1, 2), 3 + decile):
+            index = run * len(GROUPS) + group
+            for column, value in enumerate(values):
+                added = np.bincount(index, value, self.runs * len(GROUPS))
+                self.sums[:, :, column] += added.reshape(self.runs, len(GROUPS))
+            np.add.at(self.waits, (group, waited), 1.0)
+        squared_error = (visits["mu"] - visits["true_skill"]) ** 2
+        for k, games in enumerate(ERROR_GAMES):
+            chosen = is_newcomer & (visits["games_played"] == games)
+            self.errors[:, k, 0] += np.bincount(run[chosen], minlength=self.runs)
+            self.errors[:, k, 1] += np.bincount(run[chosen], squared_error[chosen], self.runs)
 
 
 def mean_of(measure: str, sums: Floats) -> Floats:
     """Return one of the ``MEANS``, shape (...), from sums of shape (..., ``SUMS``)."""
-    visits, served, waited = (sums[..., SUMS.index(name)] for name in SUMS[:3])
+    visits = sums[..., SUMS.index("visits")]
+    served = sums[..., SUMS.index("served")]
+    waited = sums[..., SUMS.index("waited")]
     if measure == "left":
         return share(visits - served, visits)
     if measure == "wait":
@@ -119,9 +142,10 @@ def mean_of(measure: str, sums: Floats) -> Floats:
     return share(sums[..., SUMS.index(measure)], served)
 
 
-def share(part: Floats, whole: Floats) -> Floats:
-    """Return part / whole; NaN where the whole is 0."""
-    return np.divide(part, whole, out=np.full(part.shape, np.nan), where=whole > 0.0)
+def share(amount: Floats, whole: Floats) -> Floats:
+    """Return amount / whole; NaN where the whole is 0."""
+    shares = np.full(amount.shape, np.nan)
+    return np.divide(amount, whole, out=shares, where=whole > 0.0)
 
 
 def group_values(rows: EpisodeTable, measure: str, cell: int, policy: str, group: str) -> Floats:
@@ -154,4 +178,4 @@ def skill_quantiles(population: Population, shares: Floats) -> Floats:
     def excess(skill: float, share: float) -> float:
         return float(ndtr((skill - rows[:, CENTRE]) / deviation).mean()) - share
 
-    return np.array([brentq(excess, low, high, (each,), xtol=1e-14) for each in shares.tolist()])
+    return np.array([brentq(excess, low, high, (share,), xtol=1e-14) for share in shares.tolist()])

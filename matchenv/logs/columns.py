@@ -287,7 +287,7 @@ def _wins_of_sides(header: Header, words: tuple[str, str]) -> list[ResultColumn]
     for word in words:
         names = [f"{word}{win}" for win in WINS if len(word) > 1]
         for name in header.by_plain_name.keys() & names:
-            results.append(ResultColumn("result", (header.by_plain_name[name],)))  # noqa: PERF401
+            results.append(ResultColumn("result", (header.by_plain_name[name],)))
     return results
 
 

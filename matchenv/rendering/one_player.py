@@ -11,8 +11,8 @@ from matchenv.rendering.scene import (
     Curve,
     Limits,
     Players,
-    Renderer,
     Scene,
+    SceneRenderer,
     belief_chart,
     number_text,
     over_time,
@@ -25,8 +25,8 @@ DOT_STRENGTH = 0.4
 OUTCOMES = {1: "won", -1: "lost", 0: "draw"}
 
 
-class OnePlayerRenderer(Renderer[State]):
-    """Pictures and texts of a batch of episodes; see ``Renderer``."""
+class OnePlayerRenderer(SceneRenderer[State]):
+    """Pictures and texts of a batch of episodes; see ``SceneRenderer``."""
 
     simulator: OnePlayer
 

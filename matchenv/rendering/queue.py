@@ -1,20 +1,22 @@
-"""Pictures and texts of ``MatchmakingQueue-v0``: waiting players, ongoing games, totals."""
+"""Pictures and texts of ``MatchmakingQueue-v0``: waiting players, current games, totals."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from matchenv.envs.queue.dynamics import State
 from matchenv.envs.queue.simulator import QueueSimulator
-from matchenv.envs.queue.view import NOBODY
+from matchenv.envs.queue.state import State
+from matchenv.envs.queue.view import NOBODY, WaitingPlayers
 from matchenv.rendering.scene import (
     Chart,
     Columns,
     Curve,
     Limits,
     Players,
-    Renderer,
     Scene,
+    SceneRenderer,
     belief_chart,
     number_text,
     over_time,
@@ -24,9 +26,23 @@ from matchenv.runtime.arrays import Floats
 # Angles of the arc that joins the players of a game.
 ARC = np.linspace(0.0, np.pi, 33)
 
+# Height of the lowest arc, and its growth with the distance of the means in widths of the axis.
+LOWEST_ARC = 0.15
+ARC_GROWTH = 2.0
 
-class QueueRenderer(Renderer[State]):
-    """Pictures and texts of a batch of queues; see ``Renderer``."""
+# Top of the bars of waiting times, and the length of the longest.
+BAR_TOP = -0.03
+BAR_GAP = 0.03
+LONGEST_BAR = 0.54
+
+# Largest number of waiting players that always fits in their chart.
+LEAST_TOP = 4.0
+
+DASH = "–"
+
+
+class QueueRenderer(SceneRenderer[State]):
+    """Pictures and texts of a batch of queues; see ``SceneRenderer``."""
 
     unit = "tick"
     simulator: QueueSimulator
@@ -34,22 +50,23 @@ class QueueRenderer(Renderer[State]):
     def players(self, state: State, row: int) -> Players:
         """Return the waiting players, the population, and playing players with a sigma of 0."""
         population = self.simulator.settings.population
-        waiting = self.simulator.waiting_players(state, row)
-        playing = self.simulator.games(state, row).ravel()
+        waiting = self._waiting(state, row)
+        playing = self.simulator.means_in_games(state, row).ravel()
         mu = np.concatenate((waiting.mu, [population.mean], playing))
         sigma = np.concatenate((waiting.sigma, [population.deviation], np.zeros(playing.size)))
-        return mu, sigma, waiting.true_skill if self._shows_truth else None
+        return mu, sigma, self._true_skill(waiting)
 
     def clock(self, state: State, row: int) -> int:
         """Return the current tick."""
-        return int(self.simulator.facts(state)["tick"][row])
+        return int(state.clock["tick"][row])
 
     def total(self, row: int) -> tuple[str, Floats]:
         """Return the running total of the reward."""
-        ticks, totals = self.recorded(row, "tick"), np.cumsum([0.0, *self.recorded(row, "reward")])
+        ticks = self.recorded(row, "tick")
+        totals = np.cumsum(np.append(0.0, self.recorded(row, "reward")))
         # The step that ends a tick is the last one that belongs to it.
-        ended = np.searchsorted(ticks, np.arange(ticks[-1]), "right")
-        return "running total of the reward", totals[ended]
+        last = np.searchsorted(ticks, np.arange(ticks[-1]), "right")
+        return "running total of the reward", totals[last]
 
     def lengths(self, row: int) -> Floats:
         """Return the number of waiting players at the last decision up to each tick so far."""
@@ -58,59 +75,101 @@ class QueueRenderer(Renderer[State]):
         return self.recorded(row, "waiting")[np.maximum(0, last)]
 
     def scene(self, state: State, row: int, limits: Limits) -> Scene:
-        """Return the waiting players, their number over time, and the ongoing games."""
-        waiting = self.simulator.waiting_players(state, row)
-        facts = self.simulator.info(state, row)
-        asked = () if waiting.focal == NOBODY else (waiting.focal, *waiting.filled[:1].tolist())
-        names, departed = [], facts["matched_players"] + facts["abandoned"]
-        for k, name in zip(asked, ("focal", "nearest"), strict=False):
-            ticks = "1 tick" if waiting.waited[k] == 1 else f"{waiting.waited[k]} ticks"
-            names.append(f"{name}: player {waiting.player[k]}, {ticks}")
-        tiles = [
-            ("waiting", f"{waiting.mu.size:,}"),
-            ("playing", f"{waiting.playing:,}"),
-            ("matched", f"{facts['matched_players']:,}"),
-            ("gave up", f"{facts['abandoned']:,}"),
-            ("mean wait", number_text(facts["mean_wait"], 2) if departed else "–"),
-        ]
-        lengths = self.lengths(row)
-        top = max(4.0, 1.1 * float(lengths.max(initial=0.0)))
-        titles = [("players waiting at the last choice", "ink")]
-        length = self.over_episode(top, [over_time(lengths, "ink")], titles)
-        truth = waiting.true_skill if self._shows_truth else None
-        beliefs = belief_chart((waiting.mu, waiting.sigma, truth), asked, limits)
-        others = f"others ({waiting.mu.size - len(asked):,})"
-        return Scene(names, others, beliefs, tiles, (length, self._games(state, row, limits)))
-
-    def _games(self, state: State, row: int, limits: Limits) -> Chart:
-        """Return ongoing games as arcs between the players' means, above bars of waiting times."""
-        waiting = self.simulator.waiting_players(state, row)
-        curves = [Curve(np.array(limits), np.zeros(2), "muted", "thin")]
-        for left, right in np.sort(self.simulator.games(state, row), axis=1).tolist():
-            reach = 0.5 * (right - left)
-            rise = min(1.0, 0.15 + 2.0 * reach / (limits[1] - limits[0]))
-            x, y = left + reach * (1.0 - np.cos(ARC)), rise * np.sin(ARC)
-            curves.append(Curve(x, y, "truth", "thin", 0.7))
-        longest = max(self.simulator.settings.game_length, *waiting.waited.tolist(), 1)
-        for k, (mu, waited) in enumerate(zip(waiting.mu, waiting.waited, strict=True)):
-            down = np.array([-0.03, -0.06 - 0.54 * float(waited) / longest])
-            curves.append(Curve(np.full(2, mu), down, "player" if k == waiting.focal else "others"))
-        titles = [("games under way", "truth"), ("ticks waited", "muted")]
-        return Chart(limits, (-0.67, 1.0), curves, titles)
+        """Return the waiting players, their number over time, and the current games."""
+        waiting = self._waiting(state, row)
+        highlighted = _highlighted(waiting)
+        players = (waiting.mu, waiting.sigma, self._true_skill(waiting))
+        return Scene(
+            strong=_names(waiting, highlighted),
+            others=f"others ({waiting.mu.size - len(highlighted):,})",
+            beliefs=belief_chart(players, highlighted, limits),
+            tiles=_tiles(self.simulator.info(state, row)),
+            charts=(self._lengths_chart(row), self._games_chart(state, row, limits)),
+        )
 
     def table(self, state: State, row: int) -> Columns:
         """Return the focal player and the candidates, nearest first."""
-        waiting = self.simulator.waiting_players(state, row)
-        shown, actions, quality = waiting.filled, [], []
+        waiting = self._waiting(state, row)
+        players = waiting.candidates
+        actions: list[Any] = []
+        qualities: list[str] = []
         if waiting.focal != NOBODY:
-            shown = np.append(waiting.focal, shown)
-            actions = ["focal", *range(1, shown.size)]
-            quality = ["", *(f"{value:.4f}" for value in waiting.candidate_quality())]
+            players = np.append(waiting.focal, players)
+            actions = ["focal", *range(1, players.size)]
+            qualities = ["", *(f"{quality:.4f}" for quality in waiting.candidate_quality())]
         return {
             "action": (actions, ""),
-            "player": (waiting.player[shown], "d"),
-            "mu": (waiting.mu[shown], "+.3f"),
-            "sigma": (waiting.sigma[shown], ".3f"),
-            "ticks": (waiting.waited[shown], "d"),
-            "quality": (quality, ""),
+            "player": (waiting.player[players], "d"),
+            "mu": (waiting.mu[players], "+.3f"),
+            "sigma": (waiting.sigma[players], ".3f"),
+            "ticks": (waiting.waited[players], "d"),
+            "quality": (qualities, ""),
         }
+
+    def _waiting(self, state: State, row: int) -> WaitingPlayers:
+        return self.simulator.waiting_players(state, row, truth=self._shows_truth)
+
+    def _true_skill(self, waiting: WaitingPlayers) -> Floats | None:
+        """Return the true skills of the waiting players, or None if pictures hide them."""
+        return waiting.true_skill if self._shows_truth else None
+
+    def _lengths_chart(self, row: int) -> Chart:
+        """Return the chart of the number of waiting players."""
+        lengths = self.lengths(row)
+        top = max(LEAST_TOP, 1.1 * float(lengths.max(initial=0.0)))
+        titles = [("players waiting at the last choice", "ink")]
+        return self.over_episode(top, [over_time(lengths, "ink")], titles)
+
+    def _games_chart(self, state: State, row: int, limits: Limits) -> Chart:
+        """Return current games as arcs between the players' means, above bars of waiting times."""
+        curves = [Curve(np.array(limits), np.zeros(2), "muted", "thin")]
+        for means in self.simulator.means_in_games(state, row):
+            curves.append(_arc(float(means.min()), float(means.max()), limits))
+        waiting = self._waiting(state, row)
+        longest = max(self.simulator.settings.game_length, int(waiting.waited.max(initial=1)))
+        for k in range(waiting.mu.size):
+            length = LONGEST_BAR * float(waiting.waited[k]) / longest
+            ends = np.array([BAR_TOP, BAR_TOP - BAR_GAP - length])
+            colour = "player" if k == waiting.focal else "others"
+            curves.append(Curve(np.full(2, waiting.mu[k]), ends, colour))
+        titles = [("games under way", "truth"), ("ticks waited", "muted")]
+        return Chart(limits, (-0.67, 1.0), curves, titles)
+
+
+def _highlighted(waiting: WaitingPlayers) -> list[int]:
+    """Return the indices of the focal player and the nearest candidate, if there are any."""
+    if waiting.focal == NOBODY:
+        return []
+    return [waiting.focal, *waiting.candidates[:1].tolist()]
+
+
+def _names(waiting: WaitingPlayers, highlighted: list[int]) -> list[str]:
+    """Return the names of the highlighted players, with their waiting times."""
+    names = []
+    for role, k in zip(("focal", "nearest"), highlighted, strict=False):
+        unit = "tick" if waiting.waited[k] == 1 else "ticks"
+        names.append(f"{role}: player {waiting.player[k]}, {waiting.waited[k]} {unit}")
+    return names
+
+
+def _tiles(info: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the labels and texts of the large numbers."""
+    mean_wait = DASH
+    if info["matched_players"] + info["abandoned"] > 0:
+        mean_wait = number_text(info["mean_wait"], 2)
+    return [
+        ("waiting", f"{info['waiting']:,}"),
+        ("playing", f"{info['playing']:,}"),
+        ("matched", f"{info['matched_players']:,}"),
+        ("gave up", f"{info['abandoned']:,}"),
+        ("mean wait", mean_wait),
+    ]
+
+
+def _arc(left: float, right: float, limits: Limits) -> Curve:
+    """Return the arc between the means of the players in a game."""
+    reach = 0.5 * (right - left)
+    share = reach / (limits[1] - limits[0])
+    height = min(1.0, LOWEST_ARC + ARC_GROWTH * share)
+    x = left + reach * (1.0 - np.cos(ARC))
+    return Curve(x, height * np.sin(ARC), "truth", "thin", 0.7)

@@ -10,8 +10,8 @@ from matchenv.rendering.scene import (
     Columns,
     Limits,
     Players,
-    Renderer,
     Scene,
+    SceneRenderer,
     belief_chart,
     number_text,
     over_time,
@@ -19,8 +19,8 @@ from matchenv.rendering.scene import (
 from matchenv.runtime.arrays import Floats
 
 
-class RankingRenderer(Renderer[State]):
-    """Pictures and texts of a batch of episodes; see ``Renderer``."""
+class RankingRenderer(SceneRenderer[State]):
+    """Pictures and texts of a batch of episodes; see ``SceneRenderer``."""
 
     simulator: RankingSimulator
 

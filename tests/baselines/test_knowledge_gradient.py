@@ -16,6 +16,7 @@ from matchenv.baselines.knowledge_gradient import (
     score_bounds,
 )
 from matchenv.belief import GameConstants
+from matchenv.envs.one_player.simulator import MatchmakingView
 
 Floats = NDArray[np.float64]
 BETA = math.sqrt(2.5)
@@ -47,7 +48,7 @@ def test_kg_equals_the_enumeration(
     monkeypatch.setattr(rule, "MOST_STATES", 14)
     batch = states_after_games(belief, 5, opponents, games, BETA)
     policy = KnowledgeGradient(**options, draw_margin=margin, belief=belief, tau=tau)
-    scores, actions = policy.scores(batch, 37), policy.act(batch, 37)
+    scores, actions = policy.scores(batch, 37), policy.act(MatchmakingView(batch, 37))
     for b in range(5):
         dense = DenseBelief(batch.mu[b], covariance_of(batch[b]), BETA, margin, belief, tau)
         # Eq. (12) and (13) over opponents, outcomes and next opponents.
@@ -141,7 +142,7 @@ def test_bounds_are_tight(belief: str) -> None:
         state = states_after_games(belief, 20, 49, games, BETA)
         scores = KnowledgeGradient(belief=belief).scores(state, 500)
         for b in range(20):
-            read = rule.read_opponents(state.mu[b], state.sigma[b], state.extra[b], game)
+            read = rule.read_opponents(state.mu[b], state.sigma[b], state.difference_sigma[b], game)
             left.append(np.count_nonzero(score_bounds(read, 99.0, game) >= scores[b].max()))
     assert np.mean(left) < 2.5
 

@@ -11,23 +11,23 @@ from scipy.stats import norm
 
 from matchenv.baselines import ranking as rules
 from matchenv.belief.joint import game_precision
-from matchenv.envs.ranking import RankingSettings, RankingView
-from matchenv.evaluation.registry import POLICIES, RANKING, policy_named
-from matchenv.evaluation.rollout import Batch
+from matchenv.envs.core.episodes import Episodes
+from matchenv.envs.ranking import RankingSettings, RankingSimulator, RankingView
+from matchenv.evaluation.registry import RANKING, baselines_of, policy_named
 
 BETA = 0.8
 SETTINGS = RankingSettings(num_items=6, horizon=50, beta=BETA)
 
 
-def batch_after(games: int, **options: Any) -> tuple[Batch, RankingView]:
-    """Return three episodes after random games, and their view."""
-    batch = Batch(RankingSettings(num_items=6, horizon=90, beta=BETA, **options), range(3))
+def episodes_after(games: int, **options: Any) -> Episodes[Any]:
+    """Return three episodes after random games."""
+    settings = RankingSettings(num_items=6, horizon=90, beta=BETA, **options)
+    episodes = Episodes.of_seeds(RankingSimulator(settings), range(3))
     rng = np.random.default_rng(5)
     for _ in range(games):
-        masks = batch.simulator.masks(batch.state)
-        weights = rng.random((3, batch.simulator.num_actions))
-        batch.step((weights if masks is None else weights * masks).argmax(axis=1))
-    return batch, *batch.simulator.view(batch.state)
+        weights = rng.random((3, settings.num_pairs)) * episodes.masks()
+        episodes.step(weights.argmax(axis=1), strict=True)
+    return episodes
 
 
 @pytest.mark.parametrize(("lead", "share"), [(0.0, 0.2), (0.3, 0.01), (1.0, 0.6), (2.5, 0.95)])
@@ -53,10 +53,13 @@ def test_knowledge_gradient_uses_the_best_number_of_games(lead: float, spread: f
 @pytest.mark.parametrize("options", [{}, {"goal": "top", "k": 3, "draw_margin": 0.5}])
 def test_knowledge_gradient_may_leave_low_scores_out(options: dict[str, Any]) -> None:
     for games in (0, 10, 80):
-        batch, view = batch_after(games, **options)
-        kg = rules.RankingPolicy("kg").for_settings(batch.simulator.settings)
-        all_pairs = np.ones((3, batch.simulator.num_actions), dtype=np.bool_)  # scores all pairs
-        np.testing.assert_array_equal(kg.act(view), kg.act(view, action_masks=all_pairs))
+        episodes = episodes_after(games, **options)
+        settings = episodes.simulator.settings
+        actions = rules.PairKnowledgeGradient().for_settings(settings).act(episodes.view())
+        for row, action in enumerate(actions):
+            mu, covariance = episodes.state.mu[row], episodes.state.covariance[row]
+            scores = rules.pair_scores(rules.KNOWLEDGE, mu, covariance, settings.game())
+            assert action == scores.argmax()
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.7, -2.0])
@@ -87,51 +90,55 @@ def test_round_robin_plays_every_pair_once_in_rounds_of_disjoint_pairs(items: in
 @pytest.mark.parametrize("played", [0, 3, 6])
 def test_swiss_plays_each_pair_of_neighbours_in_turn(played: int) -> None:
     turns = np.arange(played, played + 3)
-    view = batch_after(20)[1]._replace(games_left=SETTINGS.horizon - turns)
-    actions = rules.RankingPolicy("swiss").for_settings(SETTINGS).act(view)
+    state = episodes_after(20).state
+    view = RankingView(state.mu, state.covariance, SETTINGS.horizon - turns)
+    actions = rules.Swiss().for_settings(SETTINGS).act(view)
     for row, (action, turn) in enumerate(zip(actions, turns % 5, strict=True)):
         order = np.argsort(-view.mu[row], kind="stable")
         assert set(SETTINGS.pairs[action]) == {order[turn], order[turn + 1]}
 
 
 def test_the_oracle_plays_misordered_pairs_and_needs_true_skills() -> None:
-    _, view = batch_after(10)
-    oracle = rules.RankingPolicy("oracle").for_settings(SETTINGS)
-    assert view.true_skill is not None
+    episodes = episodes_after(10)
+    view = episodes.view(truth=True)
+    oracle = rules.RankingOracle().for_settings(SETTINGS)
     for row, action in enumerate(oracle.act(view)):
         i, j = SETTINGS.pairs[action]
         assert (view.mu[row, i] > view.mu[row, j]) != (
             view.true_skill[row, i] > view.true_skill[row, j]
         )
     with pytest.raises(ValueError, match="true_skill"):
-        oracle.act(view._replace(true_skill=None))
+        oracle.act(episodes.view())
 
 
-@pytest.mark.parametrize("name", POLICIES[RANKING])
+@pytest.mark.parametrize("name", baselines_of(RANKING))
 @pytest.mark.parametrize(
     "options",
     [{}, {"goal": "top", "k": 2, "draw_margin": 0.4}, {"max_games_per_pair": 7, "goal": "best"}],
 )
 def test_every_rule_respects_masks_and_goal(name: str, options: dict[str, Any]) -> None:
-    batch, view = batch_after(40, **options)
-    settings: Any = batch.simulator.settings
+    episodes = episodes_after(40, **options)
+    settings = episodes.simulator.settings
     policy = policy_named(name, settings)
-    masks = batch.simulator.masks(batch.state)
-    actions = policy.act(view, rng=np.random.default_rng(1), action_masks=masks)
-    assert masks is None or masks[np.arange(3), actions].all()
-    if name in ("thompson", "information", "shrinkage", "kg") and settings.cut and masks is None:
+    view = episodes.view(truth=policy.needs_truth)
+    actions = policy.act(view, np.random.default_rng(1))
+    assert view.action_mask[np.arange(3), actions].all()
+    counts_matter = name in ("thompson", "information", "shrinkage", "kg") and settings.cut > 0
+    if counts_matter and not episodes.has_masks:
         for row, action in enumerate(actions):
             above = np.argsort(np.argsort(-view.mu[row])) < settings.cut
             i, j = settings.pairs[action]
             assert above[i] != above[j] or name == "thompson"
     if not policy.needs_truth and not policy.stochastic:
-        chosen, _ = policy.predict(batch.simulator.observe(batch.state))
+        observations = episodes.simulator.observe(episodes.state)
+        chosen, _ = policy.predict(observations)
         np.testing.assert_array_equal(chosen, actions)
-        single, _ = policy.predict(batch.simulator.observe(batch.state)[1])
+        single, _ = policy.predict(observations[1])
         assert (single.shape, int(single)) == ((), actions[1])
         with pytest.raises(ValueError, match="observation must have shape"):
             policy.predict(np.zeros(4))
+    untold = type(policy)()
     with pytest.raises(ValueError, match=r"mu must .* num_items=20 \(see for_set.* got \(3, 6\)"):
-        rules.RankingPolicy(name).act(view)
+        untold.act(view)
     with pytest.raises(ValueError, match="view must be a RankingView, got None"):
-        rules.RankingPolicy(name).act(None)
+        untold.act(None)

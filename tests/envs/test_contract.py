@@ -19,13 +19,17 @@ from refusals import refusals
 
 from matchenv import NormalPrior
 from matchenv.baselines import KnowledgeGradient
-from matchenv.baselines.ranking import RankingPolicy
-from matchenv.envs import ENVIRONMENTS, part_of
-from matchenv.envs.core.settings import LARGEST_OBSERVED, as_given
-from matchenv.envs.one_player.settings import REWARDS
-from matchenv.envs.queue.settings import Population
-from matchenv.evaluation.rollout import Batch
+from matchenv.baselines.ranking import RandomPair
+from matchenv.envs import ENVIRONMENTS, environment_named, simulator_of
+from matchenv.envs.core.episodes import Episodes
+from matchenv.envs.core.settings import LARGEST_OBSERVED, as_fixed, option
+from matchenv.envs.one_player.settings import REWARDS, MatchmakingOptions
+from matchenv.envs.queue.population import Population
+from matchenv.envs.queue.settings import QueueOptions
+from matchenv.envs.ranking import RankingOptions
+from matchenv.evaluation.rollout import rollout, sums
 from matchenv.ranking import Ranker
+from matchenv.runtime.checks import as_number
 
 CHANGING = {"availability": 0.5, "mean_stay": 3.0, "turnover": 0.1}
 ONE_PLAYER, QUEUE, RANKING = "Matchmaking-v0", "MatchmakingQueue-v0", "Ranking-v0"
@@ -67,6 +71,11 @@ every_environment = pytest.mark.parametrize(
     {env_id: (env_id, options) for env_id, options, *_ in SETTINGS}.values(),
     ids=list(ENVIRONMENTS),
 )
+
+
+def settings_of(env_id: str, options: dict[str, Any]) -> Any:
+    """Return the settings of an environment."""
+    return environment_named(env_id).part("settings")(**options)
 
 
 def some_actions(masks: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -120,14 +129,15 @@ def test_the_native_vector_environment_is_gymnasiums_over_scalars(
 
 
 @every_setting
-def test_a_batch_of_a_rollout_is_the_environment(env_id: str, options: dict[str, Any]) -> None:
-    """Compare observations, rewards and facts to the end of the episode.
+def test_the_episodes_of_a_rollout_are_the_environment(
+    env_id: str, options: dict[str, Any]
+) -> None:
+    """Compare observations, rewards and infos to the end of the episode.
 
     The environment has played before. The others are a copy of it, and one from a pickle.
     """
     seeds = [5, 6, 7]
-    settings = part_of(env_id, "settings")(**options)
-    batch = Batch(settings, seeds)
+    episodes = Episodes.of_seeds(simulator_of(settings_of(env_id, options)), seeds)
     made: Any = gym.make(env_id, **options).unwrapped
     assert made.spec.max_episode_steps is None, "a horizon is the environment's own"
     made.reset(seed=11)
@@ -137,36 +147,37 @@ def test_a_batch_of_a_rollout_is_the_environment(env_id: str, options: dict[str,
         env.reset(seed=seed)
     rng = np.random.default_rng(2)
     for _ in range(200):
-        if not batch.running.any():
+        if not episodes.running.any():
             return
         masks = np.array([env.get_wrapper_attr("action_masks")() for env in envs])
         actions = some_actions(masks, rng)
-        running = batch.running.copy()
-        step = batch.step(actions)
-        facts = batch.simulator.facts(batch.state)
+        running = episodes.running.copy()
+        step = episodes.step(actions, strict=True)
+        infos = episodes.simulator.infos(episodes.state)
         for row in np.flatnonzero(running):
             observation, reward, terminated, truncated, info = envs[row].step(actions[row])
-            np.testing.assert_array_equal(batch.simulator.observe(batch.state)[row], observation)
+            observations = episodes.simulator.observe(episodes.state)
+            np.testing.assert_array_equal(observations[row], observation)
             assert (step.reward[row], step.terminated[row]) == (reward, terminated)
             assert step.truncated[row] == truncated
-            assert all(facts[name][row] == info[name] for name in facts)
+            assert all(infos[name][row] == info[name] for name in infos)
     pytest.fail("the episodes did not end")
 
 
 @every_setting
 def test_actions_can_be_strided_views(env_id: str, options: dict[str, Any]) -> None:
-    plain, strided = (Batch(part_of(env_id, "settings")(**options), range(4)) for _ in range(2))
+    simulator = simulator_of(settings_of(env_id, options))
+    plain = Episodes.of_seeds(simulator, range(4))
+    strided = Episodes.of_seeds(simulator, range(4))
     rng = np.random.default_rng(6)
     for _ in range(5):
-        masks = plain.simulator.masks(plain.state)
-        shape = (4, plain.simulator.num_actions)
-        actions = some_actions(np.ones(shape, np.bool_) if masks is None else masks, rng)
+        actions = some_actions(plain.masks(), rng)
         running = rng.random(4) < 0.7
-        expected = plain.simulator.step(plain.state, actions, running)
-        views = (np.repeat(each, 2)[::2] for each in (actions, running))
-        found = strided.simulator.step(strided.state, *views)
-        np.testing.assert_equal((*found.state, *found[1:]), (*expected.state, *expected[1:]))
-        plain.state, strided.state = expected.state, found.state
+        expected = simulator.step(plain.state, actions, running)
+        step = simulator.step(strided.state, np.repeat(actions, 2)[::2], np.repeat(running, 2)[::2])
+        np.testing.assert_equal((*step.state, *step[1:]), (*expected.state, *expected[1:]))
+        plain.state = expected.state
+        strided.state = step.state
 
 
 ALLOWED = {
@@ -179,20 +190,22 @@ ALLOWED = {
 @every_setting
 def test_forbidden_actions_are_replaced_or_refused(env_id: str, options: dict[str, Any]) -> None:
     """The replacement is the opponent with the nearest mean, or else the first allowed action."""
-    native, twin, strict = (
-        gym.make_vec(env_id, num_envs=2, invalid_action=how, **options).unwrapped
-        for how in ("replace", "replace", "error")
-    )
+    native = gym.make_vec(env_id, num_envs=2, **options).unwrapped
     if "invalid_action" not in native.reset(seed=0)[1]:
         assert native.action_masks().all()
         return
-    starts = (native.reset(seed=seed) and native.action_masks() for seed in range(100))
-    masks = next((each for each in starts if not each.all(axis=1).any()), None)
-    if masks is None:
+    for seed in range(100):
+        native.reset(seed=seed)
+        masks = native.action_masks()
+        if not masks.all(axis=1).any():
+            break
+    else:
         return
-    actions, expected = masks.argmin(axis=1), np.zeros(2, dtype=np.int64)
-    twin.set_state(native.get_state())
-    strict.set_state(native.get_state())
+    actions = masks.argmin(axis=1)
+    expected = np.zeros(2, dtype=np.int64)
+    twin = copy.deepcopy(native)
+    strict = gym.make_vec(env_id, num_envs=2, invalid_action="error", **options).unwrapped
+    strict.reset(seed=seed)
     with pytest.raises(ValueError, match=rf"{ALLOWED[env_id]}.*, got {actions[0]} at index 0"):
         strict.step(actions)
     if env_id == ONE_PLAYER:
@@ -208,26 +221,91 @@ def test_forbidden_actions_are_replaced_or_refused(env_id: str, options: dict[st
     assert_same(found[4], wanted[4], "infos")
 
 
+class Peeking:
+    """A policy that reads the true skills without saying so."""
+
+    def act(self, view: Any, rng: Any) -> Any:
+        return view.true_skill
+
+
+class Declared(Peeking):
+    """The same policy, which says so."""
+
+    needs_truth = True
+
+    def act(self, view: Any, rng: Any) -> Any:
+        assert np.isfinite(view.true_skill).all()
+        return view.action_mask.argmax(axis=1)
+
+
 @every_environment
-def test_a_restored_state_continues_equally(env_id: str, options: dict[str, Any]) -> None:
-    rng = np.random.default_rng(4)
-    native, other = (
-        gym.make_vec(env_id, num_envs=3, render_mode="ansi", **options).unwrapped for _ in range(2)
+def test_true_skills_reach_only_policies_that_declare_it(
+    env_id: str, options: dict[str, Any]
+) -> None:
+    settings = settings_of(env_id, options)
+    with pytest.raises(AttributeError, match="needs_truth"):
+        rollout(Peeking(), settings, [1, 2])
+    rewards = rollout(Declared(), settings, [1, 2], summary=sums)["reward"]
+    assert np.isfinite(rewards).all()
+
+
+@every_environment
+def test_views_are_read_only_and_hold_the_masks(env_id: str, options: dict[str, Any]) -> None:
+    episodes = Episodes.of_seeds(simulator_of(settings_of(env_id, options)), range(3))
+    for truth in (False, True):
+        view = episodes.view(truth=truth)
+        np.testing.assert_array_equal(view.action_mask, episodes.masks())
+        arrays = [value for value in vars(view).values() if isinstance(value, np.ndarray)]
+        if env_id == ONE_PLAYER:
+            arrays += [view.knowledge_state.mu, view.knowledge_state.sigma]
+        assert len(arrays) >= 3
+        for array in arrays:
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = 0
+
+
+@pytest.mark.parametrize("env_id", ENVIRONMENTS)
+def test_a_subclass_can_have_more_options(env_id: str) -> None:
+    """The scalar and the vector environment of a subclass play with its settings."""
+    environment = environment_named(env_id)
+    settings_type = environment.part("settings")
+
+    @dataclasses.dataclass(frozen=True)
+    class MySettings(settings_type):
+        bonus: float = option(0.5, as_number, "added to nothing")
+
+    class MyEnv(environment.part("env"), settings=MySettings):
+        """An environment with one more option."""
+
+    class MyVectorEnv(environment.part("vector_env"), settings=MySettings):
+        """Copies of it."""
+
+    assert "bonus" in inspect.signature(MyEnv).parameters
+    env = MyEnv(bonus=0.25)
+    vector_env = MyVectorEnv(num_envs=2, bonus=0.25)
+    assert env.settings.bonus == vector_env.settings.bonus == 0.25
+    usual = gym.make(env_id)
+    np.testing.assert_array_equal(env.reset(seed=3)[0], usual.reset(seed=3)[0])
+    observations, _ = vector_env.reset(seed=3)
+    np.testing.assert_array_equal(observations[0], usual.reset(seed=3)[0])
+    action = int(env.action_masks().argmax())
+    np.testing.assert_array_equal(env.step(action)[0], usual.step(action)[0])
+    assert np.isfinite(vector_env.step(vector_env.action_masks().argmax(axis=1))[1]).all()
+    with pytest.raises(ValueError, match="bonus"):
+        MyEnv(bonus=math.nan)
+
+
+@pytest.mark.parametrize(
+    ("options_type", "env_id"),
+    [(MatchmakingOptions, ONE_PLAYER), (QueueOptions, QUEUE), (RankingOptions, RANKING)],
+)
+def test_typed_options_are_the_settings(options_type: Any, env_id: str) -> None:
+    """The ``TypedDict`` for type checkers has the names and types of the fields."""
+    settings_type = environment_named(env_id).part("settings")
+    declared = {field.name: field.type for field in dataclasses.fields(settings_type)}
+    assert {name: hint.__forward_arg__ for name, hint in options_type.__annotations__.items()} == (
+        declared
     )
-    native.reset(seed=9)
-    clock = native.render()[0].splitlines()[0]
-    for _ in range(15):
-        native.step(some_actions(native.action_masks(), rng))
-    state = pickle.loads(pickle.dumps(native.get_state()))
-    other.set_state(state)
-    assert other.render()[0].splitlines()[0] == native.render()[0].splitlines()[0] != clock
-    for _ in range(15):
-        actions = some_actions(native.action_masks(), rng)
-        np.testing.assert_equal(native.step(actions)[:4], other.step(actions)[:4])
-    changed = ({"steps": state["steps"][:2]}, *({name: None} for name in state))
-    for bad in ({"steps": state["steps"]}, None, *({**state, **each} for each in changed)):
-        with pytest.raises(ValueError, match=r"must be (u?int|float|bool|states of)|must hold"):
-            other.set_state(bad)
 
 
 @every_environment
@@ -313,7 +391,7 @@ def test_reset_options_can_have_a_row_for_each_environment(env_id: str) -> None:
 
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)
 def test_bad_arguments_seeds_and_options_raise(env_id: str) -> None:
-    make = part_of(env_id, "vector_env")
+    make = environment_named(env_id).part("vector_env")
     for name, value in (
         ("num_envs", 0), ("autoreset_mode", "sometimes"), ("max_episode_steps", 0), ("copy", 1),
         ("render_mode", "film"),
@@ -324,7 +402,7 @@ def test_bad_arguments_seeds_and_options_raise(env_id: str) -> None:
     for seed in (-1, 0.5, "one", [1, 2, 3], [-1, 2]):
         with pytest.raises(ValueError, match="seed"):
             native.reset(seed=seed)
-    kind = part_of(env_id, "settings")
+    kind = environment_named(env_id).part("settings")
     names = [each.name for each in dataclasses.fields(kind) if "int" in str(each.type).split(" ")]
     assert len(names) >= 3
     for name in names:
@@ -338,13 +416,14 @@ def test_bad_arguments_seeds_and_options_raise(env_id: str) -> None:
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)
 def test_options_are_in_the_signature_and_the_docstring(env_id: str) -> None:
     for part in ("env", "vector_env"):
-        made = part_of(env_id, part)
-        names = [each.name for each in dataclasses.fields(part_of(env_id, "settings"))]
+        made = environment_named(env_id).part(part)
+        settings_type = environment_named(env_id).part("settings")
+        names = [field.name for field in dataclasses.fields(settings_type)]
         assert set(names) <= set(inspect.signature(made).parameters)
-    page = part_of(env_id, "env").__doc__
+    page = environment_named(env_id).part("env").__doc__
     assert all(f"| `{name}` |" in page for name in names)
     # Some libraries, for example skrl, inspect the bases of the class.
-    assert gym.vector.VectorEnv in part_of(env_id, "vector_env").__bases__
+    assert gym.vector.VectorEnv in environment_named(env_id).part("vector_env").__bases__
 
 
 @pytest.mark.parametrize("prior", ["matchenv:NormalPrior:mean=25,deviation=8.3", NormalPrior(2.0)])
@@ -486,7 +565,7 @@ RESETS: dict[str, list[tuple[Any, str]]] = {
 
 test_bad_options_raise = refusals(
     *((env_id, *case) for env_id in OPTIONS for case in OPTIONS[env_id]),
-    call=lambda env_id, options: part_of(env_id, "settings").checked(**options),
+    call=lambda env_id, options: environment_named(env_id).part("settings").checked(**options),
 )
 
 
@@ -499,11 +578,12 @@ test_bad_options_raise = refusals(
 )  # fmt: skip
 @pytest.mark.parametrize(
     "make",
-    [part_of(env_id, part) for env_id in ENVIRONMENTS for part in ("env", "vector_env")]
-    + [Ranker, RankingPolicy, KnowledgeGradient],
+    [environment.part("env") for environment in ENVIRONMENTS.values()]
+    + [environment.part("vector_env") for environment in ENVIRONMENTS.values()]
+    + [Ranker, RandomPair, KnowledgeGradient],
 )
 def test_any_value_is_accepted_or_named_in_one_line(make: Any, value: Any) -> None:
-    required = {Ranker: {"items": ["a", "b"]}, RankingPolicy: {"name": "kg"}}.get(make, {})
+    required = {"items": ["a", "b"]} if make is Ranker else {}
     for name in inspect.signature(make).parameters:
         message = name
         try:
@@ -532,9 +612,9 @@ def test_bad_resets_change_nothing(env_id: str) -> None:
 
 def test_parts_of_unknown_environments_are_refused() -> None:
     with pytest.raises(ValueError, match="env must be one of"):
-        part_of("Chess-v0", "settings")
+        environment_named("Chess-v0")
 
 
 def test_the_largest_and_smallest_numbers_of_a_reset_are_accepted() -> None:
     for name, value in (("mu", LARGEST_OBSERVED), ("sigma", 1.0 / LARGEST_OBSERVED)):
-        assert as_given(name, [value], [(1,)]).tolist() == [value]
+        assert as_fixed(name, [value], [(1,)]).tolist() == [value]

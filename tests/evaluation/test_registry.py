@@ -1,7 +1,6 @@
 """Policies by name: baselines, learned policies and third-party classes."""
 
 import sys
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,13 +12,12 @@ from refusals import refusals
 from matchenv import MatchmakingVectorEnv, agents
 from matchenv import baselines as rules
 from matchenv.baselines.queue.candidates import QueueKnowledgeGradient, Reserved, WideningWindow
-from matchenv.baselines.ranking import RULES
 from matchenv.benchmarks.compare import run_comparison
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation import registry
-from matchenv.evaluation.registry import ONE_PLAYER, POLICIES, QUEUE, RANKING, policy_named
+from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, RANKING, baselines_of, policy_named
 from matchenv.evaluation.rollout import rollout
 
 GAME = Settings.checked(beta=2.0, horizon=50)
@@ -57,8 +55,8 @@ class Last:
     def __init__(self, capacity, patience=1):
         self.capacity, self.patience = capacity, patience
 
-    def choose(self, waiting, rng):
-        return waiting.filled.size
+    def act(self, view, rng):
+        return view.action_mask.sum(axis=1) - 1
 
 
 def made(**options):
@@ -103,20 +101,20 @@ def test_names_with_options(text: str, settings: Any, kind: type, expected: dict
 
 def test_a_learned_policy_with_a_reservation_plays_any_number_of_candidates() -> None:
     settings = QueueSettings(capacity=8)
-    found = rollout(partial(policy_named, "reservation:policy=ppo-gittins"), settings, range(2))
+    found = rollout(policy_named("reservation:policy=ppo-gittins", settings), settings, range(2))
     assert (found["match_quality"] > 0.0).all()
 
 
 def test_baselines_receive_the_settings_of_the_environment() -> None:
-    assert set(registry.known_policies()) == {*POLICIES[ONE_PLAYER], "ppo-gittins"}
+    assert set(registry.known_policies()) == {*baselines_of(ONE_PLAYER), "ppo-gittins"}
     settings = Settings.checked(beta=2.0, horizon=50, draw_margin=0.5, belief="full")
-    for name in POLICIES[ONE_PLAYER]:
-        policy = policy_named(name, settings, lambda: np.zeros(50))
+    for name in baselines_of(ONE_PLAYER):
+        policy = policy_named(name, settings)
         for argument in ("beta", "horizon", "draw_margin", "tau", "belief"):
             if hasattr(policy, argument):
                 assert getattr(policy, argument) == getattr(settings, argument), (name, argument)
         assert policy.horizon == 50
-    for name in set(POLICIES[QUEUE]) - {"reservation"}:
+    for name in set(baselines_of(QUEUE)) - {"reservation"}:
         assert type(policy_named(name, IN_QUEUE)) is registry.policy_class(name, QUEUE)
     inner = policy_named("reservation:policy=kg,multiplier=7,reservation=0.3", IN_QUEUE).policy
     assert (type(inner), inner.multiplier, inner.beta) == (rules.KnowledgeGradient, 7.0, 0.7)
@@ -133,19 +131,17 @@ BAD_NAMES = {
         "kg:finite_horizon=3": "finite_horizon of policy .* must be true or false",
         "kg:belief=half": "belief must be one of",
         "random:seed=now": "seed must be an integer of at least 0, got 'now'",
-        "oracle": "must know the true skills",
-        "oracle:true_skill=3": "options of policy",
         "ppo-gittins:beta=3": "a learned policy has no options",
         "no_such_module:Class": "read as module:Class.*no_such_module.*drawchance",
         "json:NoSuch": "read as module:Class.*NoSuch",
-        "json:JSONDecoder": "must have a method act, choose or predict",
+        "json:JSONDecoder": "must have a method act or predict",
     },
     IN_QUEUE: {
         "nobody": "must be one of fcfs, window",
         "window:wide=2": "growth, width",
         "window:width=-2": "width must not be negative",
         "reservation": "reservation:policy=thompson",
-        "reservation:policy=oracle": "must know the true skills, which are not known here",
+        "reservation:policy=oracle": "must not read the true skills",
         "reservation:policy=nobody": "must be one of pe",
         "reservation:policy=pe,spread=1": "spread",
         "fcfs:width=1": "none at all",
@@ -222,12 +218,12 @@ def test_the_packaged_policy_has_provenance_and_plays_any_size() -> None:
 
 
 def test_names_are_those_of_the_classes() -> None:
-    for env_id, table in POLICIES.items():
-        for name in table:
-            kind = registry.policy_class(name, env_id)
-            assert (kind(name) if env_id == RANKING else kind).name == name
-    assert list(POLICIES[RANKING]) == list(RULES)
-    assert {name: registry.policy_class(name) for name in POLICIES[ONE_PLAYER]} == rules.POLICIES
+    for env_id in (ONE_PLAYER, QUEUE, RANKING):
+        for name in baselines_of(env_id):
+            assert registry.policy_class(name, env_id).name == name
+    assert {name: registry.policy_class(name) for name in baselines_of(ONE_PLAYER)} == (
+        rules.POLICIES
+    )
     # No option changes the rule.
     assert policy_named("information:seed=3", RankingSettings()).name == "information"
     with pytest.raises(ValueError, match="a name of seed, got 'name'"):
@@ -235,7 +231,7 @@ def test_names_are_those_of_the_classes() -> None:
 
 
 def test_a_registered_policy_is_known_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(POLICIES, ONE_PLAYER, dict(POLICIES[ONE_PLAYER]))
+    monkeypatch.setattr(registry, "_REGISTERED", {})
     registry.register_policy("mine", "matchenv.baselines.simple:PointEstimate")
     assert "mine" in registry.known_policies()
     assert policy_named("mine:horizon=9", Settings()).name == "pe"

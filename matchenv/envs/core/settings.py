@@ -23,33 +23,38 @@ from matchenv.runtime.checks import (
     as_positive_number,
     refusal,
 )
+from matchenv.runtime.object_spec import is_object_spec
 
 # Standard deviation of one performance around skill in the 2011 study: beta^2 = 2.5.
 PAPER_BETA = math.sqrt(2.5)
 
 # Limits that keep arrays within memory.
-MOST_OPPONENTS, LONGEST_HORIZON = 1_000_000, 1_000_000_000
+MOST_OPPONENTS = 1_000_000
+LONGEST_HORIZON = 1_000_000_000
 # Observations are float32, in which larger numbers overflow.
 LARGEST_OBSERVED = 1e30
 
 
-def option(default: Any, check: Callable[..., Any], text: str, **limits: Any) -> Any:
+def option(default: Any, check: Callable[..., Any], description: str, **limits: Any) -> Any:
     """Declare a field of ``Options``.
 
     Args:
         default: of the option.
         check: called with the option's name and value; returns the value to store or raises
             ``ValueError``.
-        text: description for the documentation table and the help of commands.
+        description: for the documentation table and the help of commands.
         limits: further arguments of ``check``.
     """
     checked = partial(check, **limits)
-    return field(default=default, kw_only=True, metadata={"check": checked, "text": text})
+    metadata = {"check": checked, "description": description}
+    return field(default=default, kw_only=True, metadata=metadata)
 
 
 def as_limit(name: str, value: Any) -> int | None:
     """Return ``value`` as a positive number of games, or None if it is None."""
-    return None if value is None else as_integer(name, value, 1, LONGEST_HORIZON)
+    if value is None:
+        return None
+    return as_integer(name, value, 1, LONGEST_HORIZON)
 
 
 @dataclass(frozen=True)
@@ -57,23 +62,28 @@ class Options:
     """Base of the settings of environments, whose fields are declared by ``option``.
 
     Settings of an environment also need an option ``horizon``, the largest number of steps, and the
-    ``observation_size``.
+    ``observation_size``. A subclass of an environment's settings, with more options, belongs to the
+    same environment.
 
     Attributes:
+        env_id: name of the environment in Gymnasium.
         sizes: options that the ``repr`` of an environment shows even with default values.
     """
 
+    env_id: ClassVar[str]
     sizes: ClassVar[tuple[str, ...]] = ()
 
     invalid_action: str = option(
-        "replace", as_choice, 'for a forbidden action: `"replace"` it, or raise an `"error"`',
+        "replace",
+        as_choice,
+        'for a forbidden action: `"replace"` it, or raise an `"error"`',
         known=("replace", "error"),
-    )  # fmt: skip
+    )
 
     def __post_init__(self) -> None:
-        for entry in fields(self):
-            value = entry.metadata["check"](entry.name, getattr(self, entry.name))
-            object.__setattr__(self, entry.name, value)
+        for declared in fields(self):
+            value = declared.metadata["check"](declared.name, getattr(self, declared.name))
+            object.__setattr__(self, declared.name, value)
 
     @classmethod
     def checked(cls, **options: Any) -> Self:
@@ -83,23 +93,32 @@ class Options:
             ValueError: for a value that is not allowed.
             TypeError: for an unknown option; it names the most similar option.
         """
-        known = [entry.name for entry in fields(cls)]
-        for name in set(options) - set(known):
-            similar = get_close_matches(name, known, 1)
-            hint = f"; perhaps you meant {similar[0]}" if similar else ""
-            raise TypeError(f"options must be {', '.join(known)}, got {name!r}{hint}")
+        known = [declared.name for declared in fields(cls)]
+        for name in options:
+            if name not in known:
+                hint = ""
+                for similar in get_close_matches(name, known, 1):
+                    hint = f"; perhaps you meant {similar}"
+                raise TypeError(f"options must be {', '.join(known)}, got {name!r}{hint}")
         return cls(**options)
 
     @classmethod
     def listed(cls) -> list[Field[Any]]:
-        """Return the options, inherited ones last."""
-        own, shared = cls.__annotations__, Options.__annotations__
-        return sorted(fields(cls), key=lambda entry: (entry.name not in own, entry.name in shared))
+        """Return the options: the class's own first, those of all environments last."""
+        own = cls.__annotations__
+        shared = Options.__annotations__
+        return sorted(
+            fields(cls), key=lambda declared: (declared.name not in own, declared.name in shared)
+        )
 
     def changed(self) -> dict[str, Any]:
         """Return the options that differ from the defaults."""
-        values = ((entry, getattr(self, entry.name)) for entry in self.listed())
-        return {entry.name: value for entry, value in values if value != entry.default}
+        changed = {}
+        for declared in self.listed():
+            value = getattr(self, declared.name)
+            if value != declared.default:
+                changed[declared.name] = value
+        return changed
 
     @classmethod
     def changed_text(cls, values: Mapping[str, Any], **usual: Any) -> str:
@@ -109,24 +128,53 @@ class Options:
             values: a ``description``, or a part of it.
             usual: usual values of options, in place of their defaults. Sizes are left out.
         """
-        defaults = {entry.name: entry.default for entry in cls.listed()} | usual
-        return "".join(
-            f", {name} {values[name]}" for name, default in defaults.items()
-            if name in values and name not in cls.sizes and values[name] != default
-        )  # fmt: skip
+        line = ""
+        for declared in cls.listed():
+            name = declared.name
+            if name not in values or name in cls.sizes:
+                continue
+            if values[name] != usual.get(name, declared.default):
+                line += f", {name} {values[name]}"
+        return line
 
     def text_for(self, env: object, **sizes: Any) -> str:
         """Return the ``repr`` of an environment with these settings; ``sizes`` come first."""
-        shown = {**sizes, **{name: getattr(self, name) for name in self.sizes}, **self.changed()}
-        return f"{type(env).__name__}({', '.join(f'{name}={shown[name]!r}' for name in shown)})"
+        arguments = dict(sizes)
+        for name in self.sizes:
+            arguments[name] = getattr(self, name)
+        arguments.update(self.changed())
+        listed = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+        return f"{type(env).__name__}({listed})"
+
+    def plain_options(self) -> dict[str, Any]:
+        """Return the options that are numbers, names or sequences of these.
+
+        They are kept beside networks that read observations of the environment. Options that are
+        objects or name a class are left out. Settings in which such an option changes the meaning
+        of an observation override this method.
+        """
+        plain = {}
+        for declared in fields(self):
+            value = getattr(self, declared.name)
+            if _is_plain(value) and not is_object_spec(value):
+                plain[declared.name] = value
+        return plain
 
     def description(self) -> dict[str, Any]:
         """Return all options as plain data for JSON and YAML; objects become their ``repr``."""
-        plain = (str, int, float, type(None))
-        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
-        return {
-            n: value if isinstance(value, plain) else repr(value) for n, value in values.items()
-        }
+        description = {}
+        for declared in fields(self):
+            value = getattr(self, declared.name)
+            is_plain = value is None or isinstance(value, str | int | float)
+            description[declared.name] = value if is_plain else repr(value)
+        return description
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether a value is a number, a name, None or a sequence of these."""
+    if isinstance(value, list | tuple):
+        return all(_is_plain(element) for element in value)
+    return value is None or isinstance(value, str | int | float)
 
 
 @dataclass(frozen=True)
@@ -140,9 +188,12 @@ class GameOptions(Options):
         0.0, as_non_negative_number, "performances at most this far apart are a draw; 0: no draws"
     )
     tau: float = option(
-        0.0, as_number, "drift of a skill before each of the player's games, >= 0",
-        low=0.0, high=LARGEST_OBSERVED,
-    )  # fmt: skip
+        0.0,
+        as_number,
+        "drift of a skill before each of the player's games, >= 0",
+        low=0.0,
+        high=LARGEST_OBSERVED,
+    )
 
     @property
     def constants(self) -> GameConstants:
@@ -165,7 +216,7 @@ def checked_options(options: Any, known: Sequence[str]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def as_given(name: str, value: Any, shapes: Sequence[tuple[int, ...]]) -> Floats:
+def as_fixed(name: str, value: Any, shapes: Sequence[tuple[int, ...]]) -> Floats:
     """Return means, deviations or skills of a reset's options as an array.
 
     Args:
@@ -182,9 +233,10 @@ def as_given(name: str, value: Any, shapes: Sequence[tuple[int, ...]]) -> Floats
     if array.shape not in shapes:
         allowed = " or ".join(map(str, shapes))
         raise ValueError(f"{label} must have shape {allowed}, got {array.shape}")
-    largest, smallest = np.abs(array).max(initial=0.0), array.min(initial=LARGEST_OBSERVED)
+    largest = np.abs(array).max(initial=0.0)
     if largest > LARGEST_OBSERVED:
         raise ValueError(f"{label} must be at most {LARGEST_OBSERVED:g} in size, got {largest:g}")
+    smallest = array.min(initial=LARGEST_OBSERVED)
     if name == "sigma" and smallest < 1.0 / LARGEST_OBSERVED:
         raise ValueError(f"{label} must be at least {1.0 / LARGEST_OBSERVED:g}, got {smallest:g}")
     return array

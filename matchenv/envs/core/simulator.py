@@ -15,13 +15,15 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from matchenv.envs.core.settings import Options
+from matchenv.envs.core.view import View
 from matchenv.runtime.arrays import Floats, Integers, Keys, Masks
 
-Facts = dict[str, NDArray[Any]]
+# Numbers about B episodes by name, shape (B,) each.
+Numbers = dict[str, NDArray[Any]]
 
 State = TypeVar("State", bound=tuple[Any, ...])
 
-# How a measure of steps is aggregated over an episode.
+# How a measure of the steps is aggregated over an episode.
 SUM, MEAN, LAST = "sum", "mean", "last"
 
 
@@ -49,27 +51,31 @@ class Simulator(ABC, Generic[State]):
     argument, in the rows of their arguments.
 
     Attributes:
-        env_id: the environment's name in Gymnasium.
         settings: of the episodes.
         num_actions: A, the actions are 0 to A - 1.
-        observation_space: of one episode, float32.
-        measures: aggregation over an episode, by names of ``measured``: ``SUM``, ``MEAN`` or
-            ``LAST``.
+        observation_space: of one episode, float32; with an ``ObservationBox``, the shared network
+            can read it.
+        aggregations: how the ``measures`` are aggregated over an episode, by name: ``SUM``,
+            ``MEAN`` or ``LAST``.
     """
 
-    env_id: ClassVar[str]
-    measures: ClassVar[Mapping[str, str]] = {}
+    aggregations: ClassVar[Mapping[str, str]] = {}
 
     settings: Options
     num_actions: int
     observation_space: spaces.Box
+
+    @property
+    def env_id(self) -> str:
+        """The environment's name in Gymnasium."""
+        return self.settings.env_id
 
     @abstractmethod
     def new_state(self, count: int) -> State:
         """Return the state of ``count`` episodes that have not begun."""
 
     @abstractmethod
-    def given(self, options: Any, count: int | None) -> Any:
+    def reset_options(self, options: Any, count: int | None) -> Any:
         """Check the options of a reset and return them for ``begin``, or None if there are none.
 
         Args:
@@ -82,14 +88,14 @@ class Simulator(ABC, Generic[State]):
         """
 
     @abstractmethod
-    def begin(self, state: State, rows: Integers, keys: Keys, given: Any = None) -> State:
+    def begin(self, state: State, rows: Integers, keys: Keys, fixed: Any = None) -> State:
         """Start episodes and return the new state.
 
         Args:
             state: changed in ``rows``.
             rows: the episodes, shape (K,).
             keys: of these episodes, shape (K,).
-            given: result of ``given``.
+            fixed: parts of the starting state, from ``reset_options``.
         """
 
     @abstractmethod
@@ -115,40 +121,28 @@ class Simulator(ABC, Generic[State]):
         """
 
     @abstractmethod
-    def view(self, state: State) -> tuple[Any, ...]:
-        """Return the arguments of a policy's ``act``, in float64; the next step can change them."""
-
-    @abstractmethod
-    def facts(self, state: State) -> Facts:
-        """Return the ``info`` of the last step or reset, always with the same names.
-
-        The arrays, of shape (B,), are new: callers may keep and edit them.
-        """
-
-    def measured(self, state: State) -> Facts:
-        """Return the measures of the last step, shape (B,), including all of ``measures``."""
-        return self.facts(state)
-
-    def true_skill(self, state: State) -> Floats:
-        """Return the true skills for oracles, shape (B, players)."""
-        raise NotImplementedError(f"{self.env_id} has no policies that know the true skills")
-
-    def info(self, state: State, row: int) -> dict[str, Any]:
-        """Return the facts of one episode as NumPy scalars."""
-        return {name: values[row] for name, values in self.facts(state).items()}
-
-    def restored(self, state: State, arrays: Mapping[str, Any]) -> State:
-        """Return a state with the values of saved arrays.
+    def view(self, state: State, *, truth: bool = False) -> View:
+        """Return what a policy may know, in float64.
 
         Args:
-            state: of the same number of episodes; not changed.
-            arrays: results of ``plain`` by name, for each field of the state.
-
-        Raises:
-            ValueError: for an array of another shape or dtype.
+            state: of the episodes.
+            truth: whether to add the true skills.
         """
-        likes = state._asdict().items()  # type: ignore[attr-defined]
-        return type(state)(*(restored_array(name, arrays[name], like) for name, like in likes))
+
+    @abstractmethod
+    def infos(self, state: State) -> Numbers:
+        """Return the ``info`` of the last step or reset, always with the same names.
+
+        The arrays are new: callers may keep and edit them.
+        """
+
+    def measures(self, state: State) -> Numbers:
+        """Return the measures of the last step: the ``infos``, and all in ``aggregations``."""
+        return self.infos(state)
+
+    def info(self, state: State, row: int) -> dict[str, Any]:
+        """Return the ``info`` of one episode as NumPy scalars."""
+        return {name: values[row] for name, values in self.infos(state).items()}
 
     def allowed_actions(
         self, state: State, actions: Integers, running: Masks, *, strict: bool
@@ -197,39 +191,3 @@ class Simulator(ABC, Generic[State]):
     def describe_allowed(self, mask: Masks) -> str:
         """Describe the allowed actions of one episode, shape (A,), for an error message."""
         return f"one of the {int(mask.sum())} allowed actions"
-
-
-def observation_box(size: int, unbounded: int, positive: int) -> spaces.Box:
-    """Return the box of an observation of ``size`` numbers, float32.
-
-    Args:
-        size: K.
-        unbounded: number of means, which come first.
-        positive: end of the deviations, which follow and are at least 0; the rest is in [0, 1].
-    """
-    low, high = np.zeros(size, dtype=np.float32), np.ones(size, dtype=np.float32)
-    low[:unbounded] = -np.inf
-    high[:positive] = np.inf
-    return spaces.Box(low, high, dtype=np.float32)
-
-
-def plain(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a copy for files; structured arrays become bytes along a last axis."""
-    if array.dtype.names is None:
-        return array.copy()
-    return array.copy().view(np.uint8).reshape(*array.shape, array.dtype.itemsize)
-
-
-def restored_array(name: str, saved: NDArray[Any], like: NDArray[Any]) -> NDArray[Any]:
-    """Invert ``plain`` for an array of the shape and dtype of ``like``.
-
-    Raises:
-        ValueError: for another shape or dtype.
-    """
-    expected = plain(like)
-    if saved.shape != expected.shape or saved.dtype != expected.dtype:
-        raise ValueError(
-            f"{name} must be {expected.dtype} of shape {expected.shape}, got {saved.dtype} of "
-            f"shape {saved.shape}"
-        )
-    return saved.copy().view(like.dtype).reshape(like.shape)

@@ -12,8 +12,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from matchenv.envs.core.scalar import PICTURE_MODES, Frame, SimulatorEnv
-from matchenv.envs.core.simulator import plain, restored_array
+from matchenv.envs.core.environment import SimulatorEnv
+from matchenv.envs.core.rendering import PICTURE_MODES, Frame
+from matchenv.envs.core.scalar import ScalarArguments
 from matchenv.runtime.arrays import Floats, Integers, Masks
 from matchenv.runtime.checks import as_actions, as_array, as_choice, as_flag, as_integer, refusal
 from matchenv.runtime.random import drawn_key
@@ -23,6 +24,14 @@ MOST_ENVS = 1_000_000_000
 
 Infos = dict[str, Any]
 Stepped = tuple[NDArray[np.float32], Floats, Masks, Masks, Infos]
+
+
+class VectorArguments(ScalarArguments, total=False):
+    """The arguments of every vector environment, beside its options, for type checkers."""
+
+    autoreset_mode: AutoresetMode | str
+    max_episode_steps: int | None
+    copy: bool
 
 
 class NativeVectorEnv(SimulatorEnv, VectorEnv[NDArray[np.float32], Integers, NDArray[Any]]):
@@ -76,8 +85,6 @@ class NativeVectorEnv(SimulatorEnv, VectorEnv[NDArray[np.float32], Integers, NDA
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self.generators: list[np.random.Generator] = []
         self._copy = as_flag("copy", copy)
-        self._running = np.zeros(self.num_envs, dtype=np.bool_)
-        self._all_run = False
         self._steps = np.zeros(self.num_envs, dtype=np.int64)  # since the last reset
         self._everywhere = np.ones(self.num_envs, dtype=np.bool_)
 
@@ -104,9 +111,9 @@ class NativeVectorEnv(SimulatorEnv, VectorEnv[NDArray[np.float32], Integers, NDA
         """
         options = dict(options) if isinstance(options, dict) else options
         mask = _taken_reset_mask(options, self._everywhere)
-        given = self.simulator.given(options, self.num_envs)
+        fixed = self.simulator.reset_options(options, self.num_envs)
         self.generators = _reseeded(self.generators, seed, mask)
-        self._begin_drawn(np.flatnonzero(mask), given)
+        self._begin(np.flatnonzero(mask), fixed)
         self._show()
         return self._observations(), self._infos(mask)
 
@@ -129,60 +136,27 @@ class NativeVectorEnv(SimulatorEnv, VectorEnv[NDArray[np.float32], Integers, NDA
                 ended.
         """
         self._check_started("step")
-        running = self._running
-        if not self._all_run and self.autoreset_mode == AutoresetMode.DISABLED:
+        running = self.episodes.running
+        if not self.episodes.all_running and self.autoreset_mode == AutoresetMode.DISABLED:
             raise ResetNeeded(
                 "Call reset(options={'reset_mask': ...}) before step(): the episodes of "
                 f"environments {np.flatnonzero(~running).tolist()} have ended."
             )
         chosen = as_actions(actions, self.num_envs, self.simulator.num_actions)
-        rewards, terminated, truncated = self._carry_out(chosen, running)
+        _, rewards, terminated, truncated = self.episodes.step(chosen, strict=self._strict)
         if self.max_episode_steps is not None:
             self._steps += running
             truncated |= (self._steps >= self.max_episode_steps) & running
-        final = self._begin_where_over(terminated | truncated)
+            if truncated.any():
+                self.episodes.end(truncated)
+        final = self._restart(running)
         self._show()
         infos = {**self._infos(self._everywhere), **final}
         return self._observations(), rewards, terminated, truncated, infos
 
     def action_masks(self) -> Masks:
         """Return the allowed actions, shape (num_envs, A)."""
-        return self._masks()
-
-    def get_state(self) -> dict[str, Any]:
-        """Return the complete state: arrays and the states of the generators."""
-        arrays = {**self._state._asdict(), "running": self._running, "steps": self._steps}
-        generators = [generator.bit_generator.state for generator in self.generators]
-        return {**{name: plain(array) for name, array in arrays.items()}, "generators": generators}
-
-    def set_state(self, state: dict[str, Any]) -> None:
-        """Set a state that ``get_state`` returned with the same settings and ``num_envs``.
-
-        Pictures show what happens from here on.
-
-        Raises:
-            ValueError: for a state with other sizes or types. The environment is unchanged then.
-        """
-        names = [*self._state._fields, "running", "steps", "generators"]
-        if not isinstance(state, dict) or set(state) != set(names):
-            got = [*state] if isinstance(state, dict) else state
-            raise refusal(f"state must hold {', '.join(names)}", got)
-        saved = state["generators"]
-        generators = [np.random.default_rng(0) for _ in range(self.num_envs)] if saved else []
-        try:
-            for generator, bits in zip(generators, saved, strict=True):
-                generator.bit_generator.state = bits
-        except (TypeError, ValueError, LookupError, OverflowError) as error:
-            allowed = f"states of PCG64, {self.num_envs} or none"
-            raise refusal(f"generators must be {allowed}", saved) from error
-        arrays = {name: as_array(name, state[name]) for name in names[:-1]}
-        new = self.simulator.restored(self._state, arrays)
-        steps = restored_array("steps", arrays["steps"], self._steps)
-        self._running = restored_array("running", arrays["running"], self._running)
-        self._state, self._steps, self.generators = new, steps, generators
-        self._all_run = bool(self._running.all())
-        if self._renderer is not None and generators:
-            self._renderer.begin(new, np.arange(self.num_envs))
+        return self.episodes.masks()
 
     def render(self) -> tuple[Frame, ...] | None:
         """Return a picture or a text for each environment.
@@ -217,46 +191,44 @@ class NativeVectorEnv(SimulatorEnv, VectorEnv[NDArray[np.float32], Integers, NDA
     def __repr__(self) -> str:
         return self.settings.text_for(self, num_envs=self.num_envs)
 
-    def _begin_drawn(self, rows: Integers, given: Any = None) -> None:
+    def _begin(self, rows: Integers, fixed: Any = None) -> None:
         """Start episodes with keys drawn from their generators."""
         if rows.size > 0:
             keys = np.array([drawn_key(self.generators[row]) for row in rows.tolist()], np.uint64)
-            self._begin(rows, keys, given)
-            self._running[rows] = True
+            self.episodes.begin(rows, keys, fixed)
             self._steps[rows] = 0
-        self._all_run = bool(self._running.all())
 
-    def _begin_where_over(self, over: Masks) -> Infos:
-        """Apply the autoreset mode to ended episodes; return SAME_STEP's additions to the infos."""
-        final: Infos = {}
-        if self._all_run and not np.count_nonzero(over):  # faster than any()
-            return final
-        if self.autoreset_mode == AutoresetMode.DISABLED:
-            self._running, self._all_run = ~over, False
-            return final
-        if self.autoreset_mode == AutoresetMode.SAME_STEP:
-            rows = np.flatnonzero(over)
-            observations = np.full(self.num_envs, None, dtype=object)
-            observations[rows] = [*self.simulator.observe(self._state)[rows]]
-            final = {"final_obs": observations, "final_info": self._infos(over)}
-            final |= {"_final_obs": over, "_final_info": over}
-        else:
-            rows = np.flatnonzero(~self._running)
-            self._running = ~over
-        self._begin_drawn(rows)
-        return final
+    def _restart(self, were_running: Masks) -> Infos:
+        """Apply the autoreset mode to ended episodes; return SAME_STEP's additions to the infos.
+
+        Args:
+            were_running: episodes that took the last step, shape (num_envs,).
+        """
+        if self.episodes.all_running or self.autoreset_mode == AutoresetMode.DISABLED:
+            return {}
+        if self.autoreset_mode == AutoresetMode.NEXT_STEP:
+            self._begin(np.flatnonzero(~were_running))
+            return {}
+        over = were_running & ~self.episodes.running
+        rows = np.flatnonzero(over)
+        observations = np.full(self.num_envs, None, dtype=object)
+        observations[rows] = list(self.simulator.observe(self._state)[rows])
+        final = {"final_obs": observations, "final_info": self._infos(over)}
+        self._begin(rows)
+        return {**final, "_final_obs": over, "_final_info": over}
 
     def _infos(self, mask: Masks) -> Infos:
-        """Return facts and action masks, which are 0 outside ``mask``, each with that mask."""
-        facts = self.simulator.facts(self._state)
-        if self._masked:
-            masks = self.simulator.masks(self._state).astype(np.int8)
-            facts = {**facts, "action_mask": masks, "invalid_action": self._invalid.copy()}
+        """Return the infos and action masks, which are 0 outside ``mask``, each with that mask."""
+        infos = self.simulator.infos(self._state)
+        if self.episodes.has_masks:
+            infos["action_mask"] = self.episodes.masks().astype(np.int8)
+            infos["invalid_action"] = self.episodes.invalid_action.copy()
         if mask is not self._everywhere:
-            for values in facts.values():
+            for values in infos.values():
                 values[~mask] = 0
         # A copy, since callers may edit it.
-        return {**facts, **dict.fromkeys([f"_{name}" for name in facts], mask.copy())}
+        present = mask.copy()
+        return infos | {f"_{name}": present for name in infos}
 
     def _observations(self) -> NDArray[np.float32]:
         observations = self.simulator.observe(self._state)
@@ -276,23 +248,27 @@ def _reseeded(
     if isinstance(seed, list | tuple) or (isinstance(seed, np.ndarray) and seed.ndim):
         if len(seed) != count:
             raise ValueError(f"seed must hold num_envs={count} seeds, got {len(seed)}")
-        seeds = [
-            None if value is None else as_integer(f"seed[{i}]", value, 0)
-            for i, value in enumerate(seed)
-        ]
+        for i, value in enumerate(seed):
+            if value is not None:
+                seeds[i] = as_integer(f"seed[{i}]", value, 0)
     elif seed is not None:
-        seeds = [as_integer("seed", seed, 0) + i for i in range(count)]
-    return [
-        generators[i]
-        if generators and (value is None or not mask[i])
-        else seeding.np_random(value if mask[i] else None)[0]
-        for i, value in enumerate(seeds)
-    ]
+        first = as_integer("seed", seed, 0)
+        seeds = [first + i for i in range(count)]
+    reseeded = []
+    for i in range(count):
+        new_seed = seeds[i] if mask[i] else None
+        if generators and new_seed is None:
+            reseeded.append(generators[i])
+        else:
+            reseeded.append(seeding.np_random(new_seed)[0])
+    return reseeded
 
 
 def _taken_reset_mask(options: Any, everywhere: Masks) -> Masks:
     """Remove ``"reset_mask"`` from the options and return it, by default all environments."""
-    mask = options.pop("reset_mask", None) if isinstance(options, dict) else None
+    mask = None
+    if isinstance(options, dict):
+        mask = options.pop("reset_mask", None)
     if mask is None:
         return everywhere
     mask = as_array("options['reset_mask']", mask)

@@ -5,16 +5,25 @@ from __future__ import annotations
 from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Unpack
 
 from gymnasium.vector import VectorEnv
 
+from matchenv.belief import TRUE_SKILL
 from matchenv.belief.knowledge import KnowledgeState
-from matchenv.envs.core.scalar import ScalarEnv
-from matchenv.envs.core.vector import NativeVectorEnv
-from matchenv.envs.one_player.settings import Settings, as_texts
+from matchenv.envs.core.scalar import ScalarArguments, ScalarEnv
+from matchenv.envs.core.vector import NativeVectorEnv, VectorArguments
+from matchenv.envs.one_player.settings import MatchmakingOptions, Settings, as_texts
 from matchenv.envs.one_player.simulator import OnePlayer, State
 from matchenv.runtime.arrays import Floats
+
+
+class MatchmakingArguments(ScalarArguments, MatchmakingOptions):
+    """The arguments of ``MatchmakingEnv``, for type checkers and editors."""
+
+
+class MatchmakingVectorArguments(VectorArguments, MatchmakingOptions):
+    """The arguments of ``MatchmakingVectorEnv``, for type checkers and editors."""
 
 
 class OnePlayerProperties:
@@ -37,8 +46,9 @@ class OnePlayerProperties:
 
     @spec.setter
     def spec(self, spec: Any) -> None:
-        with suppress(ValueError):  # objects stay if one has no string form
-            spec = replace(spec, kwargs=as_texts(spec.kwargs)) if spec is not None else None
+        if spec is not None:
+            with suppress(ValueError):  # objects stay if one has no string form
+                spec = replace(spec, kwargs=as_texts(spec.kwargs))
         self._spec = spec
 
     @property
@@ -49,16 +59,16 @@ class OnePlayerProperties:
     @property
     def true_skill(self) -> Floats:
         """A copy of the true skills, of the same shape, for evaluation and oracles."""
-        return self.simulator.true_skill(self._state)[self._rows].copy()
+        return self._state.players[self._rows, :, TRUE_SKILL].copy()
 
     @property
     def games_left(self) -> Any:
         """Games left in the episode; in a vector environment, an array of shape (num_envs,)."""
-        left = (self.settings.horizon - self._state.games)[self._rows]
-        return left if left.ndim else int(left)
+        games_left = (self.settings.horizon - self._state.games)[self._rows]
+        return games_left if games_left.ndim > 0 else int(games_left)
 
 
-class MatchmakingEnv(OnePlayerProperties, ScalarEnv, settings=Settings):
+class MatchmakingEnv(OnePlayerProperties, ScalarEnv, settings=Settings, simulator=OnePlayer):
     """Choose opponents for one player when skills are uncertain.
 
     ## Description
@@ -191,8 +201,14 @@ class MatchmakingEnv(OnePlayerProperties, ScalarEnv, settings=Settings):
 
     _rows: ClassVar[Any] = 0
 
+    if TYPE_CHECKING:
 
-class MatchmakingVectorEnv(OnePlayerProperties, NativeVectorEnv, VectorEnv, settings=Settings):
+        def __init__(self, **arguments: Unpack[MatchmakingArguments]) -> None: ...
+
+
+class MatchmakingVectorEnv(
+    OnePlayerProperties, NativeVectorEnv, VectorEnv, settings=Settings, simulator=OnePlayer
+):
     """``num_envs`` copies of ``MatchmakingEnv``, stepped together.
 
     See ``MatchmakingEnv`` for the description, spaces, rewards and options, and
@@ -202,3 +218,9 @@ class MatchmakingVectorEnv(OnePlayerProperties, NativeVectorEnv, VectorEnv, sett
     """
 
     _rows: ClassVar[Any] = slice(None)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, num_envs: int = 1, **arguments: Unpack[MatchmakingVectorArguments]
+        ) -> None: ...

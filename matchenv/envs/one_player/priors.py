@@ -101,8 +101,9 @@ class EqualPrior(InformativePrior):
 
     def believed(self, mu: Floats, sigma: Floats) -> tuple[Floats, Floats]:
         """Return means of 0, and deviations for ``variance``."""
-        hidden = PRIOR_MEAN_VARIANCE if self.variance == "matching" else 0.0
-        return np.zeros_like(mu), np.sqrt(sigma * sigma + hidden) if hidden else sigma
+        if self.variance == "matching":
+            sigma = np.sqrt(sigma * sigma + PRIOR_MEAN_VARIANCE)
+        return np.zeros_like(mu), sigma
 
 
 @dataclass(frozen=True)
@@ -135,21 +136,22 @@ class DrawnPrior(Prior):
     """One draw of a prior's means and deviations for all episodes.
 
     Attributes:
-        kind: the prior of the draw, which determines true skills and the initial belief.
+        prior: the prior of the draw, which determines true skills and the initial belief.
         mu: means, shape (M + 1,).
         sigma: deviations, shape (M + 1,).
     """
 
-    kind: Prior
+    prior: Prior
     mu: Floats
     sigma: Floats
 
     @classmethod
-    def of(cls, kind: Prior, rng: np.random.Generator, num_players: int) -> DrawnPrior:
+    def of(cls, prior: Prior, rng: np.random.Generator, num_players: int) -> DrawnPrior:
         """Draw means and deviations."""
-        normals, uniforms = rng.standard_normal(num_players), rng.random(num_players)
-        mu, sigma = kind.draw(normals[None], uniforms[None])
-        return cls(kind, mu[0], sigma[0])
+        normals = rng.standard_normal((1, num_players))
+        uniforms = rng.random((1, num_players))
+        mu, sigma = prior.draw(normals, uniforms)
+        return cls(prior, mu[0], sigma[0])
 
     def draw(self, normals: Floats, uniforms: Floats) -> tuple[Floats, Floats]:
         """Return the fixed means and deviations."""
@@ -157,11 +159,11 @@ class DrawnPrior(Prior):
 
     def true_skill(self, mu: Floats, sigma: Floats, normals: Floats) -> Floats:
         """Return true skills; see ``Prior.true_skill``."""
-        return self.kind.true_skill(mu, sigma, normals)
+        return self.prior.true_skill(mu, sigma, normals)
 
     def believed(self, mu: Floats, sigma: Floats) -> tuple[Floats, Floats]:
         """Return the initial belief; see ``Prior.believed``."""
-        return self.kind.believed(mu, sigma)
+        return self.prior.believed(mu, sigma)
 
 
 def instances_of(
@@ -188,14 +190,15 @@ def instances_of(
         prior, "true_skill", uniforms.shape, prior.true_skill(mu, sigma, skill_normals)
     )
     if place != ANY_RANK:
-        ranked, rows = true_skill if by_skill else mu, np.arange(len(mu))
-        order = np.tile(np.arange(mu.shape[1]), (len(mu), 1))
+        ranked = true_skill if by_skill else mu
+        chosen = np.argsort(-ranked, axis=1, kind="stable")[:, place]
         # Swap the first player and the one at the place.
-        order[:, 0] = chosen = np.argsort(-ranked, axis=1, kind="stable")[:, place]
-        order[rows, chosen] = 0
-        mu, sigma, true_skill = (
-            np.take_along_axis(values, order, axis=1) for values in (mu, sigma, true_skill)
-        )
+        order = np.tile(np.arange(mu.shape[1]), (len(mu), 1))
+        order[:, 0] = chosen
+        order[np.arange(len(mu)), chosen] = 0
+        mu = np.take_along_axis(mu, order, axis=1)
+        sigma = np.take_along_axis(sigma, order, axis=1)
+        true_skill = np.take_along_axis(true_skill, order, axis=1)
     mu, sigma = _shaped(prior, "believed", (2, *uniforms.shape), prior.believed(mu, sigma))
     # Bad numbers of ``draw`` also appear in skills. The comparisons are False for NaN.
     good = (np.abs(mu) <= LARGEST_OBSERVED) & (np.abs(true_skill) <= LARGEST_OBSERVED)
@@ -214,24 +217,29 @@ def _shaped(prior: Prior, method: str, shape: tuple[int, ...], returned: Any) ->
     """Return what a prior's method returned as an array, if it is numbers of this shape."""
     try:
         array = np.asarray(returned)
-        found = f"an array of shape {array.shape} of {array.dtype}"
-    except ValueError:  # parts of several shapes
-        array, found = np.empty(0), "arrays of several shapes"
+    except ValueError as error:
+        got = "arrays of several shapes"
+        raise ValueError(_rule_of_shapes(prior, method, shape, got)) from error
     if array.shape != shape or array.dtype.kind not in "fiu":
-        kind = "numbers" if len(shape) == 2 else "two arrays of numbers"
-        raise ValueError(f"{prior!r}.{method} must return {kind}, shape {shape[-2:]}, got {found}")
+        got = f"an array of shape {array.shape} of {array.dtype}"
+        raise ValueError(_rule_of_shapes(prior, method, shape, got))
     return array.astype(np.float64, copy=False)
+
+
+def _rule_of_shapes(prior: Prior, method: str, shape: tuple[int, ...], got: str) -> str:
+    numbers = "numbers" if len(shape) == 2 else "two arrays of numbers"
+    return f"{prior!r}.{method} must return {numbers}, shape {shape[-2:]}, got {got}"
 
 
 # Priors by name, "equal" with the default ``equal_variance``.
 PRIORS: dict[str, Prior] = {"informative": InformativePrior(), "equal": EqualPrior()}
 
 
-def prior_of(given: Any, equal_variance: str = EQUAL_VARIANCES[0]) -> Prior:
+def prior_of(prior: Any, equal_variance: str = EQUAL_VARIANCES[0]) -> Prior:
     """Return a prior from its name, its string form or itself.
 
     Args:
-        given: a name in ``PRIORS``, ``module:Class:key=value`` for a subclass of ``Prior``, or a
+        prior: a name in ``PRIORS``, ``module:Class:key=value`` for a subclass of ``Prior``, or a
             ``Prior``.
         equal_variance: variance of ``"equal"``.
 
@@ -239,4 +247,4 @@ def prior_of(given: Any, equal_variance: str = EQUAL_VARIANCES[0]) -> Prior:
         ValueError: for anything else.
     """
     named = {**PRIORS, "equal": EqualPrior(equal_variance)}
-    return object_named("prior", given, named, Prior)
+    return object_named("prior", prior, named, Prior)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 
@@ -55,8 +56,11 @@ class Reward(ABC):
         Raises:
             ValueError: for a wrong shape, or numbers that are not finite.
         """
-        with errors_named(f"{self!r}.of"):
+        try:
             values = np.asarray(self.of(games))
+        except Exception:
+            with errors_named(f"{self!r}.of"):
+                raise
         if values.shape != running.shape or values.dtype.kind not in "fiub":
             raise ValueError(
                 f"{self!r}.of must return shape {running.shape}, one number for each game, "
@@ -80,11 +84,21 @@ class MeasureReward(Reward):
 
     def of(self, games: GamesPlayed) -> Floats:
         """Return the measure."""
-        return games.measures[MEASURES.index(self.name)]
+        return games.measures[:, MEASURES.index(self.name)]
 
 
 # Rewards by name: eq. (5), (6) and (14) of Ryzhov, Tariq, Powell (2011).
 REWARDS: dict[str, Reward] = {name: MeasureReward(name) for name in MEASURES[:3]}
+
+
+def _as_rank(name: str, value: Any) -> Any:
+    """Return None for ``"any"``; the settings check all other ranks together."""
+    return None if isinstance(value, str) and value == ANY else value
+
+
+def _as_belief(name: str, value: Any) -> str:
+    """Return the name of a belief."""
+    return belief_named(value).name
 
 
 def _as_object(name: str, value: Any, named: Mapping[str, Any], base: type) -> Any:
@@ -97,14 +111,21 @@ def _as_object(name: str, value: Any, named: Mapping[str, Any], base: type) -> A
 class Settings(GameOptions):
     """The settings of ``Matchmaking-v0``.
 
-    A new option is declared here, with default, check and description, and implemented in
-    ``matchenv.envs.one_player.simulator``. Environments, ``gym.make``, configurations, commands and
-    the table of the documentation support it without further changes.
+    A new option is declared here, with default, check and description, and in
+    ``MatchmakingOptions``, and implemented in ``matchenv.envs.one_player.simulator``. Environments,
+    ``gym.make``, configurations, commands and the table of the documentation support it without
+    further changes.
+
+    Attributes:
+        prior_type: the prior object.
+        reward_type: the reward object.
+        belief_type: the belief object.
 
     Raises:
         ValueError: for a bad value; it names the argument and the allowed values.
     """
 
+    env_id: ClassVar[str] = "Matchmaking-v0"
     sizes: ClassVar[tuple[str, ...]] = ("num_opponents", "horizon")
 
     num_opponents: int = option(
@@ -112,30 +133,40 @@ class Settings(GameOptions):
     )
     horizon: int = option(500, as_integer, "games in an episode", low=1, high=LONGEST_HORIZON)
     prior: str | Prior = option(
-        "informative", _as_object, '`"informative"`, `"equal"` or a `matchenv.Prior`',
-        named=PRIORS, base=Prior,
-    )  # fmt: skip
+        "informative",
+        _as_object,
+        '`"informative"`, `"equal"` or a `matchenv.Prior`',
+        named=PRIORS,
+        base=Prior,
+    )
     rank: int | str | None = option(
         None,
-        lambda _, rank: None if isinstance(rank, str) and rank == ANY else rank,
+        _as_rank,
         'place of player 0: `"any"` or None, 0 (the best) to `num_opponents`, '
         '`"top"`, `"middle"` or `"bottom"`',
     )
     reward: str | Reward = option(
-        "draw_density", _as_object, "see Rewards; or a `matchenv.Reward`",
-        named=REWARDS, base=Reward,
-    )  # fmt: skip
+        "draw_density",
+        _as_object,
+        "see Rewards; or a `matchenv.Reward`",
+        named=REWARDS,
+        base=Reward,
+    )
     rank_by: str = option(
-        "prior_mean", as_choice, 'order of the rank, by `"prior_mean"` or `"true_skill"`',
+        "prior_mean",
+        as_choice,
+        'order of the rank, by `"prior_mean"` or `"true_skill"`',
         known=RANKINGS,
-    )  # fmt: skip
+    )
     equal_variance: str = option(
-        "paper", as_choice, '`"paper"`, or `"matching"` for a calibrated `prior="equal"`',
+        "paper",
+        as_choice,
+        '`"paper"`, or `"matching"` for a calibrated `prior="equal"`',
         known=EQUAL_VARIANCES,
-    )  # fmt: skip
+    )
     belief: str = option(
         DEFAULT_BELIEF,
-        lambda _, name: belief_named(name).name,
+        _as_belief,
         'what policies know: `"factorised"`, `"full"` or `module:Class`',
     )
     availability: float = option(
@@ -148,10 +179,12 @@ class Settings(GameOptions):
         0.0, as_share, "probability that an opponent leaves for good after a game"
     )
     noise: str = option(
-        "game", as_choice,
-        'equal luck: in the n-th `"game"`, or in the k-th with an `"opponent"` or predecessors',
+        "game",
+        as_choice,
+        'equal luck for all policies: in the k-th `"game"` of the episode, or in the k-th game '
+        'against an `"opponent"`',
         known=("game", "opponent"),
-    )  # fmt: skip
+    )
     max_games_per_opponent: int | None = option(
         None, as_limit, "games after which an opponent cannot be chosen; None for no limit"
     )
@@ -159,11 +192,7 @@ class Settings(GameOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.belief_type.check_constants(self.constants)
-        shares = (self.availability, 1.0 - self.availability)
-        least = 0.5 / min(share for share in shares if share > 0.0)
-        if self.mean_stay < least * (1.0 - 1e-12):
-            rule = f"mean_stay must be at least {least:g} with availability={self.availability!r}"
-            raise refusal(f"{rule}, so that stays last a game or more", self.mean_stay)
+        self._check_stays()
         limit = self.max_games_per_opponent or self.horizon
         if limit * self.num_opponents < self.horizon:
             raise ValueError(
@@ -177,6 +206,20 @@ class Settings(GameOptions):
             rule = f"rank_by must be 'true_skill' with a rank and prior={self.prior!r}"
             raise refusal(f"{rule}, whose means are all equal", self.rank_by)
 
+    def _check_stays(self) -> None:
+        """Refuse a ``mean_stay`` for which opponents would come or go with more than certainty."""
+        rarest = self.availability
+        if self.availability < 1.0:
+            rarest = min(self.availability, 1.0 - self.availability)
+        least = 0.5 / rarest
+        if self.mean_stay < least * (1.0 - 1e-12):
+            rule = f"mean_stay must be at least {least:g} with availability={self.availability!r}"
+            raise refusal(f"{rule}, so that stays last a game or more", self.mean_stay)
+
+    def plain_options(self) -> dict[str, Any]:
+        """Return the plain options and the belief, which observations show."""
+        return {**super().plain_options(), "belief": self.belief}
+
     @property
     def num_players(self) -> int:
         """M + 1: player 0 and the opponents."""
@@ -187,17 +230,17 @@ class Settings(GameOptions):
         """The place of player 0: 0 is the best, ``ANY_RANK`` is random."""
         return place_of_rank(self.rank, self.num_opponents)
 
-    @property
+    @cached_property
     def prior_type(self) -> Prior:
         """The prior object."""
         return prior_of(self.prior, self.equal_variance)
 
-    @property
+    @cached_property
     def reward_type(self) -> Reward:
         """The reward object."""
         return object_named("reward", self.reward, REWARDS, Reward)
 
-    @property
+    @cached_property
     def belief_type(self) -> Belief:
         """The belief object."""
         return belief_named(self.belief)
@@ -229,6 +272,28 @@ class Settings(GameOptions):
         """Probability that an opponent who is offline comes online after a game."""
         share = self.availability
         return 1.0 if share == 1.0 else 0.5 / ((1.0 - share) * self.mean_stay)
+
+
+class MatchmakingOptions(TypedDict, total=False):
+    """The options of ``Settings`` as keyword arguments, for type checkers and editors."""
+
+    num_opponents: int
+    horizon: int
+    prior: str | Prior
+    rank: int | str | None
+    reward: str | Reward
+    rank_by: str
+    equal_variance: str
+    belief: str
+    availability: float
+    mean_stay: float
+    turnover: float
+    noise: str
+    max_games_per_opponent: int | None
+    beta: float
+    draw_margin: float
+    tau: float
+    invalid_action: str
 
 
 def place_of_rank(rank: Any, num_opponents: int) -> int:

@@ -7,6 +7,7 @@ beliefs, since a call takes longer than a game.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
@@ -18,6 +19,7 @@ from matchenv.belief import (
     MU,
     SIGMA,
     TRUE_SKILL,
+    Belief,
     BeliefArrays,
     FactorisedBelief,
     FullBelief,
@@ -33,11 +35,14 @@ from matchenv.belief.belief import (
 )
 from matchenv.belief.full import learn_full
 from matchenv.belief.knowledge import KnowledgeState
-from matchenv.envs.core.settings import as_given, checked_options
-from matchenv.envs.core.simulator import LAST, MEAN, SUM, Facts, Simulator, Step, observation_box
+from matchenv.envs.core.settings import as_fixed, checked_options
+from matchenv.envs.core.simulator import LAST, MEAN, SUM, Numbers, Simulator, Step
+from matchenv.envs.core.space import observation_box
+from matchenv.envs.core.view import View, read_only, truth
 from matchenv.envs.one_player.priors import ANY_RANK, instances_of
 from matchenv.envs.one_player.settings import MeasureReward, Settings
 from matchenv.runtime.arrays import Floats, Integers, Keys, Masks
+from matchenv.runtime.checks import as_action_masks, as_non_negative_array, refusal
 from matchenv.runtime.compile import code_for, compiled
 from matchenv.runtime.random import normal, normals, uniform, uniforms
 from matchenv.trueskill.game import (
@@ -45,24 +50,36 @@ from matchenv.trueskill.game import (
     PART,
     TABLE,
     density_at_zero,
-    draw_probability_of,
+    drawn_outcome,
+    performance_variance,
     standardised_lead,
-    total_variance,
     win_probability_of,
 )
 from matchenv.trueskill.normal import TAIL_START, near_mills_ratio, normal_density
 
 # Streams of random numbers. Player i has index i, or n (M + 1) + i after game n. The streams of
 # means, variances and skills are consecutive.
-(MEANS, VARIANCES, SKILLS, OUTCOME, DRIFT, OPPONENT_DRIFT, ONLINE, LEAVES, NEEDED,
- NEWCOMER_MEANS, NEWCOMER_VARIANCES, NEWCOMER_SKILLS) = range(12)  # fmt: skip
+MEANS = 0
+VARIANCES = 1
+SKILLS = 2
+OUTCOME = 3
+DRIFT = 4
+OPPONENT_DRIFT = 5
+ONLINE = 6
+LEAVES = 7
+NEEDED = 8
+NEWCOMER_MEANS = 9
+NEWCOMER_VARIANCES = 10
+NEWCOMER_SKILLS = 11
 
 # Offsets of sections in the table of ``play_games``, which ``update_games`` uses afterwards.
 SKILL_GAP, ERROR, LUCK, TRUE_DENSITY, WIN = range(0, 5 * PART, PART)
 
-# Beliefs that learn in the compiled step; others learn after it.
-LEARN_COMPILED = (FactorisedBelief, FullBelief)
-FACTORISED, FULL, OTHER = range(3)
+# How a belief learns: two of them in the compiled step, all others after it.
+FACTORISED = 0
+FULL = 1
+OTHER = 2
+LEARNS: dict[type[Belief], int] = {FactorisedBelief: FACTORISED, FullBelief: FULL}
 
 
 class State(NamedTuple):
@@ -71,28 +88,28 @@ class State(NamedTuple):
     Attributes:
         players: mu, sigma and true skill of every player, shape (B, M + 1, 3).
         memory: the belief's own numbers, shape (B, R, M).
-        shown: the observations, shape (B, K), float32.
+        observation: shape (B, K), float32.
         games: games played, shape (B,).
         met: games with each opponent, shape (B, M), int32; counted only with ``noise="opponent"``
             or ``max_games_per_opponent``.
         met_before: games in ``met`` with departed predecessors, shape (B, M), int32.
         online: opponents who are online, shape (B, M).
-        allowed: opponents who can be chosen, shape (B, M).
+        mask: opponents who can be chosen, shape (B, M).
         key: key of the random numbers, shape (B,), uint64.
-        measures: of the last games, a row for each of ``matchenv.belief.MEASURES``, shape (5, B);
-            before the first game this and the next two are 0.
+        measures: of the last games, a column for each of ``matchenv.belief.MEASURES``, shape
+            (B, 5); before the first game this and the next two are 0.
         won: whether player 0 won the last game, shape (B,).
         outcomes: outcomes of the last games for player 0, shape (B,), int8.
     """
 
     players: Floats
     memory: Floats
-    shown: NDArray[np.float32]
+    observation: NDArray[np.float32]
     games: Integers
     met: NDArray[np.int32]
     met_before: NDArray[np.int32]
     online: Masks
-    allowed: Masks
+    mask: Masks
     key: Keys
     measures: Floats
     won: Masks
@@ -101,7 +118,7 @@ class State(NamedTuple):
     @property
     def beliefs(self) -> BeliefArrays:
         """The arrays of the beliefs."""
-        return BeliefArrays(self.players, self.memory, self.shown)
+        return BeliefArrays(self.players, self.memory, self.observation)
 
 
 class Params(NamedTuple):
@@ -111,7 +128,7 @@ class Params(NamedTuple):
         limit: ``max_games_per_opponent``, or 0 for no limit.
         noise_by_opponent: whether ``noise="opponent"``.
         counted: whether games with each opponent are counted.
-        last_shown: index of the share of games left in an observation.
+        share_column: column of the share of games left in an observation.
     """
 
     horizon: int
@@ -125,7 +142,50 @@ class Params(NamedTuple):
     limit: int
     noise_by_opponent: bool
     counted: bool
-    last_shown: int
+    share_column: int
+
+
+@dataclass(frozen=True, eq=False)
+class MatchmakingView(View):
+    """What a policy of ``Matchmaking-v0`` may know in B episodes.
+
+    A view made by hand can also be of one episode, without the first axis:
+    ``MatchmakingView(KnowledgeState(mu=..., sigma=...), games_left=10)``.
+
+    Attributes:
+        knowledge_state: beliefs of the policy's kind, shape (B, M + 1).
+        games_left: games left, including the next one, broadcast to shape (B,).
+        action_mask: opponents who can be chosen, shape (B, M); all of them by default.
+        true_skill: shape (B, M + 1); only for policies with ``needs_truth``.
+
+    Raises:
+        ValueError: for games left that are negative, not finite or of another shape, and for masks
+            of another shape or without a True.
+    """
+
+    knowledge_state: KnowledgeState
+    games_left: Any
+    action_mask: Any = field(default=None, kw_only=True)
+    true_skill: Any = truth()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.knowledge_state, KnowledgeState):
+            raise refusal("knowledge_state must be a KnowledgeState", self.knowledge_state)
+        shape = self.knowledge_state.batch_shape
+        games_left = as_non_negative_array("games_left", self.games_left)
+        try:
+            games_left = np.broadcast_to(games_left, shape)
+        except ValueError:
+            rule = f"games_left must broadcast to shape {shape}"
+            raise refusal(rule, games_left.shape) from None
+        object.__setattr__(self, "games_left", games_left)
+        mask_shape = (*shape, self.knowledge_state.num_opponents)
+        if self.action_mask is None:
+            mask = np.ones(mask_shape, dtype=np.bool_)
+        else:
+            mask = as_action_masks(self.action_mask, mask_shape)
+        object.__setattr__(self, "action_mask", mask)
+        super().__post_init__()
 
 
 class OnePlayer(Simulator[State]):
@@ -135,8 +195,7 @@ class OnePlayer(Simulator[State]):
         settings: of the episodes.
     """
 
-    env_id: ClassVar[str] = "Matchmaking-v0"
-    measures: ClassVar[dict[str, str]] = {
+    aggregations: ClassVar[dict[str, str]] = {
         "draw_density": SUM,
         "match_quality": SUM,
         "true_draw_density": SUM,
@@ -151,28 +210,33 @@ class OnePlayer(Simulator[State]):
         self.settings = settings
         self.num_actions = settings.num_opponents
         self.belief = settings.belief_type
-        # Index of the share of games left, after which come masks.
-        self._last_shown = self.belief.observation_size(settings.num_opponents) - 1
-        self.observation_space = observation_box(
-            settings.observation_size, settings.num_players, self._last_shown
-        )
-        by_opponent, limit = settings.noise == "opponent", settings.max_games_per_opponent
-        numbers: dict[str, Any] = {
-            name: getattr(settings, name) for name in Params._fields if hasattr(settings, name)
-        }
+        # The mask follows the share of games left.
+        self._share_column = self.belief.observation_size(settings.num_opponents) - 1
+        self.observation_space = observation_box(settings, settings.num_players, self._share_column)
+        by_opponent = settings.noise == "opponent"
+        limit = settings.max_games_per_opponent
         self._params = Params(
-            **numbers,
+            horizon=settings.horizon,
+            beta=settings.beta,
+            draw_margin=settings.draw_margin,
+            tau=settings.tau,
+            availability=settings.availability,
+            turnover=settings.turnover,
+            goes_offline=settings.goes_offline,
+            comes_online=settings.comes_online,
             limit=limit or 0,
             noise_by_opponent=by_opponent,
             counted=by_opponent or limit is not None,
-            last_shown=self._last_shown,
+            share_column=self._share_column,
         )
-        self._workspace = np.empty(TABLE), np.empty(PART, np.int64)
+        self._workspace = (np.empty(TABLE), np.empty(PART, np.int64))
         self._constants = settings.constants
-        self._learns = [*LEARN_COMPILED, type(self.belief)].index(type(self.belief))
-        self._reward = reward = settings.reward_type
-        self._reward_row = MEASURES.index(reward.name) if type(reward) is MeasureReward else None
-        self._masked = settings.masks_change
+        self._learns = LEARNS.get(type(self.belief), OTHER)
+        self._reward = settings.reward_type
+        self._reward_column: int | None = None
+        if type(self._reward) is MeasureReward:
+            self._reward_column = MEASURES.index(self._reward.name)
+        self._has_masks = settings.masks_change
 
     def new_state(self, count: int) -> State:
         """Return the state of ``count`` episodes that have not begun."""
@@ -180,27 +244,32 @@ class OnePlayer(Simulator[State]):
         return State(
             players=np.zeros((count, opponents + 1, 3)),
             memory=np.zeros((count, self.belief.memory_rows, opponents)),
-            shown=np.zeros((count, self.settings.observation_size), dtype=np.float32),
+            observation=np.zeros((count, self.settings.observation_size), dtype=np.float32),
             games=np.zeros(count, dtype=np.int64),
             met=np.zeros((count, opponents), dtype=np.int32),
             met_before=np.zeros((count, opponents), dtype=np.int32),
             online=np.ones((count, opponents), dtype=np.bool_),
-            allowed=np.ones((count, opponents), dtype=np.bool_),
+            mask=np.ones((count, opponents), dtype=np.bool_),
             key=np.zeros(count, dtype=np.uint64),
-            measures=np.zeros((len(MEASURES), count)),
+            # A column, which infos and rewards copy, is contiguous.
+            measures=np.zeros((count, len(MEASURES)), order="F"),
             won=np.zeros(count, dtype=np.bool_),
             outcomes=np.zeros(count, dtype=np.int8),
         )
 
-    def given(self, options: Any, count: int | None) -> dict[str, Floats] | None:
-        """Check ``mu``, ``sigma`` and ``true_skill`` of a reset; see ``Simulator.given``."""
+    def reset_options(self, options: Any, count: int | None) -> dict[str, Floats] | None:
+        """Check ``mu``, ``sigma`` and ``true_skill``; see ``Simulator.reset_options``."""
         players = self.settings.num_players
-        shapes = [(players,)] if count is None else [(players,), (count, players)]
-        given = checked_options(options, ("mu", "sigma", "true_skill"))
-        return {name: as_given(name, value, shapes) for name, value in given.items()} or None
+        shapes: list[tuple[int, ...]] = [(players,)]
+        if count is not None:
+            shapes.append((count, players))
+        fixed = {}
+        for name, value in checked_options(options, ("mu", "sigma", "true_skill")).items():
+            fixed[name] = as_fixed(name, value, shapes)
+        return fixed or None
 
     def begin(
-        self, state: State, rows: Integers, keys: Keys, given: dict[str, Floats] | None = None
+        self, state: State, rows: Integers, keys: Keys, fixed: dict[str, Floats] | None = None
     ) -> State:
         """Start episodes; see ``Simulator.begin``."""
         players = self.settings.num_players
@@ -211,110 +280,131 @@ class OnePlayer(Simulator[State]):
             self.settings.place,
             by_skill=self.settings.rank_by == "true_skill",
         )
-        if given is not None:
+        if fixed is not None:
             shape = (len(state.games), players)
-            fixed = {name: np.broadcast_to(array, shape)[rows] for name, array in given.items()}
-            mu, sigma = fixed.get("mu", mu), fixed.get("sigma", sigma)
-            skill = fixed.get("true_skill", mu + sigma * numbers[2])
-        for entry, values in ((MU, mu), (SIGMA, sigma), (TRUE_SKILL, skill)):
-            state.players[rows, :, entry] = values
+            in_rows = {name: np.broadcast_to(array, shape)[rows] for name, array in fixed.items()}
+            mu = in_rows.get("mu", mu)
+            sigma = in_rows.get("sigma", sigma)
+            skill = in_rows.get("true_skill", mu + sigma * numbers[2])
+        state.players[rows, :, MU] = mu
+        state.players[rows, :, SIGMA] = sigma
+        state.players[rows, :, TRUE_SKILL] = skill
         state.key[rows] = keys
-        state.measures[:, rows] = 0.0
-        for counts in (state.games, state.met, state.met_before, state.won, state.outcomes):
-            counts[rows] = 0
+        for array in (
+            state.games,
+            state.met,
+            state.met_before,
+            state.measures,
+            state.won,
+            state.outcomes,
+        ):
+            array[rows] = 0
         self.belief.begin(state.beliefs, rows)
-        state.shown[rows, self._last_shown] = 1.0
-        if self._masked:
+        state.observation[rows, self._share_column] = 1.0
+        if self._has_masks:
             self._change_pool(state, rows)
         return state
 
     def step(self, state: State, actions: Integers, running: Masks) -> Step[State]:
         """Play one game in every running episode; see ``Simulator.step``."""
-        count = actions.size
-        terminated, truncated = np.zeros(count, np.bool_), np.zeros(count, np.bool_)
+        terminated = np.zeros(actions.size, np.bool_)
+        truncated = np.zeros(actions.size, np.bool_)
         played = (actions, running, terminated)
         step_code()(state, self._params, played, self._learns, *self._workspace)
         if self._learns == OTHER:
             self.belief.learn(state.beliefs, games_of(state, *played), self._constants)
-        if self._masked:
+        if self._has_masks:
             self._change_pool(state, np.flatnonzero(running))
-        if self._reward_row is not None:
-            reward = state.measures[self._reward_row].copy()
+        if self._reward_column is not None:
+            reward = state.measures[:, self._reward_column].copy()
         else:
             reward = self._reward.checked(games_of(state, *played), running)
         return Step(state, reward, terminated, truncated)
 
-    def facts(self, state: State) -> Facts:
+    def infos(self, state: State) -> Numbers:
         """Return the measures and the outcome of the last games."""
-        measures = zip(MEASURES, state.measures.copy(), strict=True)
-        return {**dict(measures), "won": state.won.copy(), "outcome": state.outcomes.copy()}
+        infos: Numbers = dict(zip(MEASURES, state.measures.T.copy(), strict=True))
+        infos["won"] = state.won.copy()
+        infos["outcome"] = state.outcomes.copy()
+        return infos
 
-    def measured(self, state: State) -> Facts:
-        """Return the facts, the share of games won and the error of mu_0 after the game."""
-        mu, skill = state.players[:, 0, MU], state.players[:, 0, TRUE_SKILL]
-        won = 0.5 * (1.0 + state.outcomes)
-        return {**self.facts(state), "win_ratio": won, "final_squared_error": (mu - skill) ** 2}
-
-    def true_skill(self, state: State) -> Floats:
-        """Return the true skills of player 0 and the opponents, shape (B, M + 1); a view."""
-        return state.players[:, :, TRUE_SKILL]
+    def measures(self, state: State) -> Numbers:
+        """Return the infos, the share of games won and the error of mu_0 after the game."""
+        measures = self.infos(state)
+        measures["win_ratio"] = 0.5 * (1.0 + state.outcomes)
+        error = state.players[:, 0, MU] - state.players[:, 0, TRUE_SKILL]
+        measures["final_squared_error"] = error**2
+        return measures
 
     def info(self, state: State, row: int) -> dict[str, Any]:
-        """Return the facts of one episode as NumPy scalars."""
+        """Return the info of one episode as NumPy scalars."""
         # The default spends most of a single step's time on views; even strict= costs a fifth.
-        info: dict[str, Any] = dict(zip(MEASURES, state.measures[:, row].flat))  # noqa: B905
+        info: dict[str, Any] = dict(zip(MEASURES, state.measures[row].flat))  # noqa: B905
         # Gymnasium's vectors infer the dtype of Python's bool, but not of NumPy's.
-        info["won"], info["outcome"] = bool(state.won[row]), state.outcomes[row]
+        info["won"] = bool(state.won[row])
+        info["outcome"] = state.outcomes[row]
         return info
 
     def observe(self, state: State) -> NDArray[np.float32]:
         """Return the current observations; a view."""
-        return state.shown
+        return state.observation
 
     def masks(self, state: State) -> Masks | None:
         """Return the allowed opponents; a view, or None if all are always allowed."""
-        return state.allowed if self._masked else None
+        return state.mask if self._has_masks else None
 
-    def view(self, state: State) -> tuple[KnowledgeState, Integers]:
-        """Return knowledge states and games left; see ``Simulator.view``."""
-        return self.knowledge_state(state), self.settings.horizon - state.games
+    def view(self, state: State, *, truth: bool = False) -> MatchmakingView:
+        """Return beliefs, games left and allowed opponents; see ``Simulator.view``."""
+        return MatchmakingView(
+            knowledge_state=self.knowledge_state(state),
+            games_left=self.settings.horizon - state.games,
+            action_mask=state.mask,
+            true_skill=state.players[:, :, TRUE_SKILL] if truth else None,
+        )
 
     def knowledge_state(self, state: State) -> KnowledgeState:
         """Return the beliefs, shape (B, M + 1); views of the state where possible."""
-        extra = self.belief.extra(state.players, state.memory)
-        mu, sigma = state.players[:, :, MU], state.players[:, :, SIGMA]
-        return KnowledgeState.trusted(mu, sigma, extra, self.belief.name)
+        return KnowledgeState.trusted(
+            read_only(state.players[:, :, MU]),
+            read_only(state.players[:, :, SIGMA]),
+            read_only(self.belief.difference_sigma(state.players, state.memory)),
+            self.belief.name,
+        )
 
     def replacement(self, state: State, rows: Integers, actions: Integers) -> Integers:
         """Return the allowed opponents with the nearest means, the first among equals."""
         mu = state.players[rows, 1:, MU]
         gap = np.abs(mu - np.take_along_axis(mu, actions[:, np.newaxis], axis=1))
-        return np.where(state.allowed[rows], gap, np.inf).argmin(axis=1)
+        return np.where(state.mask[rows], gap, np.inf).argmin(axis=1)
 
     def describe_allowed(self, mask: Masks) -> str:
         """Describe the allowed opponents."""
         limit = self.settings.max_games_per_opponent
-        limited = "" if limit is None else f" and was met in fewer than {limit} games"
-        return f"an opponent who is online{limited}"
+        if limit is None:
+            return "an opponent who is online"
+        return f"an opponent who is online and was met in fewer than {limit} games"
 
     def _change_pool(self, state: State, rows: Integers) -> None:
         """Change the pools of these episodes before their next game."""
         left = change_pool(state, self._params, rows)
         if left.any():
-            players = self.settings.num_players
-            for game in np.unique(state.games[left.any(axis=1)]).tolist():
-                changed = np.flatnonzero(left.any(axis=1) & (state.games == game))
-                numbers = numbers_of_players(
-                    state.key[changed], NEWCOMER_MEANS, game * players, players
-                )
-                drawn = instances_of(self.settings.prior_type, numbers, ANY_RANK, by_skill=False)
-                index, opponents = np.nonzero(left[changed])
-                for entry, values in zip((MU, SIGMA, TRUE_SKILL), drawn, strict=True):
-                    state.players[changed[index], opponents + 1, entry] = values[
-                        index, opponents + 1
-                    ]
-            self.belief.replace(state.beliefs, *np.nonzero(left))
-        state.shown[:, self._last_shown + 1 :] = state.allowed
+            self._replace(state, left)
+        state.observation[:, self._share_column + 1 :] = state.mask
+
+    def _replace(self, state: State, left: Masks) -> None:
+        """Draw newcomers in place of the opponents who left, shape (B, M)."""
+        players = self.settings.num_players
+        has_newcomers = left.any(axis=1)
+        # The random numbers of newcomers have an index that depends on the games played.
+        for games in np.unique(state.games[has_newcomers]).tolist():
+            rows = np.flatnonzero(has_newcomers & (state.games == games))
+            numbers = numbers_of_players(state.key[rows], NEWCOMER_MEANS, games * players, players)
+            drawn = instances_of(self.settings.prior_type, numbers, ANY_RANK, by_skill=False)
+            index, opponents = np.nonzero(left[rows])
+            for column, values in zip((MU, SIGMA, TRUE_SKILL), drawn, strict=True):
+                newcomers = values[index, opponents + 1]
+                state.players[rows[index], opponents + 1, column] = newcomers
+        self.belief.replace(state.beliefs, *np.nonzero(left))
 
 
 def games_of(state: State, opponents: Integers, running: Masks, terminated: Masks) -> GamesPlayed:
@@ -353,7 +443,7 @@ def step_games(
     games = GamesPlayed(played[0], played[1], played[2], state.measures, state.won, state.outcomes)
     play_games(state, params, games, table, indices)
     constants = GameConstants(params.beta, params.draw_margin, params.tau)
-    beliefs = BeliefArrays(state.players, state.memory, state.shown)
+    beliefs = BeliefArrays(state.players, state.memory, state.observation)
     if learns == FACTORISED:
         learn_factorised(beliefs, games, constants, table)
     elif learns == FULL:
@@ -380,6 +470,7 @@ def play_games(
         table: workspace, shape (TABLE,).
         indices: workspace, shape (PART,).
     """
+    variance = performance_variance(params.beta)
     for first in range(0, games.running.size, PART):
         size = min(PART, games.running.size - first)
         for k in range(size):
@@ -404,32 +495,31 @@ def play_games(
         for k in range(size):
             b = first + k
             if not games.running[b]:
-                for measure in range(len(games.measures)):
-                    games.measures[measure, b] = 0.0
-                games.won[b], games.outcomes[b] = False, 0
+                for measure in range(games.measures.shape[1]):
+                    games.measures[b, measure] = 0.0
+                games.won[b] = False
+                games.outcomes[b] = 0
                 continue
-            win, luck = table[WIN + k], table[LUCK + k]
-            outcome = 1 if luck < win else -1
-            if params.draw_margin > 0.0 and luck >= win:
-                variance = total_variance(0.0, 0.0, params.beta)
-                draw = draw_probability_of(table[SKILL_GAP + k], variance, params.draw_margin)
-                outcome = 0 if luck < win + draw else -1
-            games.won[b], games.outcomes[b] = outcome > 0, outcome
-            games.measures[TRUE_DRAW_DENSITY, b] = table[TRUE_DENSITY + k]
-            games.measures[SQUARED_ERROR, b] = table[ERROR + k] * table[ERROR + k]
-            games.measures[SKILL_DIFFERENCE, b] = table[SKILL_GAP + k]
+            outcome = drawn_outcome(
+                table[LUCK + k], table[WIN + k], table[SKILL_GAP + k], variance, params.draw_margin
+            )
+            games.won[b] = outcome > 0
+            games.outcomes[b] = outcome
+            games.measures[b, TRUE_DRAW_DENSITY] = table[TRUE_DENSITY + k]
+            games.measures[b, SQUARED_ERROR] = table[ERROR + k] * table[ERROR + k]
+            games.measures[b, SKILL_DIFFERENCE] = table[SKILL_GAP + k]
             if params.counted:
                 state.met[b, games.opponents[b]] += 1
             state.games[b] += 1
             left = params.horizon - state.games[b]
             games.terminated[b] = left == 0
-            state.shown[b, params.last_shown] = left / params.horizon
+            state.observation[b, params.share_column] = left / params.horizon
 
 
 @compiled(refcounted=False)
 def decide_games(table: Floats, size: int, beta: float, draw_margin: float) -> None:
     """Write the win probability and the draw density of the games in a block."""
-    variance = total_variance(0.0, 0.0, beta)
+    variance = performance_variance(beta)
     others = 0
     for k in range(min(size, PART)):
         gap = table[SKILL_GAP + k]
@@ -458,9 +548,9 @@ def change_pool(state: State, params: Params, rows: Integers) -> Masks:
     for b in rows:
         begins = state.games[b] == 0
         for j in range(count):
-            place = state.games[b] * (count + 1) + j + 1
+            index = state.games[b] * (count + 1) + j + 1
             if begins or params.availability < 1.0:
-                number = uniform(state.key[b], ONLINE, place)
+                number = uniform(state.key[b], ONLINE, index)
                 if begins:
                     state.online[b, j] = number < params.availability  # the stationary law
                 elif state.online[b, j]:
@@ -468,7 +558,7 @@ def change_pool(state: State, params: Params, rows: Integers) -> Masks:
                 else:
                     state.online[b, j] = number < params.comes_online
             if params.turnover > 0.0 and not begins:
-                left[b, j] = uniform(state.key[b], LEAVES, place) < params.turnover
+                left[b, j] = uniform(state.key[b], LEAVES, index) < params.turnover
                 if left[b, j]:
                     state.met_before[b, j] = state.met[b, j]
         allow(state, params, b)
@@ -485,25 +575,26 @@ def allow(state: State, params: Params, row: int) -> None:
     """
     count = state.online.shape[1]
     limited = params.limit > 0 and state.games[row] < params.horizon
-    chosen, possible = 0, 0
     if not state.online[row].any():
         number = uniform(state.key[row], NEEDED, state.games[row])
         state.online[row, int(number * count)] = True
+    num_allowed = 0
+    num_below = 0
     for j in range(count):
-        below = not limited or state.met[row, j] - state.met_before[row, j] < params.limit
-        state.allowed[row, j] = below and state.online[row, j]
-        possible += below
-        chosen += state.allowed[row, j]
-    if chosen > 0:
+        is_below = not limited or state.met[row, j] - state.met_before[row, j] < params.limit
+        state.mask[row, j] = is_below and state.online[row, j]
+        num_below += is_below
+        num_allowed += state.mask[row, j]
+    if num_allowed > 0:
         return
     number = uniform(state.key[row], NEEDED, state.games[row])
-    place = min(possible - 1, int(number * possible))
+    skipped = min(num_below - 1, int(number * num_below))
     for j in range(count):
         if not limited or state.met[row, j] - state.met_before[row, j] < params.limit:
-            if place == 0:
-                state.allowed[row, j] = True
+            if skipped == 0:
+                state.mask[row, j] = True
                 return
-            place -= 1
+            skipped -= 1
 
 
 def numbers_of_players(
@@ -536,7 +627,7 @@ def wins_ahead(key: np.uint64, true_skill: Floats, games: int, beta: float) -> M
         beta: standard deviation of one performance around skill.
     """
     gap = true_skill[0] - true_skill[1:]
-    win = outcome_probabilities(gap, np.full(gap.size, 2.0 * beta * beta), 1, 0.0)
+    win = outcome_probabilities(gap, np.full(gap.size, performance_variance(beta)), 1, 0.0)
     luck = uniforms(np.array([key]), OUTCOME, 0, games * gap.size)
     won: Masks = win > luck.reshape(games, gap.size)
     return won.T

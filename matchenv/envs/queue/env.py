@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Unpack
+
 from gymnasium.vector import VectorEnv
 
-from matchenv.envs.core.scalar import ScalarEnv
-from matchenv.envs.core.vector import NativeVectorEnv
-from matchenv.envs.queue.settings import QueueSettings
+from matchenv.envs.core.scalar import ScalarArguments, ScalarEnv
+from matchenv.envs.core.vector import NativeVectorEnv, VectorArguments
+from matchenv.envs.queue.settings import QueueOptions, QueueSettings
 from matchenv.envs.queue.simulator import QueueSimulator
 from matchenv.envs.queue.view import WaitingPlayers
 from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_integer
 
 
-class MatchmakingQueueEnv(ScalarEnv, settings=QueueSettings):
+class QueueArguments(ScalarArguments, QueueOptions):
+    """The arguments of ``MatchmakingQueueEnv``, for type checkers and editors."""
+
+
+class QueueVectorArguments(VectorArguments, QueueOptions):
+    """The arguments of ``MatchmakingQueueVectorEnv``, for type checkers and editors."""
+
+
+class MatchmakingQueueEnv(ScalarEnv, settings=QueueSettings, simulator=QueueSimulator):
     """Match the waiting players of a game service.
 
     ## Description
@@ -74,16 +84,19 @@ class MatchmakingQueueEnv(ScalarEnv, settings=QueueSettings):
     true skills move by N(0, `tau`^2) as the game begins, and true q is that of the moved skills; q
     ignores the drift.
 
-    `reward="relative"` (default) is for learning. It subtracts the quality u of a usual game from
-    q, and n u for each player who gives up, with n = min(1 / (1 - `stay`), max(1, `horizon` /
-    `game_length`)) for the games that the player would still have played. Players log on
-    independently of actions, so in the long run this costs all policies the same. It matters since
-    algorithms discount by choices while players arrive by ticks: with the other two rewards they
-    maximise the reward of each choice and never let a player wait. u, a constant of the settings,
-    is the total `"match_quality"` reward over `matched_players` + n `abandoned` in the first 500
-    choices of each of 16 runs from an empty service. Their rule is a widening window: play the
-    nearest candidate if the means differ by at most 1 + 0.08 w standard deviations of the
-    population, after w ticks of waiting.
+    `reward="relative"` (default) is for learning. It subtracts u = `usual_quality` from q, and n u
+    for each player who gives up, with n = min(1 / (1 - `stay`), max(1, `horizon` / `game_length`))
+    for the games that the player would still have played. Players log on independently of actions,
+    so in the long run this costs all policies the same. It matters since algorithms discount by
+    choices while players arrive by ticks: with the other two rewards they maximise the reward of
+    each choice and never let a player wait.
+
+    u should be the match quality of a usual game. Its default is that of the default settings;
+    `matchenv.envs.queue.usual_quality(settings)` computes it for others, for example 0.51 at
+    `arrival_rate=0.2` and 0.76 at `arrival_rate=4`. It is the total `"match_quality"` reward over
+    `matched_players` + n `abandoned` in the first 500 choices of each of 16 runs from an empty
+    service. Their rule is a widening window: play the nearest candidate if the means differ by at
+    most 1 + 0.08 w standard deviations of the population, after w ticks of waiting.
 
     ## Population
 
@@ -160,12 +173,18 @@ class MatchmakingQueueEnv(ScalarEnv, settings=QueueSettings):
     simulator: QueueSimulator
     settings: QueueSettings
 
+    if TYPE_CHECKING:
+
+        def __init__(self, **arguments: Unpack[QueueArguments]) -> None: ...
+
     def waiting_players(self) -> WaitingPlayers:
-        """Return copies of all waiting players, with the focal player and the candidates."""
-        return self.simulator.waiting_players(self._state, 0)
+        """Return copies of all waiting players, with true skills, for evaluation."""
+        return self.simulator.waiting_players(self._state, 0, truth=True)
 
 
-class MatchmakingQueueVectorEnv(NativeVectorEnv, VectorEnv, settings=QueueSettings):
+class MatchmakingQueueVectorEnv(
+    NativeVectorEnv, VectorEnv, settings=QueueSettings, simulator=QueueSimulator
+):
     """``num_envs`` copies of ``MatchmakingQueueEnv``, stepped together.
 
     See ``MatchmakingQueueEnv`` for the description, spaces, rewards and options, and
@@ -177,18 +196,24 @@ class MatchmakingQueueVectorEnv(NativeVectorEnv, VectorEnv, settings=QueueSettin
     simulator: QueueSimulator
     settings: QueueSettings
 
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, num_envs: int = 1, **arguments: Unpack[QueueVectorArguments]
+        ) -> None: ...
+
     def waiting_players(self, index: int) -> WaitingPlayers:
-        """Return copies of all waiting players of environment ``index``.
+        """Return copies of all waiting players of environment ``index``, with true skills.
 
         Raises:
             ValueError: for an index out of range.
         """
         row = as_integer("index", index, 0, self.num_envs - 1)
-        return self.simulator.waiting_players(self._state, row)
+        return self.simulator.waiting_players(self._state, row, truth=True)
 
     def keep_visits(self) -> None:
         """Record every visit to a queue that ends from now on; see ``taken_visits``."""
-        self._state = self.simulator.keeping_visits(self._state)
+        self.episodes.state = self.simulator.keeping_visits(self._state)
 
     def taken_visits(self) -> dict[str, Floats]:
         """Return the visits that ended since the last call; see ``QueueSimulator``."""

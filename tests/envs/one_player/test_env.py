@@ -281,6 +281,6 @@ def test_episodes_that_do_not_run_have_no_game() -> None:
     simulator, rows = OnePlayer(Settings(num_opponents=2, horizon=3)), np.arange(2)
     state = simulator.begin(simulator.new_state(2), rows, rows.astype(np.uint64))
     state = simulator.step(state, np.zeros(2, np.int64), np.array([True, False])).state
-    facts = simulator.facts(state)
-    assert facts["outcome"][0] != 0
-    assert [facts[name][1] for name in ("outcome", "won", "draw_density")] == [0, False, 0.0]
+    infos = simulator.infos(state)
+    assert infos["outcome"][0] != 0
+    assert [infos[name][1] for name in ("outcome", "won", "draw_density")] == [0, False, 0.0]

@@ -109,7 +109,11 @@ def test_departures_do_not_change_beliefs_about_others(belief: str) -> None:
         infos = env.step(opponents)[4]
         expected = before.after_games(opponents, infos["outcome"], constants)
         stayed, after = np.array(env.true_skill == skills), env.knowledge_state
-        for name, rows in (("mu", stayed), ("sigma", stayed), ("difference_sigma", stayed[:, 1:])):
+        for name, rows in (
+            ("mu", stayed),
+            ("sigma", stayed),
+            ("difference_variance", stayed[:, 1:]),
+        ):
             found, wanted = getattr(after, name)[rows], getattr(expected, name)[rows]
             np.testing.assert_allclose(found, wanted, rtol=1e-9)
 

@@ -14,8 +14,8 @@ from dense_belief import DenseBelief
 from scipy.stats import kendalltau, norm
 
 from matchenv.belief.joint import expect_joint, game_precision, learn_joint
-from matchenv.envs.ranking import RankingSettings
-from matchenv.evaluation.rollout import Batch
+from matchenv.envs.core.episodes import Episodes
+from matchenv.envs.ranking import RankingSettings, RankingSimulator
 from matchenv.runtime.random import drawn_key, uniform
 
 BETA = 0.8
@@ -52,7 +52,8 @@ def test_skills_are_drawn_without_replacement_and_read_from_rankings(tmp_path: P
     rows = [f"item {k},{skill},20" for k, skill in enumerate(skills)]
     file.write_text("\n".join(["item,mean,games", *rows, "rarely played,9.0,19"]))
     for given in (skills, str(file)):
-        drawn = Batch(RankingSettings(num_items=4, skills=given), range(600)).state.true_skill
+        simulator = RankingSimulator(RankingSettings(num_items=4, skills=given))
+        drawn = Episodes.of_seeds(simulator, range(600)).state.true_skill
         values, counts = np.unique(drawn.round(9), return_counts=True)
         np.testing.assert_allclose(values, skills - skills.mean())
         assert all(np.unique(row).size == 4 for row in drawn)
