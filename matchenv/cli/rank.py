@@ -25,7 +25,9 @@ def declare_rank(add: Parser) -> Command:
     add.log()
     add.group("goal, model and report")
     add.fields_of(ranking.RankSettings)
-    add.option("--state", "ranking.json of an earlier ranking, which these games follow", None, Path)
+    add.option(
+        "--state", "ranking.json of an earlier ranking, which these games follow", None, Path
+    )
     add.results()
 
     given = yield

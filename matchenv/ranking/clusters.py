@@ -131,9 +131,7 @@ def clustered_belief(
     add_sites(results, Sites(precision, shift), total_precision, total_shift, prior)
     order = np.argsort(cluster, kind="stable")
     order = order[~alone[order]]
-    grouped = Results(
-        i[order], j[order], cluster[order], coordinate[order], np.ones(order.size)
-    )
+    grouped = Results(i[order], j[order], cluster[order], coordinate[order], np.ones(order.size))
     sites = Sites(precision[order], shift[order])
     add_clusters(grouped, sites, variance, total_precision, total_shift, num_items)
     covariance, _ = inverse(total_precision)

@@ -76,9 +76,7 @@ class Model:
 
     def fit(self, results: Results, sites: Sites, num_items: int) -> JointFit:
         """Return the belief after games; ``sites`` are changed to its sites."""
-        return fit_joint(
-            results, sites, num_items, self.noise, self.sigma, self.first_advantage
-        )
+        return fit_joint(results, sites, num_items, self.noise, self.sigma, self.first_advantage)
 
 
 def estimated(
@@ -100,8 +98,8 @@ def estimated(
         sigma: whether to estimate ``sigma``.
         draw_margin: whether to estimate ``draw_margin``; it is 0 if there are no draws.
     """
-    drawn = float(results.count[results.outcome == 0].sum())
-    total = float(results.count.sum())
+    drawn = float(results.number[results.outcome == 0].sum())
+    total = float(results.number.sum())
     if draw_margin and drawn == 0.0:
         model = replace(model, draw_margin=0.0)
         draw_margin = False

@@ -20,6 +20,7 @@ from matchenv.benchmarks.report.comparisons import (
 )
 from matchenv.benchmarks.report.judge import judge_section
 from matchenv.benchmarks.report.page import Section, latex_summary, page_text
+from matchenv.benchmarks.report.ranking import rank_section
 from matchenv.benchmarks.report.replay import replay_section
 from matchenv.runtime.files import CHECKSUM, parsed_json, write_together
 from matchenv.runtime.object_spec import only_installed_code
@@ -33,9 +34,10 @@ READERS: dict[str, Callable[[Any, Path], Section]] = {
     "bound.json": bound_section,
     "optimum.json": optimum_section,
     "comparison.json": compare_section,
+    "rank.json": lambda content, folder: rank_section(content, folder.name),
     "report.json": lambda content, folder: replay_section(content, folder.name),
 }
-COMMANDS = "train, compare, study, tune, limits, replay or judge"
+COMMANDS = "train, compare, study, tune, limits, replay, rank or judge"
 
 
 def write_report(

@@ -224,6 +224,8 @@ def _paint(contents: Iterable[Any]) -> None:
     numbers = {name: number for number, name in enumerate(KNOWN)}
     figures = (content for content in contents if isinstance(content, go.Figure))
     for trace in (trace for figure in figures for trace in figure.data):
+        if trace.type == "heatmap":  # has a scale of colours
+            continue
         number = numbers.setdefault(trace.legendgroup or trace.name, len(numbers))
         colour, symbol = COLOURS[number % len(COLOURS)], SYMBOLS[number % len(SYMBOLS)]
         dash = trace.line.dash or DASHES[number % len(DASHES)]
