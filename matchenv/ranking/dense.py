@@ -37,8 +37,8 @@ class DenseBelief:
     Attributes:
         mu: means of the skills and, if there is one, of the advantage, shape (m,).
         covariance: shape (m, m).
-        between: what the uncertainty of sigma adds to the covariance, shape (m, m). It stretches all
-            differences alike, so it matters for intervals and not for the order.
+        between: what the uncertainty of sigma adds to the covariance, shape (m, m). It stretches
+            all differences alike, so it matters for intervals and not for the order.
 
     Args:
         num_items: n.
