@@ -294,9 +294,11 @@ class PolicyDescription:
         return network
 
 
-def reason_of(error: RuntimeError) -> str:
-    """Return the first reason why torch refused weights; its first line gives none."""
+def reason_of(error: Exception) -> str:
+    """Return the first reason why torch refused weights; the first of several lines gives none."""
     lines = str(error).splitlines()
+    if not lines:
+        return type(error).__name__
     reason = lines[0]
     if len(lines) > 1:
         reason = lines[1]
@@ -402,14 +404,8 @@ def read_zip(path: Path) -> tuple[BasePolicy, PolicyDescription]:
             data = parsed_json(packed.read("data"), "its data")
             content = packed.read("policy.pth")
         weights = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-        space = data["observation_space"]
-        if "env_id" not in space:
-            raise ValueError(
-                "it was not trained on the observations of an environment of matchenv, or a "
-                "wrapper changed them"
-            )
-        env_id = space["env_id"]
-        kwargs = _plain_kwargs(data["policy_kwargs"], env_id)
+        env_id, env_kwargs = _environment_of(data["observation_space"])
+        policy_kwargs = _plain_kwargs(data["policy_kwargs"], env_id)
     # torch's own message for other objects advises to unpickle them.
     except UnpicklingError:
         why = "it holds other objects than weights"
@@ -418,31 +414,52 @@ def read_zip(path: Path) -> tuple[BasePolicy, PolicyDescription]:
     except Exception as error:
         raise ValueError(f"the file {path} is no model that can be read: {error}") from None
     _warn_of_normalisation(path, data)
-    policy_class = data.get("policy_class")
-    defined_in = str(policy_class)
-    if isinstance(policy_class, dict):
-        defined_in = str(policy_class.get("__module__"))
+    defined_in = _module_of(data.get("policy_class"))
     # Another class could choose otherwise with the same weights.
     reason = f"its policy class is defined in {defined_in}"
+    candidates: list[PolicyDescription] = []
     if defined_in.partition(".")[0] in KNOWN_PACKAGES:
         reason = ""
         # The other algorithms have the same networks as PPO.
         for algorithm, policy in product(("ppo", "dqn"), (PLAIN, SHARED)):
-            try:
-                description = PolicyDescription(
-                    algorithm, policy, kwargs, space["options"], environment=env_id
-                )
-                return description.network(weights), description
-            except CodeRefused:
-                raise
-            except (ValueError, AttributeError, TypeError, RuntimeError) as error:
-                # That of the nearest kind is the shortest.
-                if not reason or len(str(error)) < len(reason):
-                    reason = str(error)
+            candidates.append(
+                PolicyDescription(algorithm, policy, policy_kwargs, env_kwargs, environment=env_id)
+            )
+    for description in candidates:
+        try:
+            return description.network(weights), description
+        except CodeRefused:
+            raise
+        except (ValueError, AttributeError, TypeError, RuntimeError) as error:
+            # That of the nearest kind is the shortest.
+            if not reason or len(str(error)) < len(reason):
+                reason = str(error)
     raise ValueError(
         f"the file {path} holds a network that this package cannot build: {reason}; load the model "
         "with its library in a module:function of your own, which is a policy"
     )
+
+
+def _environment_of(space: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return name and options of the environment of an ``ObservationBox`` in a zip file."""
+    if "env_id" not in space:
+        raise ValueError(
+            "it was not trained on the observations of an environment of matchenv, or a "
+            "wrapper changed them"
+        )
+    env_kwargs = {}
+    for name, value in space["options"].items():
+        env_kwargs[name] = value
+        if isinstance(value, list):  # one value, not one for each of several environments
+            env_kwargs[name] = [value]
+    return space["env_id"], env_kwargs
+
+
+def _module_of(policy_class: Any) -> str:
+    """Return the module that defines the policy class in a zip file."""
+    if isinstance(policy_class, dict):
+        return str(policy_class.get("__module__"))
+    return str(policy_class)
 
 
 def _warn_of_normalisation(path: Path, data: dict[str, Any]) -> None:

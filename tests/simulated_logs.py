@@ -24,7 +24,7 @@ def simulated(
     exponent: float = 0.0,
     seed: int = 0,
 ) -> MatchLog:
-    """Return a log of two-sided games simulated from the model."""
+    """Return a log of two-sided games simulated from the model; the first side is at home."""
     rng = np.random.default_rng(seed)
     skill = rng.normal(25.0, SIGMA, players)
     last = np.full(players, -1)
@@ -44,7 +44,7 @@ def simulated(
         sides = (chosen[:first], chosen[first:])
         teams.append([[f"p{k}" for k in side] for side in sides])
         scores.append([0.0, 0.0] if abs(gap) < margin else [float(gap > 0), float(gap < 0)])
-    return MatchLog.from_games(teams, scores, times)
+    return MatchLog.from_games(teams, scores, times, neutral=np.zeros(games, dtype=np.bool_))
 
 
 def games_of(log: MatchLog) -> Iterator[tuple[list[list[str]], list[int], range]]:

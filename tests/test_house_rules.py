@@ -24,7 +24,7 @@ STEP = "import gymnasium; env = gymnasium.make('matchenv:Matchmaking-v0'); env.r
 # A room imports rooms of its own level or below. The root of the package imports lazily.
 ORDER = (
     "runtime < trueskill < belief ratings < logs < envs rendering < evaluation < baselines < "
-    "agents < service benchmarks < cli"
+    "agents ranking < service benchmarks < cli"
 )
 LEVELS = {room: n for n, level in enumerate(ORDER.split(" < ")) for room in level.split()}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from matchenv.cli.parser import RESULTS, Command, Given, Parser
 from matchenv.evaluation.registry import expanded
-from matchenv.runtime.checks import as_integer, as_non_negative_number, as_open_share, as_share
+from matchenv.runtime.checks import as_open_share
 
 
 def declare_replay(add: Parser) -> Command:
@@ -84,59 +84,11 @@ def declare_smooth(add: Parser) -> Command:
 
     given = yield
     _check_model_options(given)
-    settings, reading = given.build(SmoothSettings), given.reading()
+    settings = given.build(SmoothSettings)
+    reading = given.reading()
     found = run_smooth(reading, settings, **given.values("out", "quiet"))
     given.print_result(partial(smooth_text, reading.log, *found))
     given.print_folder(f"{given.out} has curves.csv, smooth.json and report.html")
-
-
-def declare_rank(add: Parser) -> Command:
-    """Rank the players of a log, and choose the pairs to play next.
-
-    An item is anything that plays games of two: a model, bot, prompt or person.
-    See docs/ranking.md.
-
-    Example:
-        matchenv rank games.csv --goal top --k 5 --next 20 --out results/ranking
-    """
-    from matchenv.benchmarks import ranking
-    from matchenv.envs.ranking import MOST_ITEMS, RankingSettings
-    from matchenv.ranking import ranker_settings
-
-    add.log()
-    add.group("goal and model")
-    add.fields_of(RankingSettings, ("goal", "beta", "sigma"))
-    add.option("--k", "number of top items; required by --goal top", None, int)
-    add.option("--draw-margin", "draw margin (default: fits the share of draws)", None, float)
-    add.option("--confidence", "probability that all is right if skills follow the prior", 0.95)
-    add.option(
-        "--indifference",
-        "skill difference to ignore; 0 settles equal items at random",
-        0.0,
-    )
-    add.option("--next", "number of pairs to play next, a batch for parallel workers", 0)
-    add.results()
-
-    given = yield
-    given.needs("logs", *(() if given.out is None else ("benchmarks",)))
-    as_integer("next", given.next, 0, 10_000)
-    as_share("confidence", given.confidence)
-    as_non_negative_number("indifference", given.indifference)
-    options = given.values("goal", "k", "beta", "sigma", "draw_margin")
-    ranker_settings(MOST_ITEMS, **{**options, "draw_margin": given.draw_margin or 0.0})
-    ranker = ranking.ranker_of(given.reading().log, **options)
-    rows, limits = ranker.ranking(), (given.confidence, given.indifference)
-    given.print_result(partial(ranking.ranking_text, ranker, rows))
-    if given.quiet and given.out is None:  # the rest is slow, and for nobody
-        return
-    pairs = ranker.next_pairs(given.next, (), given.indifference) if given.next else []
-    unsettled = ranker.unsettled(*limits)
-    if given.out is not None:
-        chosen = {"unsettled": len(unsettled), "next": pairs}
-        ranking.write_ranking(ranker, rows, chosen, given.out)
-    given.print_result(partial(ranking.settled_text, ranker, rows, limits, unsettled, pairs))
-    files = "ranking.csv, ranking.json, ranking.png, ranking.svg and next.json"
-    given.print_folder(f"{given.out} has {files}")
 
 
 def declare_judge(add: Parser) -> Command:
@@ -162,13 +114,23 @@ def declare_judge(add: Parser) -> Command:
     from matchenv.benchmarks.judge.judging import checked, judge
     from matchenv.benchmarks.replay.fits import fitted_parameters
 
-    parameters, failed = None, False
+    parameters = None
+    failed = False
     if given.fitted is not None:
         parameters, failed = fitted_parameters(given.fitted)
-    settings, policies = given.build(JudgeSettings), expanded(given.policy)
+    settings = given.build(JudgeSettings)
+    policies = expanded(given.policy)
     checked(settings, policies, parameters)
-    run, reading = given.run_options(), given.reading()
-    found = judge(reading.log, settings, policies=policies, parameters=parameters,
-                  fit_failed=failed, name=reading.file_name, run=run)  # fmt: skip
+    run = given.run_options()
+    reading = given.reading()
+    found = judge(
+        reading.log,
+        settings,
+        policies=policies,
+        parameters=parameters,
+        fit_failed=failed,
+        name=reading.file_name,
+        run=run,
+    )
     given.print_result(found.text)
     given.print_folder(f"{given.out}/judge.html is the page")

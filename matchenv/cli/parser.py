@@ -28,7 +28,7 @@ from matchenv.evaluation.protocols import ONE_PLAYER as PROTOCOL
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, expanded
 from matchenv.evaluation.tables import as_wide_as_the_terminal
 from matchenv.runtime.checks import as_choice
-from matchenv.runtime.files import folder_lock
+from matchenv.runtime.files import folder_lock, write_bytes
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.object_spec import search_working_folder
 from matchenv.runtime.parallel import LOCAL
@@ -82,8 +82,9 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
         "where workers run: local, on this machine, or ray[:ADDRESS], on a Ray cluster", LOCAL,
     ),
     "quiet": ("no progress bar and no printed result", False),
+    "overwrite": ("play everything again, also what the folder holds", False),
 }  # fmt: skip
-RESULTS = ("out", "workers", "engine", "quiet")
+RESULTS = ("out", "overwrite", "workers", "engine", "quiet")
 # Tables that commands write which read a log.
 TABLES = ("ratings.csv", "bad_rows.csv", "curves.csv", "ranking.csv")
 
@@ -133,12 +134,17 @@ class Given(argparse.Namespace):
         Raises:
             ImportError: if some are not; says how to install them.
         """
-        missing = {extra: [name for name in EXTRAS[extra] if find_spec(name) is None]
-                   for extra in extras}  # fmt: skip
-        if packages := ", ".join(dict.fromkeys(names[0] for names in missing.values() if names)):
-            listed = ",".join(extra for extra, names in missing.items() if names)
+        missing: dict[str, None] = {}  # in order, each once
+        incomplete = []
+        for extra in extras:
+            absent = [name for name in EXTRAS[extra] if find_spec(name) is None]
+            missing |= dict.fromkeys(absent)
+            if absent:
+                incomplete.append(extra)
+        if missing:
             raise ImportError(
-                f'matchenv {self.command} needs {packages}: pip install "matchenv[{listed}]"'
+                f"matchenv {self.command} needs {', '.join(missing)}: "
+                f'pip install "matchenv[{",".join(incomplete)}]"'
             )
 
     def refuse(self, names: Iterable[str], why: str) -> None:
@@ -190,11 +196,20 @@ class Given(argparse.Namespace):
         """
         if self.out is not None:
             self.note = lambda: RESUMES
-        return RunOptions(report=report, **self.values(*RESULTS))
+        declared = [name for name in RESULTS if hasattr(self, name)]
+        return RunOptions(report=report, **self.values(*declared))
 
-    def reading(self) -> Reading:
-        """Read the log of a command, and print which rows were left out."""
-        from matchenv.logs.reading import ReadingSettings, read_log, reading_text
+    def reading(self, further: Iterable[str] = ()) -> Reading:
+        """Read the log of a command, and print what was read and which rows were left out.
+
+        Args:
+            further: columns to read for each game, see ``read_log``.
+
+        Raises:
+            ValueError: for an unreadable log. Its bad rows are in ``bad_rows.csv`` of ``--out``.
+        """
+        from matchenv.logs.faults import BadLogError
+        from matchenv.logs.reading import ReadingSettings, bad_rows_csv, read_log, reading_text
 
         log = self.log.resolve()
         replaced = log.name in TABLES or log.suffix == ".json"
@@ -203,7 +218,16 @@ class Given(argparse.Namespace):
         if self.out is not None:
             with folder_lock(self.out):  # fails before the work if it cannot be written
                 pass
-        reading = read_log(self.log, self.build(ReadingSettings))
+        try:
+            reading = read_log(self.log, self.build(ReadingSettings), further=further)
+        except BadLogError as error:
+            if error.bad_rows and self.out is None:
+                error.args = (f"{error}; --out DIR writes all to bad_rows.csv",)
+            elif error.bad_rows:
+                with folder_lock(self.out):
+                    write_bytes(self.out / "bad_rows.csv", bad_rows_csv(error.bad_rows))
+                error.args = (f"{error}; all are in {self.out / 'bad_rows.csv'}",)
+            raise
         show(reading_text(reading, listed=0 if self.quiet else 5), file=sys.stderr)
         return reading
 

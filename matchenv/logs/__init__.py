@@ -3,11 +3,11 @@
 ``read_log`` needs pandas (``pip install "matchenv[logs]"``), and so does ``MatchLog.from_table``.
 """
 
-from matchenv.logs.columns import BadLogError as BadLogError
+from matchenv.logs.faults import BadLogError as BadLogError
 from matchenv.logs.fitting import Fit as Fit
 from matchenv.logs.fitting import fit as fit
 from matchenv.logs.match_log import MatchLog as MatchLog
-from matchenv.logs.match_log import ranks_from_scores as ranks_from_scores
+from matchenv.logs.ranks import ranks_from_scores as ranks_from_scores
 from matchenv.logs.reading import GamesLeftOutError as GamesLeftOutError
 from matchenv.logs.reading import Reading as Reading
 from matchenv.logs.reading import ReadingSettings as ReadingSettings

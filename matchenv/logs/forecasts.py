@@ -7,80 +7,44 @@ shape (pairs, 3): of a win, a draw and a loss of the first side.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.logs.match_log import MatchLog
+from matchenv.logs.pairs import Outcomes
+from matchenv.logs.ranks import known_neighbours, sides_of_equal_rank
 from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.draw_margin import draw_margin_from_probability
 from matchenv.trueskill.game import log_outcome_probability_of
 
-Outcomes = NDArray[np.int8]
-
-# Most pairs of sides in a log.
-MOST_PAIRS = 100_000_000
-
 # Bins of a calibration.
 BINS = 20
-
-
-class Pairs(NamedTuple):
-    """Every pair of sides of every game; arrays of shape (pairs,)."""
-
-    first: Integers  # one side of each pair
-    second: Integers  # the other side
-    game: Integers  # their game
-    outcome: Outcomes  # +1 if the first side did better, -1 if the second, 0 for a draw
-
-    def gap(self, value: Floats) -> Floats:
-        """Return (pairs,) differences of values of shape (sides,), first minus second."""
-        return value[self.first] - value[self.second]
-
-    def sum(self, value: NDArray[Any]) -> NDArray[Any]:
-        """Return (pairs,) sums of values of shape (sides,)."""
-        return value[self.first] + value[self.second]
-
-
-def pairs_of_sides(game_start: Integers, rank: NDArray[np.signedinteger]) -> Pairs:
-    """Return all pairs of sides within each game, game by game; arguments as in ``MatchLog``.
-
-    Raises:
-        ValueError: for more than ``MOST_PAIRS``.
-    """
-    sizes = np.diff(game_start)
-    count = int((sizes * (sizes - 1) // 2).sum())
-    if count > MOST_PAIRS:
-        raise ValueError(
-            f"log must have at most {MOST_PAIRS:,} pairs of sides that met, which take 20 GB of "
-            f"memory, it has {count:,}; the largest game has {sizes.max():,} sides"
-        )
-    later = np.repeat(game_start[1:], sizes) - np.arange(len(rank)) - 1  # later sides of the game
-    first = np.repeat(np.arange(len(rank)), later)
-    second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(later) - later, later)
-    game = np.repeat(np.arange(len(sizes)), sizes * (sizes - 1) // 2)
-    return Pairs(first, second, game, np.sign(rank[second] - rank[first]).astype(np.int8))
 
 
 def draws_of_games(log: MatchLog) -> Integers:
     """Return (games,) the number of draws between neighbours in rank.
 
-    A game of k sides has k - 1 pairs of neighbours.
+    A game of k sides has k - 1 pairs of neighbours. Sides of unknown order draw with nobody.
     """
-    # A rank is the place of the first side that has it.
-    has_rank = np.zeros(log.num_teams, dtype=np.bool_)
-    has_rank[log.game_start[log.team_game] + log.rank] = True
-    return log.game_size - np.bincount(log.team_game[has_rank], minlength=log.num_games)
+    equal = sides_of_equal_rank(log.rank, log.game_start)
+    drawn = equal > 1
+    if log.unordered is not None:
+        drawn &= ~log.unordered
+    # n sides of equal rank are n - 1 draws: each counts as (n - 1) / n.
+    share = np.where(drawn, 1.0 - 1.0 / equal, 0.0)
+    return np.rint(np.bincount(log.team_game, share, log.num_games)).astype(np.int64)
 
 
 def share_of_draws(log: MatchLog) -> float:
-    """Return the share of draws among all pairs of neighbours in rank.
+    """Return the share of draws among all pairs of neighbours in rank whose places are known.
 
     Source: Herbrich, Minka, Graepel (2006), section 4.1, 'empirical draw probability'.
     """
-    return float(draws_of_games(log).sum() / max(1, log.num_teams - log.num_games))
+    pairs = known_neighbours(log.rank, log.game_start, log.unordered)
+    return float(draws_of_games(log).sum() / max(1, pairs.sum()))
 
 
 def gaussian_log_probabilities(
@@ -97,17 +61,17 @@ def gaussian_log_probabilities(
         beta: standard deviation of one player's performance around skill.
         draw_probability: of two even sides of known skill, in [0, 1).
     """
-    distinct, place = np.unique(players, return_inverse=True)
+    distinct, position = np.unique(players, return_inverse=True)
     margins = [draw_margin_from_probability(draw_probability, beta, int(n)) for n in distinct]
-    return _log_probabilities(gap, variance, np.array(margins)[place])
+    return _log_probabilities(gap, variance, np.array(margins)[position])
 
 
 @compiled
 def _log_probabilities(gap: Floats, variance: Floats, margin: Floats) -> Floats:
     out = np.empty((gap.size, 3))
     for k in range(gap.size):
-        for place, outcome in enumerate((1, 0, -1)):
-            out[k, place] = log_outcome_probability_of(gap[k], variance[k], outcome, margin[k])
+        for column, outcome in enumerate((1, 0, -1)):
+            out[k, column] = log_outcome_probability_of(gap[k], variance[k], outcome, margin[k])
     return out
 
 
@@ -172,12 +136,17 @@ def calibrations(log_probability: Floats, outcome: Outcomes) -> dict[str, Any]:
 def _calibration(probability: Floats, happened: NDArray[np.bool_], end: float) -> dict[str, Any]:
     """Return one of ``calibrations``, with bins from 0 to ``end``."""
     edges = np.linspace(0.0, end, BINS + 1)
-    place = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, BINS - 1)
-    count = np.bincount(place, minlength=BINS)
+    bin_number = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, BINS - 1)
+    count = np.bincount(bin_number, minlength=BINS)
     with np.errstate(invalid="ignore"):
-        stated = np.bincount(place, probability, BINS) / count
-        observed = np.bincount(place, happened, BINS) / count
+        stated = np.bincount(bin_number, probability, BINS) / count
+        observed = np.bincount(bin_number, happened, BINS) / count
         filled = count > 0
         error = np.dot(np.abs(stated - observed)[filled], count[filled]) / np.float64(count.sum())
-    found = {"edges": edges, "count": count, "stated": stated, "observed": observed}
-    return found | {"error": float(error)}
+    return {
+        "edges": edges,
+        "count": count,
+        "stated": stated,
+        "observed": observed,
+        "error": float(error),
+    }

@@ -14,21 +14,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from matchenv.logs.pairs import Pairs, pairs_of_sides
+from matchenv.logs.ranks import Indices, ranks_from_scores, sides_of_equal_rank
 from matchenv.runtime.arrays import Floats, Integers, Masks
 from matchenv.runtime.checks import as_array, as_integer, as_non_negative_array, refusal
 from matchenv.runtime.files import checksum
 from matchenv.trueskill.sides import LARGEST_WEIGHT
-from matchenv.trueskill.teams import dense_rank
-
-Indices = NDArray[np.int32]
 
 LATEST = 1e11  # seconds; numbers after the year 5000 are likely milliseconds
 
 # Data type of each array of a log.
 ARRAYS = {
-    "player": np.int32, "team_start": np.int64, "game_start": np.int64, "rank": np.int32,
-    "time": np.int64, "weight": np.float64, "neutral": np.bool_,
-}  # fmt: skip
+    "player": np.int32,
+    "team_start": np.int64,
+    "game_start": np.int64,
+    "rank": np.int32,
+    "time": np.int64,
+    "weight": np.float64,
+    "neutral": np.bool_,
+    "unordered": np.bool_,
+}
+OPTIONAL = ("time", "weight", "neutral", "unordered")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,13 +51,18 @@ class MatchLog:
         time: (games,) int64, seconds since any fixed moment, non-decreasing, or None.
         weight: (entries,) float64, weight of each performance, for example the share of the game
             that the player took part in; None for weights of 1. Only TrueSkill uses it.
-        neutral: (games,) bool, whether the game was on neutral ground, where the first side has
-            no advantage; None for False.
+        neutral: (games,) bool, whether the game was on neutral ground. In other games the first
+            side was at home, with the white pieces, or shown first, and can have an advantage. None
+            if the order of the sides of a game means nothing: no side has an advantage.
+        unordered: (teams,) bool, whether the order of the sides of this rank in its game is
+            unknown, for example of losers where only the winner is recorded, or of those that did
+            not finish a race. None for False: equal ranks are a draw.
 
     Raises:
         ValueError: for arrays that do not fit together, a game of fewer than two teams, an empty
-            team, a player twice in a game, ranks other than described above, decreasing times, or
-            weights that are negative, above 1e9 or all 0 in a team.
+            team, a player twice in a game, ranks other than described above, a game without two
+            sides in a known order, decreasing times, or weights that are negative, above 1e9 or all
+            0 in a team.
     """
 
     players: Sequence[str]
@@ -62,6 +73,7 @@ class MatchLog:
     time: Integers | None = None
     weight: Floats | None = None
     neutral: Masks | None = None
+    unordered: Masks | None = None
 
     def __post_init__(self) -> None:
         players = list(self.players)
@@ -72,8 +84,13 @@ class MatchLog:
             object.__setattr__(self, name, _read_only(name, value))
         _check_starts("team_start", self.team_start, len(self.player), 1)
         _check_starts("game_start", self.game_start, self.num_teams, 2)
-        sizes = {"rank": self.num_teams, "time": self.num_games, "neutral": self.num_games,
-                 "weight": len(self.player)}  # fmt: skip
+        sizes = {
+            "rank": self.num_teams,
+            "unordered": self.num_teams,
+            "time": self.num_games,
+            "neutral": self.num_games,
+            "weight": len(self.player),
+        }
         for name, array in self._arrays().items():
             if name in sizes and array.shape != (sizes[name],):
                 raise ValueError(f"{name} must have shape ({sizes[name]},), got {array.shape}")
@@ -81,9 +98,12 @@ class MatchLog:
 
     def _arrays(self) -> dict[str, Any]:
         """Return the arrays by name, without optional ones that are None."""
-        optional = ("time", "weight", "neutral")
-        arrays = {name: getattr(self, name) for name in ARRAYS}
-        return {k: array for k, array in arrays.items() if array is not None or k not in optional}
+        arrays = {}
+        for name in ARRAYS:
+            array = getattr(self, name)
+            if array is not None or name not in OPTIONAL:
+                arrays[name] = array
+        return arrays
 
     def __repr__(self) -> str:
         return f"<MatchLog of {self.num_games} games and {self.num_players} players>"
@@ -129,9 +149,28 @@ class MatchLog:
         return self.team_game[self.entry_team]
 
     @property
+    def has_first_side(self) -> bool:
+        """Whether the first side of a game can have an advantage."""
+        return self.neutral is not None and not self.neutral.all()
+
+    @property
+    def last_rank(self) -> Indices:
+        """(teams,) worst rank that each team can have: its rank, unless sides are unordered."""
+        if self.unordered is None:
+            return self.rank
+        equal = sides_of_equal_rank(self.rank, self.game_start)
+        return np.where(self.unordered, self.rank + equal - 1, self.rank).astype(np.int32)
+
+    @property
+    def pairs(self) -> Pairs:
+        """Pairs of sides that met and whose order is known; see ``pairs_of_sides``."""
+        return pairs_of_sides(self.game_start, self.rank, self.unordered)
+
+    @property
     def entry_before(self) -> Integers:
         """(entries,) entry of the same player in their previous game; -1 in the first one."""
-        order, before = np.argsort(self.player, kind="stable"), np.full(len(self.player), -1)
+        order = np.argsort(self.player, kind="stable")
+        before = np.full(len(self.player), -1)
         again = np.flatnonzero(np.diff(self.player[order]) == 0) + 1
         before[order[again]] = order[again - 1]
         return before
@@ -155,14 +194,24 @@ class MatchLog:
         games = as_integer("games", games, 0, self.num_games)
         teams = int(self.game_start[games])
         entries = int(self.team_start[teams])
-        ends = {"player": entries, "team_start": teams + 1, "game_start": games + 1, "rank": teams,
-                "time": games, "weight": entries, "neutral": games}  # fmt: skip
-        arrays = self._arrays().items()
-        return MatchLog(self.players, **{name: array[: ends[name]] for name, array in arrays})
+        ends = {
+            "player": entries,
+            "team_start": teams + 1,
+            "game_start": games + 1,
+            "rank": teams,
+            "time": games,
+            "weight": entries,
+            "neutral": games,
+            "unordered": teams,
+        }
+        arrays = {name: array[: ends[name]] for name, array in self._arrays().items()}
+        return MatchLog(self.players, **arrays)
 
     def _check_games(self) -> None:
         """Check players, ranks, times and weights against the games."""
-        player, count, game = self.player, self.num_players, self.entry_game
+        player = self.player
+        count = self.num_players
+        game = self.entry_game
         outside = (player < 0) | (player >= count)
         _refuse(outside, f"player must be an index into the {count} players", player, "entry")
         before = self.entry_before
@@ -171,6 +220,8 @@ class MatchLog:
         worse = self.rank != ranks_from_scores(-self.rank.astype(np.int64), self.game_start)
         rule = "rank must be the number of teams of the same game that did better"
         _refuse(worse, rule, self.rank, "team")
+        if self.unordered is not None and self.num_games:
+            self._check_unordered(self.unordered)
         if self.time is not None:
             back = np.diff(self.time, prepend=self.time[:1]) < 0
             _refuse(back, "time must not decrease", self.time, "game")
@@ -181,6 +232,18 @@ class MatchLog:
             largest = np.maximum.reduceat(weight, self.team_start[:-1])
             rule = "weight must be above 0 for a member of each team"
             _refuse(largest * largest == 0.0, rule, largest, "team")
+
+    def _check_unordered(self, unordered: Masks) -> None:
+        """Check that sides of one rank agree, and that each game has two sides in known order."""
+        level = self.game_start[self.team_game] + self.rank
+        count = np.bincount(level, unordered, minlength=self.num_teams)[level]
+        equal = sides_of_equal_rank(self.rank, self.game_start)
+        differs = (count > 0) & (count < equal)
+        _refuse(differs, "unordered must be equal for sides of one rank", unordered, "team")
+        alone = unordered & (equal == 1)
+        _refuse(alone, "unordered must be False for a side alone with its rank", unordered, "team")
+        rule = "unordered must leave two sides in a known order"
+        _refuse(unordered & (equal == self.game_size[self.team_game]), rule, unordered, "team")
 
     @classmethod
     def from_table(cls, frame: Any, **columns: str) -> MatchLog:
@@ -197,26 +260,35 @@ class MatchLog:
         Raises:
             ValueError: for a missing column, or a row that would be bad in a file.
         """
-        from matchenv.logs.rows import log_of_table  # with pandas, which is slow to load
+        from matchenv.logs.tables import arrays_of_table  # with pandas, which is slow to load
 
-        return log_of_table(frame, columns)
+        return cls(**arrays_of_table(frame, columns))
 
     def to_table(self) -> dict[str, Any]:
         """Return columns with a row for each entry, for example for ``pandas.DataFrame``.
 
-        The columns are game, team, player and rank, and weight, time and neutral if present.
+        The columns are game, team, player and rank, and weight, time, at_home, neutral and
+        unordered if present.
         """
-        game, team = self.entry_game, self.entry_team
+        game = self.entry_game
+        team = self.entry_team
+        number = team - self.game_start[game]
         columns: dict[str, Any] = {
             "game": game,
-            "team": team - self.game_start[game],
+            "team": number,
             "player": [self.players[k] for k in self.player.tolist()],
             "rank": self.rank[team],
-            "weight": None if self.weight is None else np.array(self.weight),
-            "time": None if self.time is None else self.time[game],
-            "neutral": None if self.neutral is None else self.neutral[game],
         }
-        return {name: values for name, values in columns.items() if values is not None}
+        if self.weight is not None:
+            columns["weight"] = np.array(self.weight)
+        if self.time is not None:
+            columns["time"] = self.time[game]
+        if self.neutral is not None:
+            columns["at_home"] = number == 0
+            columns["neutral"] = self.neutral[game]
+        if self.unordered is not None:
+            columns["unordered"] = self.unordered[team]
+        return columns
 
     @classmethod
     def from_games(
@@ -234,12 +306,14 @@ class MatchLog:
             scores: for each game the score of each team; the higher one wins, equal is a draw.
             time: (games,) seconds, or None.
             weights: for each game, for each team the weights of its players, or None.
-            neutral: (games,) whether on neutral ground, or None.
+            neutral: (games,) whether on neutral ground; None if the order of the teams of a game
+                means nothing, see ``MatchLog``.
 
         Raises:
             ValueError: see ``MatchLog``, and if games and scores differ in number.
         """
-        games, scores = [list(teams) for teams in games], [list(points) for points in scores]
+        games = [list(teams) for teams in games]
+        scores = [list(points) for points in scores]
         if len(scores) != len(games):
             raise ValueError(f"scores must hold {len(games)} games, got {len(scores)}")
         for game, (teams, points) in enumerate(zip(games, scores, strict=True)):
@@ -276,28 +350,6 @@ def check_seconds(time: Integers) -> None:
         )
 
 
-def ranks_from_scores(score: ArrayLike | Sequence[Any], game_start: ArrayLike) -> Indices:
-    """Return the rank of each team in its game: the number of teams with a higher score.
-
-    Args:
-        score: (teams,) finite numbers, compared exactly; the higher one wins.
-        game_start: (games + 1,) first team of each game.
-
-    Returns:
-        (teams,) int32; 0 is best, equal scores have equal ranks.
-
-    Raises:
-        ValueError: for NaN, infinity, or anything else than a number.
-    """
-    level, start = dense_rank("score", score), np.asarray(game_start)
-    game = np.repeat(np.arange(len(start) - 1), np.diff(start))
-    # By game, and by falling score within each.
-    order = game * (level.max(initial=0) + 1) - level
-    _, place, count = np.unique(order, return_inverse=True, return_counts=True)
-    before = np.cumsum(count) - count
-    return (before[place] - start[game]).astype(np.int32)
-
-
 def _refuse(wrong: Masks, rule: str, values: NDArray[Any], part: str) -> None:
     """Raise ``ValueError`` with the rule and the first value that is wrong."""
     if wrong.any():
@@ -307,7 +359,8 @@ def _refuse(wrong: Masks, rule: str, values: NDArray[Any], part: str) -> None:
 
 def _read_only(name: str, value: ArrayLike) -> NDArray[Any]:
     """Return a read-only copy with the data type of this array of a log."""
-    array, dtype = as_array(name, value), np.dtype(ARRAYS[name])
+    array = as_array(name, value)
+    dtype = np.dtype(ARRAYS[name])
     if array.ndim != 1 or (array.size and not np.can_cast(array.dtype, dtype, "same_kind")):
         raise refusal(f"{name} must be a one-dimensional array of {dtype}", value)
     converted: NDArray[Any] = array.astype(dtype)

@@ -1,41 +1,29 @@
-"""Match logs from files: lines, columns, and a reason for every row that is left out.
-
-Lines are split here: the fast parser of pandas does not report which lines it could not split, and
-its slow parser takes five times as long.
-"""
+"""Match logs from files: what was read from which column, and why rows were set aside."""
 
 from __future__ import annotations
 
-import csv
-import gzip
-import hashlib
 import math
 import os
-import re
-import zlib
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from matchenv.logs.columns import UNREADABLE, BadLogError, BadRow, find_columns
+from matchenv.logs.faults import UNREADABLE, BadLogError, BadRow
+from matchenv.logs.files import MOST_MEGABYTES, TextTable, read_table
 from matchenv.logs.match_log import MatchLog
 from matchenv.runtime.checks import LARGEST_SKILL, SMALLEST, as_integer, counted
-from matchenv.runtime.files import without_apostrophe
+from matchenv.runtime.files import csv_bytes, without_apostrophe
 
-GZIP = b"\x1f\x8b"
-CHUNK = 1 << 20  # bytes
-DELIMITERS = ",;\t|"
-MOST_MEGABYTES, MOST_ROWS = 256, 10_000_000
-LONGEST_LINE = 100_000  # characters; lines of logs have about a hundred
-# Control characters, and the lone surrogates that stand for bytes outside the encoding.
-BROKEN = re.compile("[\x00\x1f\ud800-\udfff]")
 # Above these shares of games left out, the user is warned, and nothing is rated.
-MANY_LEFT_OUT, TOO_MANY_LEFT_OUT = 0.1, 0.5
+MANY_LEFT_OUT = 0.1
+TOO_MANY_LEFT_OUT = 0.5
+# Reasons that an error names.
+REASONS = 3
 TIME_ADVICE = (
-    "--time-format sets the format of times: number, iso, month/day/year, day/month/year or a "
-    "format of strptime, for example '%d.%m.%Y %H:%M'"
+    "--time-format sets the format of times: yyyymmdd, number, iso, month/day/year, "
+    "day/month/year or a format of strptime, for example '%d.%m.%Y %H:%M'"
 )
 
 
@@ -50,24 +38,34 @@ class ReadingSettings:
     """Options for reading a log.
 
     Attributes:
-        columns: ROLE=NAME for columns with unusual names; roles: game, time, team, player, score,
-            team_score, result, rank, weight or time_played, neutral; or home, away, home_score,
-            away_score.
-        encoding: encoding of the text.
-        time_format: number, iso, month/day/year, day/month/year or a format of strptime
-            (default: the one of the four that reads the most times).
+        columns: ROLE=NAME for columns with unusual names; roles: game, player, team, rank, result,
+            score, team_score, time, at_home, neutral, weight; with a row for each game home, away,
+            home_score, away_score; side1, side2, side1_score, side2_score; winner, loser.
+        partial_play: column with the time that each player took part; the weight of a performance
+            is its share of the longest of the game (default: all weights are 1).
+        encoding: encoding of the text (default: utf-8, or cp1252 where it is not UTF-8).
+        time_format: yyyymmdd, number, iso, month/day/year, day/month/year or a format of strptime
+            (default: the one that reads the most times).
         strict: fail if any row is bad.
         max_megabytes: limit on the unpacked size of the log, in millions of bytes.
     """
 
     columns: tuple[str, ...] = ()
-    encoding: str = "utf-8"
+    partial_play: str | None = None
+    encoding: str | None = None
     time_format: str | None = None
     strict: bool = False
     max_megabytes: int = MOST_MEGABYTES
 
     def __post_init__(self) -> None:
         as_integer("max_megabytes", self.max_megabytes, 1, 1_000_000)
+
+    @property
+    def chosen_columns(self) -> tuple[str, ...]:
+        """``columns`` with the column of ``partial_play``."""
+        if self.partial_play is None:
+            return tuple(self.columns)
+        return (*self.columns, f"partial_play={self.partial_play}")
 
 
 @dataclass(frozen=True)
@@ -78,13 +76,19 @@ class Reading:
         log: the games to rate.
         file_name: name of the file, without its folder.
         sha256: checksum of the unpacked bytes of the file.
-        column_names: name of the column of each role.
+        column_names: name of the column of each role; first and second are the sides of a log with
+            a row for each game.
         time_format: format of the times; None for a log without times.
         bad_rows: the bad rows, by line.
         rows: number of lines below the header.
         rows_left_out: number of good lines left out with a game that has a bad one.
-        games: number of games in the file.
-        notes: interpretations of ambiguous input.
+        games: number of games in the file that were played.
+        notes: what was read from which column, and how, a line each.
+        first_side: column that says which side was first (home, white, model_a); empty if none
+            does, and then the order of the sides of a game means nothing.
+        header: names of all columns of the file.
+        further: cells of further columns, by name: one string for each game of ``log``, from the
+            first line of the game. See ``read_log``.
     """
 
     log: MatchLog
@@ -97,6 +101,9 @@ class Reading:
     rows_left_out: int
     games: int
     notes: tuple[str, ...]
+    first_side: str = ""
+    header: tuple[str, ...] = ()
+    further: dict[str, list[str]] = field(default_factory=dict)
 
     @property
     def bad_rows_by_reason(self) -> dict[str, int]:
@@ -109,161 +116,129 @@ class Reading:
         return {"file": self.file_name, "sha256": self.sha256}
 
 
-class TextTable(NamedTuple):
-    """The lines of a file below its header."""
+def read_log(
+    path: str | os.PathLike[str],
+    settings: ReadingSettings | None = None,
+    *,
+    further: Iterable[str] = (),
+) -> Reading:
+    """Read a match log from a text file with a header or from JSON, plain or packed with gzip.
 
-    columns: dict[str, list[str]]  # fields by column name, blank where a row is too short
-    bad: dict[int, BadRow]  # by line number, lines that do not fit the header
-    sha256: str  # checksum of the unpacked bytes of the file
-
-
-def read_table(
-    path: Path, encoding: str = "utf-8", max_megabytes: int = MOST_MEGABYTES
-) -> TextTable:
-    """Read a table with a header, plain or compressed with gzip.
-
-    Columns are separated by commas, semicolons, tabs or bars. A quoted field cannot contain a line
-    break, so an unclosed quote affects one line only. The limit is on the unpacked size; the file
-    can be a device without an end.
-
-    Raises:
-        BadLogError: for an unreadable file, a missing header, or a repeated column name.
-    """
-    data = _read_bytes(path, max_megabytes)
-    if data.startswith(b"PK\x03\x04"):
-        raise BadLogError("the log is a zip archive: unpack it")
-    try:
-        text = data.decode(encoding, "surrogateescape")
-    except (LookupError, ValueError) as error:
-        raise BadLogError(f"the log cannot be read with encoding {encoding!r}: {error}") from None
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
-    if not text or text.isspace():
-        raise BadLogError("the log is empty: it has no header")
-    if text.count("\n") > MOST_ROWS:
-        raise BadLogError(f"the log has more than {MOST_ROWS:,} rows")
-    first, *lines = text.split("\n")
-    while lines and not lines[-1].strip():
-        lines.pop()
-    delimiter = max(DELIMITERS, key=first.count)
-    header = [name.strip() for name in _fields(first, delimiter)]
-    if not header or BROKEN.search(first):
-        fault = f"no text in {encoding}, see --encoding" if header else "broken quoting"
-        raise BadLogError(f"line 1: the header cannot be read: {fault}")
-    for name in filter(None, header):
-        if header.count(name) > 1:
-            raise BadLogError(f"line 1: the header names {name!r} twice")
-    rows, bad = list[list[str]](), dict[int, BadRow]()
-    for number, line in enumerate(lines, start=2):
-        fields, detail = _fields(line[:LONGEST_LINE], delimiter), ascii(line[:60])
-        reason = ""
-        if not line.strip():
-            reason, detail = "blank line", ""
-        elif len(line) > LONGEST_LINE:
-            reason, detail = "line too long", f"{len(line):,} characters"
-        elif BROKEN.search(line):
-            reason = "broken encoding"
-        elif not fields:
-            reason = "broken quoting"
-        elif len(fields) != len(header):
-            reason, detail = "wrong number of columns", f"{len(fields)} instead of {len(header)}"
-        if reason:
-            bad[number] = BadRow(number, reason, detail)
-        rows.append(fields or line[:LONGEST_LINE].split(delimiter))
-    columns = {
-        name: [row[place] if place < len(row) else "" for row in rows]
-        for place, name in enumerate(header)
-    }
-    return TextTable(columns, bad, hashlib.sha256(data).hexdigest())
-
-
-def _fields(line: str, delimiter: str) -> list[str]:
-    """Return the fields of a line; none for broken quoting."""
-    if '"' not in line:
-        return line.split(delimiter)
-    try:
-        return next(csv.reader([line], delimiter=delimiter, strict=True))
-    except csv.Error:
-        return []
-
-
-def _read_bytes(path: Path, max_megabytes: int) -> bytearray:
-    """Return the bytes of a file, unpacked if its content is gzip."""
-    data, most, packed = bytearray(), max_megabytes * 1_000_000, False
-    try:
-        with path.open("rb") as file:
-            packed = file.peek(len(GZIP)).startswith(GZIP)
-            source: Any = gzip.GzipFile(fileobj=file) if packed else file
-            while len(data) <= most and (chunk := source.read(CHUNK)):
-                data += chunk
-    except (OSError, EOFError, ValueError, zlib.error) as error:
-        text = f"broken gzip file: {error}" if packed else getattr(error, "strerror", None) or error
-        raise BadLogError(f"{path}: {text}") from None
-    if len(data) > most:
-        raise BadLogError(f"{path}: it has more than {max_megabytes:,} MB, see --max-megabytes")
-    return data
-
-
-def read_log(path: str | os.PathLike[str], settings: ReadingSettings | None = None) -> Reading:
-    """Read a match log from a text file with a header, plain or compressed with gzip.
-
-    Columns are separated by commas, semicolons, tabs or bars. Games with a bad row are left out.
-    Needs pandas (``pip install "matchenv[logs]"``).
+    The file has a row for each player in each game, or a row for each game with two sides, or holds
+    nested JSON; the columns are found by their names. Games with a bad row are left out; of games
+    of more than two sides, only the side without a result. Needs pandas
+    (``pip install "matchenv[logs]"``).
 
     Args:
         path: the file.
         settings: options for reading it.
+        further: names of columns whose cells are wanted for each game, for example prompt and
+            language. ``Reading.header`` names those that the file has.
+
+    Example:
+        reading = read_log("votes.csv", further=["prompt"])
+        prompts = reading.further["prompt"]  # one for each game of reading.log
 
     Raises:
-        BadLogError: for an unreadable file, header or encoding, or no game to rate.
+        BadLogError: for an unreadable file, header or encoding, columns that disagree about the
+            results, a further column that the file does not have, or no game to rate.
         GamesLeftOutError: if more than half of the games cannot be rated or, if
-            ``settings.strict``, for any bad row. The message counts the bad rows for each reason
-            and names the first ones by line.
+            ``settings.strict``, for any bad row. The message has the most frequent reasons, and
+            ``bad_rows`` all rows that were set aside.
     """
-    from matchenv.logs.rows import whole_games  # with pandas, which is slow to load
+    from matchenv.logs.tables import read_games  # with pandas, which is slow to load
 
-    settings, file = settings or ReadingSettings(), Path(path)
+    settings = settings or ReadingSettings()
+    file = Path(path)
+    wanted = list(further)
     table = read_table(file, settings.encoding, settings.max_megabytes)
-    names, notes = find_columns(list(table.columns), settings.columns)
-    columns = {role: table.columns[name] for role, name in names.items()}
-    log, games, time_format, more = whole_games(columns, 2, table.bad, settings.time_format)
-    rated, bad, rows = log.num_games, len(table.bad), len(next(iter(columns.values())))
-    found = Reading(
-        log=log,
+    header = tuple(table.columns)
+    for name in wanted:
+        if name not in header:
+            raise BadLogError(f"further: no column {name!r} in the header {', '.join(header)}")
+    table_reading = read_games(
+        table.columns, table.lines, table.bad, settings.chosen_columns, settings.time_format
+    )
+    games = table_reading.games
+    columns = dict(table_reading.layout.columns)
+    if table_reading.layout.sides is not None:
+        for role, names in zip(
+            ("first", "second"), table_reading.layout.sides.columns, strict=True
+        ):
+            columns[role] = " and ".join(names)
+    columns[games.result.role] = " and ".join(games.result.names)
+    if table_reading.times is not None:
+        columns["time"] = " and ".join(table_reading.times.columns)
+    set_aside = games.lines.union(table.bad)
+    reading = Reading(
+        log=MatchLog(**games.arrays),
         file_name=file.name,
         sha256=table.sha256,
-        column_names=names,
-        time_format=time_format,
+        column_names=columns,
+        time_format=None if table_reading.times is None else table_reading.times.format,
         bad_rows=sorted(table.bad.values()),
-        rows=rows,
-        rows_left_out=rows - bad - (rated if "home" in names else len(log.player)),
-        games=games,
-        notes=(*notes, *more),
+        rows=len(set(table.lines)),
+        rows_left_out=len(set(table.lines) - set_aside),
+        games=games.games,
+        notes=(*table.notes, *table_reading.read_as),
+        first_side=table_reading.first_side,
+        header=header,
+        further=_cells_of_games(table, wanted, games.line.tolist()),
     )
-    problem = ""
+    _check_enough(reading, settings.strict)
+    return reading
+
+
+def _cells_of_games(
+    table: TextTable, names: Sequence[str], lines: Sequence[int]
+) -> dict[str, list[str]]:
+    """Return the cells of further columns for games that begin in these lines."""
+    if not names:
+        return {}
+    row_of_line: dict[int, int] = {}
+    for row, line in enumerate(table.lines):
+        row_of_line.setdefault(line, row)
+    return {name: [table.columns[name][row_of_line[line]] for line in lines] for name in names}
+
+
+def _check_enough(reading: Reading, strict: bool) -> None:
+    """Refuse a log of which too little can be rated; see ``read_log``."""
+    rated = reading.log.num_games
+    bad = reading.bad_rows
     if not rated:
         problem = "no game to rate"
-    elif games - rated > TOO_MANY_LEFT_OUT * games:
-        problem = f"only {rated} of {games} games can be rated"
-    elif settings.strict and bad:
-        problem = counted(bad, "bad row")
-    if problem:
-        parts = [problem, *map(str.strip, _listing(found, 5))]
-        raise (GamesLeftOutError if rated else BadLogError)(f"{file.name}: {'; '.join(parts)}")
-    return found
+    elif reading.games - rated > TOO_MANY_LEFT_OUT * reading.games:
+        problem = f"only {rated:,} of {reading.games:,} games can be rated"
+    elif strict and bad:
+        problem = counted(len(bad), "bad row")
+    else:
+        return
+    reasons = []
+    for reason, count in list(reading.bad_rows_by_reason.items())[:REASONS]:
+        first = next(row for row in bad if row.reason == reason)
+        reasons.append(f"{reason}: {count:,}, first in {first}")
+    left = len(reading.bad_rows_by_reason) - len(reasons)
+    if left:
+        reasons.append(f"and {counted(left, 'other reason')}")
+    if any(reason.startswith(f"{UNREADABLE} time") for reason in reasons):
+        reasons.append(TIME_ADVICE)
+    message = "; ".join([f"{reading.file_name}: {problem}", *reasons])
+    raise (GamesLeftOutError if rated else BadLogError)(message, bad)
 
 
 def reading_text(reading: Reading, *, listed: int = 5) -> str:
-    """Return a summary of the rows that were read and left out.
+    """Return what was read and what was left out, in lines.
 
     It names up to ``listed`` bad rows for each reason.
     """
-    log, left_out = reading.log, reading.games - reading.log.num_games
+    log = reading.log
+    left_out = reading.games - log.num_games
     lines = [
         f"{reading.file_name}: {counted(reading.rows, 'row')}, {counted(reading.games, 'game')}; "
         f"rated {counted(log.num_games, 'game')} of {counted(log.num_players, 'player')}",
+        *reading.notes,
         f"bad rows: {len(reading.bad_rows)}; good rows left out with their game: "
         f"{reading.rows_left_out}",
-        *reading.notes,
         *_listing(reading, listed),
     ]
     if left_out > MANY_LEFT_OUT * reading.games:
@@ -273,15 +248,24 @@ def reading_text(reading: Reading, *, listed: int = 5) -> str:
 
 
 def _listing(reading: Reading, most: int) -> list[str]:
-    """Return lines of text: each reason with its count, its first bad rows, and advice."""
-    text = []
+    """Return lines: each reason with its count, its first bad rows, and advice."""
+    lines = []
     for reason, count in reading.bad_rows_by_reason.items():
-        text.append(f"  {reason}: {count}")
-        if most:
-            text += [f"    {row}" for row in reading.bad_rows if row.reason == reason][:most]
-            text += [f"    and {count - most} more"] if count > most else []
-            text += [f"    {TIME_ADVICE}"] if reason == f"{UNREADABLE} time" else []
-    return text
+        lines.append(f"  {reason}: {count}")
+        if not most:
+            continue
+        first = [row for row in reading.bad_rows if row.reason == reason][:most]
+        lines += [f"    {row}" for row in first]
+        if count > most:
+            lines.append(f"    and {count - most} more")
+        if reason == f"{UNREADABLE} time":
+            lines.append(f"    {TIME_ADVICE}")
+    return lines
+
+
+def bad_rows_csv(rows: Iterable[BadRow]) -> bytes:
+    """Return the content of ``bad_rows.csv``."""
+    return csv_bytes(("line", "reason", "detail"), rows)
 
 
 def read_ratings(
@@ -310,7 +294,8 @@ def read_ratings(
         raise ValueError(f"{kind} must hold at least one player, got none in {path}")
     bad = [str(row) for row in table.bad.values()]
     for name in numbers:
-        least, cells = SMALLEST if name == "sigma" else -LARGEST_SKILL, columns[name]
+        least = SMALLEST if name == "sigma" else -LARGEST_SKILL
+        cells = columns[name]
         columns[name] = [_number(cell) for cell in cells]
         bad += [
             f"line {line}: {name} is {cell.strip()!r}"
@@ -326,8 +311,8 @@ def read_ratings(
     return {**names, **{name: columns[name] for name in numbers}}
 
 
-def _number(text: str) -> float:
+def _number(cell: str) -> float:
     try:
-        return math.nan if "_" in text else float(text)
+        return math.nan if "_" in cell else float(cell)
     except ValueError:
         return math.nan

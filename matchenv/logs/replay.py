@@ -15,8 +15,9 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 
 from matchenv.logs.forecasts import draws_of_games, share_of_draws
-from matchenv.logs.match_log import Indices, MatchLog, check_seconds
-from matchenv.runtime.arrays import Floats, Integers
+from matchenv.logs.match_log import MatchLog, check_seconds
+from matchenv.logs.ranks import Indices
+from matchenv.runtime.arrays import Floats, Integers, Masks
 from matchenv.runtime.checks import (
     as_float_array,
     as_non_negative_number,
@@ -28,6 +29,7 @@ from matchenv.runtime.checks import (
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.draw_margin import as_draw_margin, margin_between
 from matchenv.trueskill.game import drifted, log_outcome_probability_of, total_variance, update_two
+from matchenv.trueskill.partial_order import rate_partial_order
 from matchenv.trueskill.rating import MAX_ITERATIONS, TOLERANCE
 from matchenv.trueskill.sides import (
     LEAST_VARIANCE,
@@ -55,7 +57,8 @@ class Model:
         draw_probability: probability that two even sides draw, in [0, 1) (default: share of draws
             in the log).
         time_drift: standard deviation of the drift of a skill over a day without a game, >= 0.
-        advantage: advantage of the first side of a game in skill points, except on neutral ground.
+        advantage: advantage of the first side of a game in skill points, except on neutral ground;
+            0 for a log that does not say which side was at home or first.
         team_exponent: the strength of a side of n players is the sum of their performances divided
             by n to this power, >= 0: 0 for the sum, 1 for the mean.
 
@@ -97,12 +100,18 @@ class Model:
 
 
 class Games(NamedTuple):
-    """The games of a log for compiled code; ``player`` to ``rank`` are those of ``MatchLog``."""
+    """The games of a log for compiled code; ``player`` to ``rank`` are those of ``MatchLog``.
+
+    Equal ranks are a draw if they are also the worst that the sides can have; otherwise the order
+    of these sides is unknown.
+    """
 
     player: Indices
     team_start: Integers
     game_start: Integers
     rank: Indices
+    last_rank: Indices  # (teams,) the worst rank that the side can have
+    is_partial: Masks  # (games,) whether the order of some sides is unknown
     weight: Floats  # (entries,) weight of each performance in the strength of its side
     advantage: Floats  # (games,) advantage of the first side of each game: 0 on neutral ground
 
@@ -120,7 +129,16 @@ class Room(NamedTuple):
 
 
 def games_of(log: MatchLog, model: Model) -> Games:
-    """Return the games of a log for compiled code."""
+    """Return the games of a log for compiled code.
+
+    Raises:
+        ValueError: for an advantage in a log that does not say which side was first.
+    """
+    if model.advantage != 0.0 and log.neutral is None:
+        raise ValueError(
+            "advantage must be 0 for a log that does not say which side was at home or first, got "
+            f"{model.advantage!r}"
+        )
     size = log.team_size
     weight = np.repeat(size.astype(np.float64) ** -float(model.team_exponent), size)
     if log.weight is not None:
@@ -128,7 +146,19 @@ def games_of(log: MatchLog, model: Model) -> Games:
     advantage = np.full(log.num_games, float(model.advantage))
     if log.neutral is not None:
         advantage[log.neutral] = 0.0
-    return Games(log.player, log.team_start, log.game_start, log.rank, weight, advantage)
+    is_partial = np.zeros(log.num_games, np.bool_)
+    if log.unordered is not None:
+        is_partial[log.team_game[log.unordered]] = True
+    return Games(
+        log.player,
+        log.team_start,
+        log.game_start,
+        log.rank,
+        log.last_rank,
+        is_partial,
+        weight,
+        advantage,
+    )
 
 
 def variance_of_time_away(log: MatchLog, time_drift: float) -> Floats:
@@ -142,7 +172,8 @@ def variance_of_time_away(log: MatchLog, time_drift: float) -> Floats:
     if log.time is None:
         raise ValueError(f"time_drift must be 0 for a log without times, got {time_drift!r}")
     check_seconds(log.time)
-    time, before = log.time[log.entry_game], log.entry_before
+    time = log.time[log.entry_game]
+    before = log.entry_before
     days = np.where(before < 0, 0.0, time - time[before]) / SECONDS_PER_DAY
     return time_drift**2 * days
 
@@ -176,23 +207,32 @@ def prepared(
         float(model.beta), float(tau), margin.margin, margin.grows, TOLERANCE, MAX_ITERATIONS
     )
     room = Room(
-        np.empty(len(log.player)), np.empty(len(log.player)),
+        np.empty(len(log.player)),
+        np.empty(len(log.player)),
         np.empty((TABLE_ROWS, int(log.game_size.max(initial=0)))),
-        np.empty(log.num_teams), np.empty(log.num_teams), np.zeros(log.num_games), np.empty(0),
-    )  # fmt: skip
+        np.empty(log.num_teams),
+        np.empty(log.num_teams),
+        np.zeros(log.num_games),
+        np.empty(0),
+    )
     return priors[0], priors[1], constants, games_of(log, model), room
 
 
-@compiled(refcounted=False)
+@compiled
 def rate_game(games: Games, constants: Constants, game: int, room: Room) -> None:
     """Update the beliefs about the players of one game in place, and write its results."""
-    first_team, last_team = games.game_start[game], games.game_start[game + 1]
-    first, last = games.team_start[first_team], games.team_start[last_team]
+    first_team = games.game_start[game]
+    last_team = games.game_start[game + 1]
+    first = games.team_start[first_team]
+    last = games.team_start[last_team]
     if last - first == 2 and games.weight[first] == games.weight[first + 1] == 1.0:
         _rate_two(games, constants, game, room)
         return
-    mu, sigma, weight = room.mu, room.sigma, games.weight
-    start, rank = games.team_start[first_team : last_team + 1], games.rank[first_team:last_team]
+    mu = room.mu
+    sigma = room.sigma
+    weight = games.weight
+    start = games.team_start[first_team : last_team + 1]
+    rank = games.rank[first_team:last_team]
     total = 0.0
     for m in range(first, start[1]):
         total += weight[m]
@@ -201,32 +241,53 @@ def rate_game(games: Games, constants: Constants, game: int, room: Room) -> None
         mu[m] += share
     for team in range(first_team, last_team):
         room.team_mean[team], room.team_variance[team] = side_performance(
-            mu, sigma, weight, constants.beta, constants.tau,
-            games.team_start[team], games.team_start[team + 1],
-        )  # fmt: skip
-    room.change[game] = rate_sides(Teams(mu, sigma, weight, start), rank, constants, room.table)
+            mu,
+            sigma,
+            weight,
+            constants.beta,
+            constants.tau,
+            games.team_start[team],
+            games.team_start[team + 1],
+        )
+    teams = Teams(mu, sigma, weight, start)
+    if games.is_partial[game]:
+        first_place = rank.astype(np.float64)
+        last_place = games.last_rank[first_team:last_team].astype(np.float64)
+        change, log_evidence = rate_partial_order(teams, first_place, last_place, constants)
+        room.change[game] = change
+        if room.log_probability.size:
+            room.log_probability[game] = log_evidence
+    else:
+        room.change[game] = rate_sides(teams, rank, constants, room.table)
+        if room.log_probability.size:
+            room.log_probability[game] = log_ranking_evidence(room.table, rank.size)
     for m in range(first, start[1]):
         mu[m] -= share
-    if room.log_probability.size:
-        room.log_probability[game] = log_ranking_evidence(room.table, rank.size)
 
 
 @compiled(refcounted=False)
 def _rate_two(games: Games, constants: Constants, game: int, room: Room) -> None:
     """Rate a game of two players of weight 1, twice as fast as the general form."""
-    team, mu, sigma, beta = games.game_start[game], room.mu, room.sigma, constants.beta
-    i, j = games.team_start[team], games.team_start[team + 1]
+    team = games.game_start[game]
+    mu = room.mu
+    sigma = room.sigma
+    beta = constants.beta
+    i = games.team_start[team]
+    j = games.team_start[team + 1]
     outcome = np.sign(games.rank[team + 1] - games.rank[team])
     margin = margin_between(constants.draw_margin, constants.margin_grows, 2)
     mu[i] += games.advantage[game]
-    one, other = drifted(sigma[i], constants.tau), drifted(sigma[j], constants.tau)
-    room.team_mean[team], room.team_mean[team + 1] = mu[i], mu[j]
+    one = drifted(sigma[i], constants.tau)
+    other = drifted(sigma[j], constants.tau)
+    room.team_mean[team] = mu[i]
+    room.team_mean[team + 1] = mu[j]
     room.team_variance[team] = one * one + beta * beta
     room.team_variance[team + 1] = other * other + beta * beta
     if room.log_probability.size:
         variance = total_variance(one, other, beta)
-        found = log_outcome_probability_of(mu[i] - mu[j], variance, outcome, margin)
-        room.log_probability[game] = found
+        room.log_probability[game] = log_outcome_probability_of(
+            mu[i] - mu[j], variance, outcome, margin
+        )
     mu[i], sigma[i], mu[j], sigma[j] = update_two(mu[i], one, mu[j], other, outcome, beta, margin)
     mu[i] -= games.advantage[game]
 
@@ -273,8 +334,8 @@ def replay_trueskill(log: MatchLog, **parameters: Any) -> BeliefReplay:
 
     Raises:
         TypeError: for another parameter.
-        ValueError: for bad input, a log with draws at a draw probability of 0, or a drift over
-            time in a log without times.
+        ValueError: for bad input, a log with draws at a draw probability of 0, a drift over time
+            in a log without times, or an advantage in a log that does not say which side was first.
 
     Source: Herbrich, Minka, Graepel (2006).
     """
@@ -283,31 +344,41 @@ def replay_trueskill(log: MatchLog, **parameters: Any) -> BeliefReplay:
     away = np.sqrt(variance_of_time_away(log, model.time_drift))
     _replay(games, constants, away, mu, sigma, room)
     noise = model.beta**2 * log.team_sums(games.weight**2)
-    mean, variance = room.team_mean, room.team_variance
+    mean = room.team_mean
+    variance = room.team_variance
     quality = match_qualities(log.game_start, mean, variance, np.maximum(noise, LEAST_VARIANCE))
     as_float_array("results at these parameters", np.hstack((room.mu, room.sigma, quality)))
     return BeliefReplay(
-        team_mean=mean, team_variance=variance, quality=quality, mu=mu, sigma=sigma,
-        entry_mu=room.mu, entry_sigma=room.sigma,
+        team_mean=mean,
+        team_variance=variance,
+        quality=quality,
+        mu=mu,
+        sigma=sigma,
+        entry_mu=room.mu,
+        entry_sigma=room.sigma,
         unconverged=np.flatnonzero(~(room.change <= constants.tolerance)),
-    )  # fmt: skip
+    )
 
 
-@compiled(nogil=True, refcounted=False)  # Ctrl-C works during a long log
+@compiled(nogil=True)  # Ctrl-C works during a long log
 def _replay(
     games: Games, constants: Constants, away: Floats, mu: Floats, sigma: Floats, room: Room
 ) -> None:
-    player, start = games.player, games.team_start
+    player = games.player
+    start = games.team_start
     for game in range(games.game_start.size - 1):
-        first, last = start[games.game_start[game]], start[games.game_start[game + 1]]
+        first = start[games.game_start[game]]
+        last = start[games.game_start[game + 1]]
         for entry in range(first, last):
             k = player[entry]
-            room.mu[entry], room.sigma[entry] = mu[k], sigma[k]
+            room.mu[entry] = mu[k]
+            room.sigma[entry] = sigma[k]
             if away[entry] > 0.0:
                 room.sigma[entry] = drifted(sigma[k], away[entry])
         rate_game(games, constants, game, room)
         for entry in range(first, last):
-            mu[player[entry]], sigma[player[entry]] = room.mu[entry], room.sigma[entry]
+            mu[player[entry]] = room.mu[entry]
+            sigma[player[entry]] = room.sigma[entry]
 
 
 Belief = tuple[float, float]
@@ -330,12 +401,13 @@ class RatingSystem(Protocol):
     beta: float
     tau: float
 
-    def rate(self, teams: list[list[Any]], ranks: list[int]) -> list[list[Any]]:
+    def rate(self, teams: list[list[Any]], ranks: list[Any]) -> list[list[Any]]:
         """Return the sides with their updated beliefs.
 
         Args:
             teams: the sides, each a list of its members' beliefs (mu, sigma).
-            ranks: rank of each side; lower is better, equal is a draw.
+            ranks: rank of each side; lower is better, equal is a draw. An interval (first, last)
+                for a side whose place is known only in part; see ``matchenv.trueskill.rate``.
         """
         ...
 
@@ -353,7 +425,11 @@ def replay_system(log: MatchLog, system: RatingSystem) -> BeliefReplay:
     beliefs: list[Belief] = [(float(system.mu), float(system.sigma))] * log.num_players
     before: list[Belief] = []
     after: list[Belief] = []
-    players, starts, ranks = log.player.tolist(), log.team_start.tolist(), log.rank.tolist()
+    players = log.player.tolist()
+    starts = log.team_start.tolist()
+    ranks: list[Any] = []
+    for rank, last_rank in zip(log.rank.tolist(), log.last_rank.tolist(), strict=True):
+        ranks.append(rank if rank == last_rank else (rank, last_rank))
     for first, last in itertools.pairwise(log.game_start.tolist()):
         members = [players[starts[team] : starts[team + 1]] for team in range(first, last)]
         sides = [[beliefs[k] for k in side] for side in members]
@@ -370,15 +446,19 @@ def replay_system(log: MatchLog, system: RatingSystem) -> BeliefReplay:
             f"rate must return a finite mean and deviation, got {after[entry]!r} in game "
             f"{log.entry_game[entry]}"
         )
-    mean, variance = log.team_sums(known[:, 0]), log.team_sums(known[:, 1] ** 2 + system.tau**2)
+    mean = log.team_sums(known[:, 0])
+    variance = log.team_sums(known[:, 1] ** 2 + system.tau**2)
     noise = np.full(log.num_teams, system.beta**2)
     return BeliefReplay(
-        team_mean=mean, team_variance=variance,
+        team_mean=mean,
+        team_variance=variance,
         quality=match_qualities(log.game_start, mean, variance + noise, noise),
-        mu=final[:, 0].copy(), sigma=final[:, 1].copy(),
-        entry_mu=history[:, 0].copy(), entry_sigma=history[:, 1].copy(),
+        mu=final[:, 0].copy(),
+        sigma=final[:, 1].copy(),
+        entry_mu=history[:, 0].copy(),
+        entry_sigma=history[:, 1].copy(),
         unconverged=np.empty(0, np.int64),
-    )  # fmt: skip
+    )
 
 
 @compiled
@@ -401,6 +481,8 @@ def ratings_table(log: MatchLog, replay: BeliefReplay) -> dict[str, Any]:
     They make a table, for example by ``pandas.DataFrame``.
     """
     return {
-        "player": np.array(log.players, object), "mu": replay.mu, "sigma": replay.sigma,
+        "player": np.array(log.players, object),
+        "mu": replay.mu,
+        "sigma": replay.sigma,
         "games": log.games_played,
-    }  # fmt: skip
+    }

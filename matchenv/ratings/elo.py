@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit, ndtr
 
-from matchenv.runtime.arrays import Floats
+from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import (
     as_choice,
     as_float_array,
@@ -30,7 +30,7 @@ from matchenv.runtime.checks import (
     check_shapes,
     refusal,
 )
-from matchenv.trueskill.teams import as_ranks, sides_of
+from matchenv.trueskill.teams import Rank, as_places, sides_of
 
 FORMS = ("gaussian", "logistic")
 BETA = 200.0
@@ -60,7 +60,8 @@ def elo_log_probabilities(gap: ArrayLike, draw_probability: float) -> Floats:
     ahead = LOGISTIC_RATE * as_float_array("gap", gap)
     even = as_probability("draw_probability", draw_probability)
     theta = (1.0 + even) / (1.0 - even)
-    win, loss = log_expit(ahead - math.log(theta)), log_expit(-ahead - math.log(theta))
+    win = log_expit(ahead - math.log(theta))
+    loss = log_expit(-ahead - math.log(theta))
     with np.errstate(divide="ignore"):
         draw = np.log(4.0 * even) - 2.0 * math.log1p(-even) + win + loss  # log(theta^2 - 1)
     return np.stack([win, draw, loss], axis=-1)
@@ -82,7 +83,8 @@ class Elo:
         ValueError: for bad input.
     """
 
-    sigma = tau = 0.0
+    sigma = 0.0
+    tau = 0.0
 
     def __init__(
         self,
@@ -93,12 +95,14 @@ class Elo:
         k_factor: float | None = None,
         form: str = "gaussian",
     ) -> None:
-        self.mu, self.form = as_number("rating", rating), as_choice("form", form, FORMS)
-        self.k_factor = as_open_share("alpha", alpha)
-        self.k_factor *= as_positive_number("beta", beta) * math.sqrt(math.pi)
+        self.mu = as_number("rating", rating)
+        self.form = as_choice("form", form, FORMS)
+        self.beta = as_positive_number("beta", beta)
+        self.k_factor = as_open_share("alpha", alpha) * self.beta * math.sqrt(math.pi)
         if k_factor is not None:
             self.k_factor = as_non_negative_number("k_factor", k_factor)
-        self.beta = LOGISTIC_BETA if form == "logistic" else float(beta)
+        if form == "logistic":
+            self.beta = LOGISTIC_BETA
 
     def win_probability(self, rating_i: ArrayLike, rating_j: ArrayLike) -> Any:
         """Return the probability that i beats j, where a draw counts as half a win.
@@ -110,9 +114,10 @@ class Elo:
         Raises:
             ValueError: for NaN, infinity or shapes that do not broadcast.
         """
-        ratings = as_float_array("rating_i", rating_i), as_float_array("rating_j", rating_j)
-        check_shapes(("rating_i", "rating_j"), *ratings)
-        return self._chance(ratings[0] - ratings[1])
+        mine = as_float_array("rating_i", rating_i)
+        theirs = as_float_array("rating_j", rating_j)
+        check_shapes(("rating_i", "rating_j"), mine, theirs)
+        return self._chance(mine - theirs)
 
     def _chance(self, gap: Floats) -> Any:
         if self.form == "logistic":
@@ -120,16 +125,18 @@ class Elo:
         return ndtr(gap / (math.sqrt(2.0) * self.beta))
 
     def rate(
-        self, teams: Sequence[Sequence[tuple[float, float]]], ranks: Sequence[float]
+        self, teams: Sequence[Sequence[tuple[float, float]]], ranks: Sequence[Rank]
     ) -> list[list[tuple[float, float]]]:
         """Return ratings after a game of two or more sides, by the duelling heuristic.
 
         A player's update is the average over single games against every player of every other
-        side, each with the outcome of their sides. For one against one this is plain Elo.
+        side, each with the outcome of their sides. For one against one this is plain Elo. Sides
+        whose order is unknown play no single games with each other.
 
         Args:
             teams: the sides, each a list of its members' (rating, 0).
-            ranks: rank of each side; lower is better, equal is a draw.
+            ranks: rank of each side; lower is better, equal is a draw. An interval (first, last)
+                for a place known only in part, see ``matchenv.trueskill.rate``.
 
         Returns:
             The same sides with their new ratings.
@@ -139,20 +146,39 @@ class Elo:
 
         Source: Herbrich, Minka, Graepel (2006), sections 1 and 4.1.
         """
-        teams = sides_of("teams", teams)
-        try:
-            sizes = np.array([len(side) for side in teams])
-            means = [mu for side in teams for mu, _ in side]
-        except (TypeError, ValueError):
-            sizes, means = np.zeros(1), []
-        if len(sizes) < 2 or not sizes.all():
-            rule = "teams must be at least two sides, each with at least one member (rating, 0)"
-            raise refusal(rule, teams)
-        rating = as_float_array("teams", means)
-        side, place = np.repeat(np.arange(sizes.size), sizes), as_ranks(ranks, len(sizes))
-        result = 0.5 + 0.5 * np.sign(place[side][None, :] - place[side][:, None])
-        surprise = result - self._chance(rating[:, None] - rating[None, :])
-        rivals = side[:, None] != side[None, :]
-        rated = rating + self.k_factor * (surprise * rivals).sum(axis=1) / rivals.sum(axis=1)
-        ratings = iter(rated.tolist())
-        return [[(next(ratings), 0.0) for _ in side] for side in teams]
+        sides = sides_of("teams", teams)
+        ratings, side_of_player = _players(sides)
+        first_place, last_place = as_places(ranks, len(sides))
+        first_place = first_place[side_of_player]
+        last_place = last_place[side_of_player]
+        beats = last_place[:, None] < first_place[None, :]
+        is_single = first_place == last_place
+        draws = is_single[:, None] & is_single[None, :]
+        draws &= first_place[:, None] == first_place[None, :]
+        draws &= side_of_player[:, None] != side_of_player[None, :]
+        duels = beats | beats.T | draws
+        result = np.where(draws, 0.5, beats)
+        surprise = np.where(duels, result - self._chance(ratings[:, None] - ratings), 0.0)
+        count = np.maximum(duels.sum(axis=1), 1)
+        rated = ratings + self.k_factor * surprise.sum(axis=1) / count
+        starts = np.flatnonzero(np.diff(side_of_player)) + 1
+        return [
+            [(rating, 0.0) for rating in members.tolist()] for members in np.split(rated, starts)
+        ]
+
+
+def _players(sides: list[Any]) -> tuple[Floats, Integers]:
+    """Return the rating of each player, and the index of the player's side."""
+    ratings = []
+    sizes = []
+    try:
+        for side in sides:
+            sizes.append(len(side))
+            for rating, _ in side:
+                ratings.append(rating)
+    except (TypeError, ValueError):
+        sizes = []
+    if len(sizes) < 2 or 0 in sizes:
+        rule = "teams must be at least two sides, each with at least one member (rating, 0)"
+        raise refusal(rule, sides)
+    return as_float_array("teams", ratings), np.repeat(np.arange(len(sizes)), sizes)

@@ -22,8 +22,17 @@ from matchenv.runtime.checks import (
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.draw_margin import as_draw_margin, margin_between
 from matchenv.trueskill.game import drifted, is_positive, is_skill
+from matchenv.trueskill.partial_order import rate_partial_order
 from matchenv.trueskill.sides import TABLE_ROWS, Constants, Teams, rate_sides
-from matchenv.trueskill.teams import UNORDERED, Team, Weights, as_ranks, flatten_teams, sides_of
+from matchenv.trueskill.teams import (
+    UNORDERED,
+    Rank,
+    Team,
+    Weights,
+    as_places,
+    flatten_teams,
+    sides_of,
+)
 from matchenv.trueskill.two_player import UPDATE, game_or_nan
 
 TOLERANCE = 1e-8
@@ -48,7 +57,7 @@ class ConvergenceWarning(UserWarning):
 
 def rate(
     teams: Iterable[Team],
-    ranks: Sequence[float],
+    ranks: Sequence[Rank],
     *,
     beta: float,
     tau: float = 0.0,
@@ -64,9 +73,16 @@ def rate(
     ``update``. With more sides, expectation propagation runs until no belief about a side moves by
     more than ``tolerance``.
 
+    A place can be known only in part: ``ranks=[1, (2, 3), (2, 3)]`` is a winner and two losers
+    whose order is unknown. An interval (first, last) of places is better than another if its last
+    place is before the other's first, and there is a comparison for each such pair that does not
+    follow from others. Other pairs count as unknown: they are neither compared nor draws. A race
+    with two finishers and two who gave up is ``[1, 2, (3, 4), (3, 4)]``.
+
     Args:
         teams: the sides, each a list of (mu, sigma) pairs or an array (members, 2).
-        ranks: one number for each side; lower is better, equal is a draw.
+        ranks: one number for each side; lower is better, equal is a draw. An interval
+            (first, last) for a side whose place is known only in part.
         beta: standard deviation of one performance around skill, > 0.
         tau: standard deviation of the skill's drift; tau^2 is added to every member's variance
             before the game.
@@ -86,7 +102,8 @@ def rate(
         The same sides, each a list of ``Rating(mu, sigma)``.
 
     Raises:
-        ValueError: for bad input, or a draw with a margin of 0.
+        ValueError: for bad input, an interval whose first place is after its last, or a draw with
+            a margin of 0.
 
     Source: Herbrich, Minka, Graepel (2006), sections 2 and 3, Figure 1 and Table 1.
     """
@@ -96,16 +113,18 @@ def rate(
     except TypeError:  # not hashable, for example an array
         model = _constants.__wrapped__(*options)
     sides = sides_of("teams", teams)
-    if weights is None and (rated := _rate_two_players(sides, ranks, model)) is not None:
-        return rated
+    if weights is None:
+        rated = _rate_two_players(sides, ranks, model)
+        if rated is not None:
+            return rated
     players, side_start = flatten_teams(sides, weights)
-    places = as_ranks(ranks, len(side_start) - 1)
-    if model.draw_margin == 0.0 and len(set(places.tolist())) < len(places):
+    first_place, last_place = as_places(ranks, len(side_start) - 1)
+    if model.draw_margin == 0.0 and _has_draws(first_place, last_place):
         raise ValueError(
             "ranks must not be equal, since draws have probability 0: set draw_probability or "
             "draw_margin above 0"
         )
-    change = _rate_players(players, side_start, places, model)
+    change = _rate_players(players, side_start, first_place, last_place, model)
     if math.isnan(change):
         raise ValueError(
             "teams must not mix scales so far apart that float64 cannot hold the result"
@@ -121,17 +140,24 @@ def rate(
     return [ratings[first:last] for first, last in itertools.pairwise(side_start.tolist())]
 
 
+def _has_draws(first_place: Floats, last_place: Floats) -> bool:
+    single_places = first_place[first_place == last_place].tolist()
+    return len(set(single_places)) < len(single_places)
+
+
 @functools.lru_cache(maxsize=256, typed=True)
 def _constants(
     beta: Any, tau: Any, draw_probability: Any, draw_margin: Any, tolerance: Any
 ) -> Constants:
-    spread = as_positive_number("beta", beta)
+    beta = as_positive_number("beta", beta)
+    margin = as_draw_margin(draw_probability, draw_margin, beta)
     return Constants(
-        spread,
-        as_non_negative_number("tau", tau),
-        *as_draw_margin(draw_probability, draw_margin, spread),
-        as_positive_number("tolerance", tolerance),
-        MAX_ITERATIONS,
+        beta=beta,
+        tau=as_non_negative_number("tau", tau),
+        draw_margin=margin.margin,
+        margin_grows=margin.grows,
+        tolerance=as_positive_number("tolerance", tolerance),
+        max_iterations=MAX_ITERATIONS,
     )
 
 
@@ -140,24 +166,39 @@ def _rate_two_players(sides: list[Any], ranks: Any, model: Constants) -> list[li
     if isinstance(ranks, UNORDERED):
         return None
     try:
-        (((mu_i, sigma_i),), ((mu_j, sigma_j),)), (rank_i, rank_j) = sides, ranks
+        ((mu_i, sigma_i),), ((mu_j, sigma_j),) = sides
+        rank_i, rank_j = ranks
     except (TypeError, ValueError):
         return None
-    kinds = list(map(type, (mu_i, sigma_i, mu_j, sigma_j, rank_i, rank_j)))
-    if kinds != [float, float, float, float, int, int]:
+    types = list(map(type, (mu_i, sigma_i, mu_j, sigma_j, rank_i, rank_j)))
+    if types != [float, float, float, float, int, int]:
         return None
-    belief_i, belief_j = (mu_i, drifted(sigma_i, model.tau)), (mu_j, drifted(sigma_j, model.tau))
+    sigma_i = drifted(sigma_i, model.tau)
+    sigma_j = drifted(sigma_j, model.tau)
     margin = margin_between(model.draw_margin, model.margin_grows, 2)
     outcome = float((rank_i < rank_j) - (rank_i > rank_j))
-    new = game_or_nan(UPDATE, *belief_i, *belief_j, model.beta, margin, outcome)
-    return None if new[0] != new[0] else [[Rating._make(new[:2])], [Rating._make(new[2:])]]
+    mu_i, sigma_i, mu_j, sigma_j = game_or_nan(
+        UPDATE, mu_i, sigma_i, mu_j, sigma_j, model.beta, margin, outcome
+    )
+    if math.isnan(mu_i):
+        return None
+    return [[Rating(mu_i, sigma_i)], [Rating(mu_j, sigma_j)]]
 
 
 @compiled
-def _rate_players(players: Floats, side_start: Integers, rank: Floats, model: Constants) -> float:
-    """Return ``rate_sides``, or NaN if a new belief exceeds the limits; ``players`` is changed."""
+def _rate_players(
+    players: Floats,
+    side_start: Integers,
+    first_place: Floats,
+    last_place: Floats,
+    model: Constants,
+) -> float:
+    """Return the largest change, or NaN if a belief exceeds the limits; ``players`` is changed."""
     teams = Teams(players[0], players[1], players[2], side_start)
-    change = rate_sides(teams, rank, model, np.empty((TABLE_ROWS, rank.size)))
+    if np.all(first_place == last_place):
+        change = rate_sides(teams, first_place, model, np.empty((TABLE_ROWS, first_place.size)))
+    else:
+        change, _ = rate_partial_order(teams, first_place, last_place, model)
     for m in range(teams.mu.size):
         if not (is_skill(teams.mu[m]) and is_positive(teams.sigma[m])):
             return math.nan
@@ -184,6 +225,7 @@ def expose(mu: Any, sigma: Any, k: float = 3.0) -> Any:
     Source: Herbrich, Minka, Graepel (2006), section 4.2.
     """
     times = as_non_negative_number("k", k)
-    means, deviations = as_float_array("mu", mu), as_positive_array("sigma", sigma)
+    means = as_float_array("mu", mu)
+    deviations = as_positive_array("sigma", sigma)
     check_shapes(("mu", "sigma"), means, deviations)
     return (means - times * deviations)[()]

@@ -94,8 +94,8 @@ def test_knows_skill_0_only_changes_the_belief() -> None:
     np.testing.assert_array_equal(players[:, 1:, MU], known[:, 1:, MU])
     for n in range(9):
         actions = np.full(6, n % 5)
-        plain.step(actions)
-        told.step(actions)
+        plain.step(actions, strict=True)
+        told.step(actions, strict=True)
         np.testing.assert_array_equal(plain.state.outcomes, told.state.outcomes)
     assert np.abs(known[:, 0, MU] - known[:, 0, TRUE_SKILL]).max() < 1e-3
 

@@ -71,42 +71,59 @@ def run_fit(
 
 def fit_text(found: Fit) -> str:
     """Return the verdict, tables of the parameters and of the losses, and the notes."""
-    parameters = [
-        (name, f"{value:.4g}", _interval(found.intervals.get(name)))
-        for name, value in found.parameters.items()
-    ]
+    lines = []
+    if found.failed:
+        lines.append(
+            "the fit failed: it is not shown to forecast games better than a constant forecast"
+        )
+    cut = "" if found.converged else "; the search did not converge"
+    lines.append(
+        f"fitted to {found.train_games} of {found.games} games by the likelihood of games not yet "
+        f"seen, {found.evaluations} replays{cut}"
+    )
+    lines += ["", *_parameter_lines(found), "", *_loss_lines(found), ""]
+    gain, low, high = found.gain
+    by_side = found.log_loss_by_side < found.log_loss_constant
+    name = "constant forecast by side" if by_side else "constant forecast"
+    interval = Estimate(gain, 0.0, low, high).times(1.0 if gain > 0.0 else -1.0)
+    lines.append(f"{_better(gain)} than the {name} by {interval:.4f}")
+    default = found.log_loss_default - found.log_loss
+    lines.append(f"{_better(default)} than the default by {abs(default):.4f}")
+    errors = [f"wins {100 * found.calibration_wins:.1f} points"]
+    if found.calibration_draws is not None:
+        errors.append(f"draws {100 * found.calibration_draws:.1f} points")
+    lines.append(f"calibration error: {', '.join(errors)}")
+    lines += [f"note: {note}" for note in found.notes]
+    return "\n".join(lines)
+
+
+def _better(gain: float) -> str:
+    return "better" if gain > 0.0 else "worse"
+
+
+def _parameter_lines(found: Fit) -> list[str]:
+    """Return the table of the fitted parameters."""
+    rows = []
+    for name, value in found.parameters.items():
+        rows.append((name, f"{value:.4g}", _interval(found.intervals.get(name))))
+    return table(("parameter", "fitted", "95 % interval"), rows)
+
+
+def _loss_lines(found: Fit) -> list[str]:
+    """Return the table of the losses on the games held out."""
+    constant = found.log_loss_constant
     losses = [
         ("fitted", found.log_loss, found.log_loss_interval, found.prediction_error),
         ("default", found.log_loss_default, None, found.prediction_error_default),
-        ("constant", found.log_loss_constant, found.log_loss_constant_interval, np.nan),
-        ("constant by side", found.log_loss_by_side, None, np.nan),
+        ("constant", constant, found.log_loss_constant_interval, np.nan),
     ]
-    errors = {"wins": found.calibration_wins, "draws": found.calibration_draws}
-    known = [f"{k} {100 * error:.1f} points" for k, error in errors.items() if error is not None]
-    gain, low, high = found.gain
-    constant = Estimate(gain, 0.0, low, high).times(1.0 if gain > 0.0 else -1.0)
-    default = found.log_loss_default - found.log_loss
-    failed = "the fit failed: it is not shown to forecast games better than a constant forecast"
-    cut = "" if found.converged else "; the search did not converge"
-    lines = [
-        *([failed] if found.failed else []),
-        f"fitted to {found.train_games} of {found.games} games by the likelihood of games not yet "
-        f"seen, {found.evaluations} replays{cut}",
-        "",
-        *table(("parameter", "fitted", "95 % interval"), parameters),
-        "",
-        *table(
-            ("on the games held out", "log loss", "95 % interval", "prediction error"),
-            [(name, f"{loss:.4f}", _interval(ends), f"{100 * error:.2f} %" if error >= 0.0 else "")
-             for name, loss, ends, error in losses],
-        ),
-        "",
-        f"{'better' if gain > 0.0 else 'worse'} than the constant forecast by {constant:.4f}",
-        f"{'better' if default > 0.0 else 'worse'} than the default by {abs(default):.4f}",
-        f"calibration error: {', '.join(known)}",
-        *(f"note: {note}" for note in found.notes),
-    ]  # fmt: skip
-    return "\n".join(lines)
+    if found.log_loss_by_side != constant:  # the log says which side was first
+        losses.append(("constant by side", found.log_loss_by_side, None, np.nan))
+    rows = []
+    for name, loss, interval, error in losses:
+        percent = "" if np.isnan(error) else f"{100 * error:.2f} %"
+        rows.append((name, f"{loss:.4f}", _interval(interval), percent))
+    return table(("on the games held out", "log loss", "95 % interval", "prediction error"), rows)
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]], width: int = 0) -> list[str]:
@@ -251,8 +268,10 @@ def smooth_text(log: MatchLog, smoothed: SmoothedLog, players: Sequence[str]) ->
     for name in players:
         entries = np.flatnonzero(log.player == log.players.index(name))
         best = entries[np.argmax(smoothed.mu[entries])]
-        beliefs = [f"{smoothed.mu[k]:.2f} ± {smoothed.sigma[k]:.2f}"
-                   for k in (entries[0], best, entries[-1])]  # fmt: skip
+        beliefs = [
+            f"{smoothed.mu[k]:.2f} ± {smoothed.sigma[k]:.2f}"
+            for k in (entries[0], best, entries[-1])
+        ]
         rows.append((shortened(name), str(entries.size), *beliefs))
     iterations = counted(smoothed.iterations, "iteration")
     lines = [

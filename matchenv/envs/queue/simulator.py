@@ -177,25 +177,28 @@ class QueueSimulator(Simulator[State]):
             truth: whether to add the true skills.
         """
         clock = state.clock[row]
+        tick = int(clock["tick"])
         line = state.line[row, : clock["length"]]
         slots = line[line != NONE]
-        players = state.players[row, slots]
-        # The last element is that of a missing player, whose slot is -1.
-        index = np.full(state.room + 1, NOBODY, dtype=np.int64)
+        players = state.players[row]
+        # Indices of the players in ``slots``; the last element is that of NONE.
+        index = np.empty(state.room + 1, dtype=np.int64)
         index[slots] = np.arange(slots.size)
-        candidates = state.shown[row, 1:]
+        index[NONE] = NOBODY
+        mask = state.mask[row].copy()
         return WaitingPlayers(
-            mu=players["mu"].copy(),
-            sigma=players["sigma"].copy(),
-            waited=clock["tick"] - players["joined"],
-            player=players["number"].copy(),
+            mu=players["mu"][slots],
+            sigma=players["sigma"][slots],
+            waited=tick - players["joined"][slots],
+            player=players["number"][slots],
             focal=int(index[clock["focal"]]),
-            candidates=index[candidates[candidates != NONE]],
-            tick=int(clock["tick"]),
+            candidates=index[state.shown[row, 1:][mask[1:]]],
+            tick=tick,
             playing=int(clock["playing"]),
             settings=self.settings,
             run=int(clock["key"]),
-            true_skill=players["true_skill"].copy() if truth else None,
+            action_mask=mask,
+            true_skill=players["true_skill"][slots] if truth else None,
         )
 
     def means_in_games(self, state: State, row: int) -> Floats:
