@@ -458,7 +458,9 @@ def plan_of(
         return replace(settings, **cell.options)
 
     blocks = _blocks(protocol.key_of(purpose), episodes, seed, size)
-    return Plan(candidates, tuple(cells), blocks, settings_of, seed), asked
+    code_and_populations = {**code, "populations": _populations(settings)}
+    plan = Plan(candidates, tuple(cells), blocks, settings_of, seed, code=code_and_populations)
+    return plan, asked
 
 
 def _blocks(key: tuple[int, ...], episodes: int, seed: int, size: int) -> tuple[Block, ...]:
@@ -476,9 +478,15 @@ def _shared_options(settings: Options, cells: Sequence[Cell], protocol: Protocol
     for cell in cells:
         own.update(cell.labels)
     described = settings.description()
-    options = {name: described[name] for name in described if name not in own}
+    described.update(_populations(settings))
+    return {name: described[name] for name in described if name not in own}
+
+
+def _populations(settings: Options) -> dict[str, str]:
+    """Return sizes and digests of populations, by option."""
+    populations = {}
     for name, value in vars(settings).items():
-        if isinstance(value, Population) and name in options:
+        if isinstance(value, Population):
             digest = hashlib.sha256(value.rows.tobytes()).hexdigest()
-            options[name] = f"{len(value.rows)} of {digest[:16]}"
-    return options
+            populations[name] = f"{len(value.rows)} of {digest[:16]}"
+    return populations
