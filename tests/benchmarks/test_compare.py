@@ -206,8 +206,8 @@ class Chosen:
     name = "chosen"
     action = 0
 
-    def act(self, _: Any, games_left: Any, rng: Any = None) -> Any:
-        return np.full(len(games_left), self.action)
+    def act(self, view: Any, rng: Any) -> Any:
+        return np.full(len(view.action_mask), self.action)
 
 
 class Widened(NormalPrior):
