@@ -207,8 +207,8 @@ class Chosen:
     name = "chosen"
     action = 0
 
-    def act(self, view: Any, rng: Any = None) -> Any:
-        return np.full(len(view.games_left), self.action)
+    def act(self, view: Any, rng: Any) -> Any:
+        return np.full(len(view.action_mask), self.action)
 
 
 class Widened(NormalPrior):
@@ -605,8 +605,10 @@ def test_cells_may_need_their_own_options_and_files_of_skills_count(tmp_path: Pa
     run_comparison(["random"], env_kwargs={"horizon": 5}, episodes=2, **swept)
     table["mean"] *= 5
     table.to_csv(file, index=False)
-    with pytest.raises(ValueError, match=r"out holds results .* skills was"):
-        run_comparison(["random"], env_kwargs={"horizon": 5}, episodes=2, **swept)
+    before = set((tmp_path / "out" / "blocks").iterdir())
+    run_comparison(["random"], env_kwargs={"horizon": 5}, episodes=2, **swept)
+    new = set((tmp_path / "out" / "blocks").iterdir()) - before
+    assert len(new) == len(before)  # all are played again
     file.write_text("item,mean,games\na,0.5,19\n")
     with pytest.raises(ValueError, match=r"skills must have items with at least 20 games, .*csv"):
         run_comparison(["random"], **swept)
