@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import TYPE_CHECKING
 
+from matchenv.benchmarks.compare.contract import Compared
 from matchenv.evaluation.episode_table import EpisodeTable
 from matchenv.evaluation.estimates import Record, estimate, paired_difference
 from matchenv.evaluation.registry import family_of
 from matchenv.evaluation.tables import Column, or_dash
 from matchenv.evaluation.visits import GROUPS, MEANS, group_values, long_wait
-
-if TYPE_CHECKING:
-    from matchenv.benchmarks.compare.comparison import Comparison
 
 # Further columns of the tables, and their explanation.
 COLUMNS = [Column("95 % wait", lambda row: or_dash("{:.0f}", row.long_wait))]
@@ -29,12 +26,12 @@ GROUP_MEANS = (QUALITY, "match_quality", "wait", "left")
 DIFFERENCES = {QUALITY: "quality_difference", "wait": "wait_difference", "left": "left_difference"}
 
 
-def numbers(comparison: Comparison, cell: int, policy: str) -> dict[str, float]:
+def numbers(comparison: Compared, cell: int, policy: str) -> dict[str, float]:
     """Return further numbers of a policy in a cell."""
     return {"long_wait": long_wait(comparison.rows, cell, policy)}
 
 
-def group_standings(comparison: Comparison) -> list[Record]:
+def group_standings(comparison: Compared) -> list[Record]:
     """Return how each policy served each group of players under each load.
 
     Each record has ``load``, ``policy`` and ``group``; the ``MEANS``, with the paired
@@ -98,6 +95,6 @@ def mean_over(rows: EpisodeTable, measure: str, load: int, policy: str) -> float
     return estimate(rows.values(measure, load, policy)[0]).mean
 
 
-def tables(comparison: Comparison) -> dict[str, list[Record]]:
+def tables(comparison: Compared) -> dict[str, list[Record]]:
     """Return further tables by name."""
     return {"groups": group_standings(comparison), "front": front_of(comparison.rows)}

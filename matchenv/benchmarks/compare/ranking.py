@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from matchenv.benchmarks.compare.contract import Compared
 from matchenv.evaluation.estimates import Estimate, Record
 from matchenv.evaluation.ranking import parts_of_points
 from matchenv.evaluation.tables import Column
 from matchenv.runtime.arrays import Floats
-
-if TYPE_CHECKING:
-    from matchenv.benchmarks.compare.comparison import Comparison
-
 
 RESAMPLES = 1000  # of the bootstrap
 SMOOTHED = 40  # a curve is averaged over this part of the games
@@ -27,7 +23,7 @@ NOTE = (
 )
 
 
-def numbers(comparison: Comparison, cell: int, policy: str) -> dict[str, Estimate]:
+def numbers(comparison: Compared, cell: int, policy: str) -> dict[str, Estimate]:
     """Return further numbers of a policy in a cell."""
     settings = {**comparison.asked["environment"], **comparison.cells[cell].options}
     _, points = np.unique(parts_of_points(settings["horizon"]), return_index=True)
@@ -66,7 +62,7 @@ def games_needed(ours: Floats, theirs: Floats) -> Estimate:
     return Estimate(float(sample), float(np.std(resamples)), low, high)
 
 
-def tables(comparison: Comparison) -> dict[str, list[Record]]:
+def tables(comparison: Compared) -> dict[str, list[Record]]:
     """Return the mean ``accuracy`` of each policy in each cell after a share of the games."""
     curves = []
     for (number, cell), policy in product(enumerate(comparison.cells), comparison.policies):
