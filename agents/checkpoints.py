@@ -14,6 +14,7 @@ from typing import Any
 
 from stable_baselines3.common.base_class import BaseAlgorithm
 
+from matchenv.agents.policy_file import reason_of
 from matchenv.runtime.files import parsed_json, write_bytes
 
 # Counters of the algorithms that are plain numbers in the file.
@@ -70,5 +71,6 @@ def _data_of(file: Path) -> dict[str, Any]:
 
 def _damage(file: Path, error: Exception) -> ValueError:
     return ValueError(
-        f"the checkpoint {file} cannot be read: {error}; remove it to train from the start"
+        f"the checkpoint {file} cannot be read: {reason_of(error)}; remove it to train from the "
+        "start"
     )

@@ -52,7 +52,7 @@ def rank_cells(options: Kwargs, settings: list[Any]) -> Kwargs:
     for prior in values_of(options.pop("prior", None)):
         priors.append(Settings.prior if prior is None else prior)
     any_rank = set(ranks) <= {None, ANY}
-    if any_rank and all(_has_ranks(each) for each in settings):
+    if any_rank and all(_has_ranks(cell) for cell in settings):
         ranks = list(RANKS)
     return {"rank": ranks, "prior": priors}
 
@@ -180,9 +180,9 @@ def settings_of(environment: str, env_kwargs: Mapping[str, Any]) -> list[Any]:
     for options in combinations(env_kwargs):
         settings.append(settings_type.checked(**options))
     for name in training_of(environment).same:
-        if len({getattr(each, name) for each in settings}) > 1:
+        if len({getattr(cell, name) for cell in settings}) > 1:
             raise ValueError(f"{name} must be the same in all environments, got a list")
-    check_sizes({each.observation_size for each in settings}, env_kwargs)
+    check_sizes({cell.observation_size for cell in settings}, env_kwargs)
     return settings
 
 

@@ -294,9 +294,11 @@ class PolicyDescription:
         return network
 
 
-def reason_of(error: RuntimeError) -> str:
-    """Return the first reason why torch refused weights; its first line gives none."""
+def reason_of(error: Exception) -> str:
+    """Return the first reason why torch refused weights; the first of several lines gives none."""
     lines = str(error).splitlines()
+    if not lines:
+        return type(error).__name__
     reason = lines[0]
     if len(lines) > 1:
         reason = lines[1]

@@ -53,7 +53,7 @@ from matchenv.belief import DEFAULT_BELIEF
 from matchenv.evaluation.seeds import evaluation_seed, training_seed
 from matchenv.runtime.checks import as_integer, refusal
 from matchenv.runtime.files import folder_lock
-from matchenv.runtime.object_spec import only_installed_code
+from matchenv.runtime.object_spec import only_own_code
 from matchenv.runtime.parallel import results_of
 
 # Entries of a policy file about each training.
@@ -200,7 +200,7 @@ def continue_training(
         ValueError: for a folder that is missing, damaged, in use or holds no run, for fewer
             timesteps than were played, and for classes that may not be imported.
     """
-    with only_installed_code(allow_code=allow_code):
+    with only_own_code(allow_code=allow_code):
         with folder_lock(path):
             folder = RunFolder.open(path)
             config = folder.read_config()
@@ -344,7 +344,7 @@ def train_seeds(
     config: RunConfig,
     seeds: Sequence[int],
     *,
-    workers: int | None = None,
+    workers: int | None = 1,
     quiet: bool = False,
     **options: Any,
 ) -> list[RunFolder]:

@@ -83,8 +83,7 @@ class MatchmakingVecEnv(VecEnv):
             self._slices.append(slice(int(rows[0]), int(rows[-1]) + 1))
             self.natives.append(native)
         first = self.natives[0]
-        sizes = {native.single_observation_space.shape[0] for native in self.natives}
-        check_sizes(sizes, env_kwargs)
+        check_sizes({native.settings.observation_size for native in self.natives}, env_kwargs)
         known = first.simulator.infos(first.episodes.state)
         self.info_keywords = tuple(
             as_choice("info_keywords", name, known) for name in info_keywords
@@ -132,23 +131,25 @@ class MatchmakingVecEnv(VecEnv):
         actions = np.asarray(self._actions)
         if actions.shape != (self.num_envs,):
             raise ValueError(f"actions must have shape ({self.num_envs},), got {actions.shape}")
-        steps = []
+        observations = np.empty((self.num_envs, *(self.observation_space.shape or ())), np.float32)
+        rewards = np.empty(self.num_envs)
+        terminated = np.empty(self.num_envs, dtype=np.bool_)
+        truncated = np.empty(self.num_envs, dtype=np.bool_)
+        native_infos = []
         for native, rows in zip(self.natives, self._slices, strict=True):
-            steps.append(native.step(actions[rows]))
-        observations = np.concatenate([step[0] for step in steps])
-        rewards = np.concatenate([step[1] for step in steps])
-        terminated = np.concatenate([step[2] for step in steps])
-        truncated = np.concatenate([step[3] for step in steps])
+            step = native.step(actions[rows])
+            observations[rows], rewards[rows], terminated[rows], truncated[rows], info = step
+            native_infos.append(info)
         ended = terminated | truncated
         self._returns += rewards
         self._lengths += 1
         infos: list[Info] = [{} for _ in range(self.num_envs)]
-        for rows, step in zip(self._slices, steps, strict=True):
-            self._fill_infos(infos[rows], step[4], ended[rows])
+        for rows, native_info in zip(self._slices, native_infos, strict=True):
+            self._fill_infos(infos[rows], native_info, ended[rows])
             for row in np.flatnonzero(ended[rows]).tolist():
                 index = rows.start + row
                 info = infos[index]
-                info["terminal_observation"] = step[4]["final_obs"][row]
+                info["terminal_observation"] = native_info["final_obs"][row]
                 info["TimeLimit.truncated"] = bool(truncated[index] and not terminated[index])
                 info["episode"] = self._episode(index, info)
         self._returns[ended] = 0.0

@@ -13,9 +13,9 @@ import sys
 _CALLED = os.path.basename(sys.argv[0]) if sys.argv else ""
 # The name is "-m" while Python looks for the module.
 if _CALLED in ("matchenv", "matchenv.exe") or (_CALLED == "-m" and "matchenv" in sys.orig_argv):
-    from matchenv.runtime.signals import exit_at_signals_during_import
+    from matchenv.runtime.signals import end_at_signals
 
-    exit_at_signals_during_import()  # before slow imports
+    end_at_signals()  # before slow imports
 
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version

@@ -152,14 +152,14 @@ def _check_can_compare(given: Given, config: RunConfig | None) -> None:
     """Check that cells of a comparison can have the options of the training."""
     from matchenv.agents.environments import lists_in
     from matchenv.agents.run_config import RunFolder
-    from matchenv.runtime.object_spec import only_installed_code
+    from matchenv.runtime.object_spec import only_own_code
 
     if config is None and RunFolder(given.resume).config_file.is_file():
         config = RunFolder(given.resume).read_config()
     if config is None:
         return  # the error of the training says what is missing
     allow_code = given.allow_code or given.resume is None
-    with only_installed_code(allow_code=allow_code):
+    with only_own_code(allow_code=allow_code):
         shared = config.comparison()["env_kwargs"]
     lists = lists_in(shared)
     if lists:

@@ -29,7 +29,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "player": words(
         "player playerid playername account accountid accountname user userid username driver "
         "driverid drivername competitor participant participantid contestant athlete runner rider "
-        "horse login nick nickname bot agent model"
+        "horse login nick nickname puuid summonername bot agent model"
     ),
     "team": words("team teamid teamname side sideid allyteam allyteamid"),
     "at_home": words("athome ishome home homeaway color colour"),
@@ -182,10 +182,10 @@ class Header:
 
     def usual(self, role: str) -> list[str]:
         """Return the columns with usual names of a role, the first of ``NAMES`` first."""
-        found = []
+        columns = []
         for known in NAMES[role]:
-            found += [name for name in self.names if plain_name(name) == known]
-        return found
+            columns += [name for name in self.names if plain_name(name) == known]
+        return columns
 
     def column_of(self, role: str) -> str | None:
         """Return the column that the user named for a role, or the first with a usual name."""

@@ -156,30 +156,32 @@ def read_log(
     for name in wanted:
         if name not in header:
             raise BadLogError(f"further: no column {name!r} in the header {', '.join(header)}")
-    found = read_games(
+    table_reading = read_games(
         table.columns, table.lines, table.bad, settings.chosen_columns, settings.time_format
     )
-    games = found.games
-    columns = dict(found.layout.columns)
-    if found.layout.sides is not None:
-        for role, names in zip(("first", "second"), found.layout.sides.columns, strict=True):
+    games = table_reading.games
+    columns = dict(table_reading.layout.columns)
+    if table_reading.layout.sides is not None:
+        for role, names in zip(
+            ("first", "second"), table_reading.layout.sides.columns, strict=True
+        ):
             columns[role] = " and ".join(names)
     columns[games.result.role] = " and ".join(games.result.names)
-    if found.times is not None:
-        columns["time"] = " and ".join(found.times.columns)
+    if table_reading.times is not None:
+        columns["time"] = " and ".join(table_reading.times.columns)
     set_aside = games.lines.union(table.bad)
     reading = Reading(
         log=MatchLog(**games.arrays),
         file_name=file.name,
         sha256=table.sha256,
         column_names=columns,
-        time_format=None if found.times is None else found.times.format,
+        time_format=None if table_reading.times is None else table_reading.times.format,
         bad_rows=sorted(table.bad.values()),
         rows=len(set(table.lines)),
         rows_left_out=len(set(table.lines) - set_aside),
         games=games.games,
-        notes=(*table.notes, *found.read_as),
-        first_side=found.first_side,
+        notes=(*table.notes, *table_reading.read_as),
+        first_side=table_reading.first_side,
         header=header,
         further=_cells_of_games(table, wanted, games.line.tolist()),
     )
@@ -309,8 +311,8 @@ def read_ratings(
     return {**names, **{name: columns[name] for name in numbers}}
 
 
-def _number(text: str) -> float:
+def _number(cell: str) -> float:
     try:
-        return math.nan if "_" in text else float(text)
+        return math.nan if "_" in cell else float(cell)
     except ValueError:
         return math.nan

@@ -285,8 +285,9 @@ def _rate_two(games: Games, constants: Constants, game: int, room: Room) -> None
     room.team_variance[team + 1] = other * other + beta * beta
     if room.log_probability.size:
         variance = total_variance(one, other, beta)
-        found = log_outcome_probability_of(mu[i] - mu[j], variance, outcome, margin)
-        room.log_probability[game] = found
+        room.log_probability[game] = log_outcome_probability_of(
+            mu[i] - mu[j], variance, outcome, margin
+        )
     mu[i], sigma[i], mu[j], sigma[j] = update_two(mu[i], one, mu[j], other, outcome, beta, margin)
     mu[i] -= games.advantage[game]
 

@@ -98,7 +98,7 @@ def outcomes_of_sides(
     """
     codes, distinct = pd.factorize(pd.Series(cells, dtype=object))
     texts = pd.Series(distinct, dtype=object).str.strip().str.lower().str.replace("_", " ")
-    values = texts.map(lambda text: _first_value(text, name, names)).astype(float)
+    values = texts.map(lambda cell: _first_value(cell, name, names)).astype(float)
     numbers = numbers_of(texts, "score").astype("Float64").astype(float)
     meaning = _value_of_number(name, numbers.dropna().unique())
     if names[1] and plain_name(name).startswith(names[1]):  # whether the second side won
@@ -117,20 +117,20 @@ def outcomes_of_sides(
     return Outcomes(first, *flags), Outcomes(second, *flags)
 
 
-def _first_value(text: str, name: str, names: tuple[str, str]) -> float | None:
+def _first_value(cell: str, name: str, names: tuple[str, str]) -> float | None:
     """Return the result of the first side, from a cell in lower case; None if it is no word."""
     column = plain_name(name)
     for word, value in zip(names, (WIN, LOSS), strict=True):
-        if plain_name(text) in _names_of_side(word):
+        if plain_name(cell) in _names_of_side(word):
             return value
-        if column in [f"{word}{win}" for win in WINS] and text in WORDS:
+        if column in [f"{word}{win}" for win in WINS] and cell in WORDS:
             # The column says whether this side won.
-            return value if WORDS[text] == WIN else -value
-    if re.match(r"(tie|draw)\b", text) or text == "x":
+            return value if WORDS[cell] == WIN else -value
+    if re.match(r"(tie|draw)\b", cell) or cell == "x":
         return DRAW
-    if text in WORDS:
-        return WORDS[text]
-    line = SCORE_LINE.fullmatch(text)
+    if cell in WORDS:
+        return WORDS[cell]
+    line = SCORE_LINE.fullmatch(cell)
     if line is not None:
         return _compared(_points(line[1]), _points(line[2]))
     return None
@@ -148,8 +148,8 @@ def _names_of_side(word: str) -> set[str]:
     return names
 
 
-def _points(text: str) -> float:
-    return 0.5 if text in ("½", "1/2") else float(text)
+def _points(score: str) -> float:
+    return 0.5 if score in ("½", "1/2") else float(score)
 
 
 def _compared(first: float, second: float) -> float:
@@ -159,14 +159,14 @@ def _compared(first: float, second: float) -> float:
     return WIN if first > second else LOSS
 
 
-def _value_of_number(name: str, found: Iterable[float]) -> dict[float, float]:
+def _value_of_number(name: str, values: Iterable[float]) -> dict[float, float]:
     """Return the result of the first side for each number of a column.
 
     1 and 2 are the number of the winning side, and 0 beside 2 a draw. Otherwise 1 is a win of the
     first side, 0.5 a draw, and 0 or -1 a loss; where -1 occurs, 0 is a draw. In a column named
     after the winner, 0 and 1 could be either.
     """
-    numbers = set(found)
+    numbers = set(values)
     if numbers <= {0.0, 1.0, 2.0} and 2.0 in numbers:
         return {1.0: WIN, 2.0: LOSS, 0.0: DRAW}
     if "winner" in plain_name(name) and 0.0 in numbers:

@@ -38,7 +38,7 @@ ENDED_EARLY = re.compile(r"(^|[ (])(w/o|wo|walkover|ret\.?|retired|def\.?|defaul
 
 @dataclass
 class Rows:
-    """A row for each player in each game, and faults found so far.
+    """A row for each player in each game, and faults outcome so far.
 
     Attributes:
         frame: columns line, game, player and team (strings, NA where missing); at_home (True for
@@ -162,10 +162,10 @@ def _long_rows(
     outcomes = []
     for result in layout.results:
         texts = cells[result.names[0]]
-        found = outcomes_of(texts, result.role)
+        outcome = outcomes_of(texts, result.role)
         if result.role == "result":
-            found = _winners_by_name(found, texts, result.names[0], frame)
-        outcomes.append((result, found))
+            outcome = _winners_by_name(outcome, texts, result.names[0], frame)
+        outcomes.append((result, outcome))
     nobody = np.zeros(len(frame), np.bool_)
     return Rows(frame, outcomes, bad, nobody, nobody.copy(), [], first_side)
 
@@ -189,7 +189,7 @@ def _first_sides(
 
 
 def _winners_by_name(
-    found: Outcomes, cells: Sequence[str], name: str, frame: pd.DataFrame
+    outcome: Outcomes, cells: Sequence[str], name: str, frame: pd.DataFrame
 ) -> Outcomes:
     """Return outcomes where a column names the winning side or player of the game in each row.
 
@@ -199,16 +199,16 @@ def _winners_by_name(
     if stem and stem != plain_name(name):
         side = frame["team"].map(lambda team: plain_name(str(team)), na_action="ignore")
         if (side == stem).any():
-            won = found.value.replace({0.0: LOSS})
+            won = outcome.value.replace({0.0: LOSS})
             own = won.where(side == stem, -won)
-            return found._replace(value=own.where(side.notna()))
-    if found.value.notna().mean() > 0.5:
-        return found
+            return outcome._replace(value=own.where(side.notna()))
+    if outcome.value.notna().mean() > 0.5:
+        return outcome
     winner = _names(cells)
     is_own = (winner == frame["player"]) | (winner == frame["team"])
     has_winner = is_own.groupby(frame["game"]).transform("any")
     named = is_own.map({True: WIN, False: LOSS}).where(has_winner & winner.notna())
-    return found._replace(value=found.value.fillna(named))
+    return outcome._replace(value=outcome.value.fillna(named))
 
 
 def _wide_rows(

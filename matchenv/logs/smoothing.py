@@ -204,17 +204,17 @@ def _sweep(
             change = max(change, abs(deviation / sigma[entry] - 1.0))
             mu[entry] = mean
             sigma[entry] = deviation
-            rest = cavity[entry]
+            others = cavity[entry]
             past = messages[entry]
             # No game widens a belief; a negative number is a rounding error.
-            precision = max(0.0, 1.0 / (deviation * deviation) - rest[0])
-            shift = mean * (rest[0] + precision) - rest[1]
+            precision = max(0.0, 1.0 / (deviation * deviation) - others[0])
+            shift = mean * (others[0] + precision) - others[1]
             near[k, 0] = past[0] + precision
             near[k, 1] = past[1] + shift
             near[k, 2] = drift[entry]
             if log_probability.size:
                 log_evidence += _log_overlap(past[0], past[1], precision, shift)
-                log_evidence -= _log_overlap(rest[0], rest[1], precision, shift)
+                log_evidence -= _log_overlap(others[0], others[1], precision, shift)
     return change, log_evidence
 
 

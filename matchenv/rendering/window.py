@@ -17,6 +17,10 @@ REMEDY = (
 )
 
 
+class NoScreenError(OSError):
+    """No visible window can be opened."""
+
+
 class Window:
     """A window that opens with its first picture.
 
@@ -40,7 +44,7 @@ class Window:
             closed.
 
         Raises:
-            OSError: if no visible window can be opened; the message names alternatives.
+            NoScreenError: if no visible window can be opened; the message names alternatives.
         """
         height, width, _ = picture.shape
         screen = self._screen(width, height)
@@ -62,7 +66,7 @@ class Window:
         """Return the surface of the window, opened or resized if necessary.
 
         Raises:
-            OSError: if no visible window can be opened.
+            NoScreenError: if no visible window can be opened.
         """
         screen = pygame.display.get_surface()
         if screen is None or screen.get_size() != (width, height):
@@ -70,10 +74,10 @@ class Window:
                 pygame.display.init()
                 screen = pygame.display.set_mode((width, height))
             except pygame.error as error:
-                raise OSError(f"no window can be opened ({error}); {REMEDY}") from error
+                raise NoScreenError(f"no window can be opened ({error}); {REMEDY}") from error
             pygame.display.set_caption(self.caption)
         if pygame.display.get_driver() in UNSEEN and not os.environ.get("SDL_VIDEODRIVER"):
-            raise OSError(f"the window would be invisible; {REMEDY}")
+            raise NoScreenError(f"the window would be invisible; {REMEDY}")
         return screen
 
     def close(self) -> None:

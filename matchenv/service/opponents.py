@@ -7,10 +7,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.random import Generator
 
 from matchenv.belief import DEFAULT_BELIEF
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.one_player.settings import Settings
+from matchenv.envs.one_player.simulator import MatchmakingView
 from matchenv.evaluation.registry import policy_named
 from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_integer, errors_named, refusal
@@ -43,17 +45,19 @@ def rule_of(policy: Any, settings: PoolSettings) -> Rule:
         raise ValueError(f"rule must not need true skills, which are unknown, got {policy!r}")
     has_act = callable(getattr(rule, "act", None))
     if not has_act and not getattr(rule, "is_shared", False):  # see ``LearnedPolicy``
-        allowed = "a policy with act(knowledge_state, games_left), or a learned policy"
+        allowed = "a policy with act(view, rng), or a learned policy"
         raise refusal(f"rule must be None, a name, {allowed} for any number of opponents", policy)
 
+    rng = np.random.default_rng()
+
     def choose(mu: Floats, sigma: Floats) -> int:
-        return _choice(rule, mu, sigma, settings.games_left)
+        return _choice(rule, mu, sigma, settings.games_left, rng)
 
     if not type(rule).__module__.startswith("matchenv."):
         mu = settings.mu + settings.sigma * np.array([0.0, 1.0, -1.0])
         sigma = np.full(3, settings.sigma)
         with errors_named(f"rule {policy!r} cannot choose one of two players"):
-            _choice(copy.deepcopy(rule), mu, sigma, settings.games_left)
+            _choice(copy.deepcopy(rule), mu, sigma, settings.games_left, rng)
     return choose
 
 
@@ -69,7 +73,7 @@ def _environment_of(settings: PoolSettings) -> Settings:
     )
 
 
-def _choice(policy: Any, mu: Floats, sigma: Floats, games_left: int) -> int:
+def _choice(policy: Any, mu: Floats, sigma: Floats, games_left: int, rng: Generator) -> int:
     """Return the opponent that a policy chooses, in [0, M).
 
     Args:
@@ -77,6 +81,7 @@ def _choice(policy: Any, mu: Floats, sigma: Floats, games_left: int) -> int:
         mu: means, shape (M + 1,), the player first.
         sigma: standard deviations, shape (M + 1,).
         games_left: number of remaining games.
+        rng: generator for stochastic policies.
 
     Raises:
         ValueError: if the policy's answer is no opponent.
@@ -84,7 +89,7 @@ def _choice(policy: Any, mu: Floats, sigma: Floats, games_left: int) -> int:
     belief = getattr(policy, "belief", None) or DEFAULT_BELIEF
     state = KnowledgeState.of_prior(mu[np.newaxis], sigma[np.newaxis], belief)[0]
     if callable(getattr(policy, "act", None)):
-        action = policy.act(state, games_left)
+        action = policy.act(MatchmakingView(state, games_left), rng)
     else:
         learned = policy.for_opponents(len(mu) - 1)
         action, _ = learned.predict(state.to_observation(1.0))

@@ -78,7 +78,10 @@ class Pool:
     ) -> None:
         self._clock = clock
         self._lock = threading.RLock()
-        self._use(Storage(PoolSettings(**settings)), rule)
+        self._storage = Storage(PoolSettings(**settings))
+        self._rule = rule_of(rule, self.settings)
+        # A rule may keep state, and a slow one must not hold up ratings.
+        self._rule_lock = threading.Lock()
 
     @classmethod
     def open(
@@ -110,17 +113,13 @@ class Pool:
                 stored = getattr(storage.settings, name)
                 if value != stored:
                     raise ValueError(f"{name} must be {stored!r} as in {path}, got {value!r}")
-            pool._use(storage, rule)
+            if storage.settings != requested:
+                pool._rule = rule_of(rule, storage.settings)
         except ValueError:
             storage.close()
             raise
+        pool._storage = storage
         return pool
-
-    def _use(self, storage: Storage, rule: Any) -> None:
-        self._storage = storage
-        self._rule = rule_of(rule, storage.settings)
-        # A rule may keep state, and a slow one must not hold up ratings.
-        self._rule_lock = threading.Lock()
 
     @property
     def settings(self) -> PoolSettings:

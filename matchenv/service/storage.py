@@ -15,6 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from matchenv.runtime.checks import refusal
 from matchenv.service.players import Game, Player, PoolSettings, RatedGame
 from matchenv.trueskill import Rating
 
@@ -234,12 +235,19 @@ class Storage:
 
 
 def content_of(game: Game) -> str:
-    """Return the JSON of a checked game's teams, ranks and weights."""
-    teams = [list(side) for side in game.teams]
+    """Return the JSON of a game's teams, ranks and weights.
+
+    Raises:
+        ValueError: if they are no lists of names and numbers.
+    """
     weights = None
-    if game.weights is not None:
-        weights = [list(row) for row in game.weights]
-    return json.dumps([teams, list(game.ranks), weights], default=float)  # numpy's numbers too
+    try:
+        if game.weights is not None:
+            weights = [list(row) for row in game.weights]
+        content = [[list(side) for side in game.teams], list(game.ranks), weights]
+        return json.dumps(content, default=float)  # numpy's numbers too
+    except TypeError:
+        raise refusal("a game with an id must hold lists of names and numbers", game) from None
 
 
 def _row_of(player: Player) -> tuple[Any, ...]:

@@ -16,7 +16,7 @@ from matchenv.agents.run_config import RunFolder, configured
 from matchenv.logs.reading import read_log
 from matchenv.runtime.files import npz_bytes, read_npz, write_bytes
 
-DAMAGES = 1500
+DAMAGES = 400
 
 Read = Callable[[Path], Any]
 

@@ -330,6 +330,38 @@ LICHESS = {
 }  # fmt: skip
 
 
+RIOT: dict[str, Any] = {
+    "metadata": {"matchId": "EUW_1"},
+    "info": {
+        "gameEndTimestamp": 1704067200000,
+        "participants": [
+            {"puuid": name, "teamId": 100 * (1 + side), "win": side == 1}
+            for side, names in enumerate(("ab", "cd")) for name in names
+        ],
+    },
+}  # fmt: skip
+
+
+def test_lists_that_are_not_of_players(tmp_path: Path) -> None:
+    """Fights of a match name its players, too."""
+    fights = [{"start": 1, "players": [{"deaths": 1}, {"deaths": 2}]}] * 2
+    dota = read(tmp_path, json.dumps([{"teamfights": fights, **OPEN_DOTA[0]}]), "parsed.json")
+    assert ranks(dota) == [{"a+b": 1, "c+d": 0}]
+    later = {**RIOT, "info": {**RIOT["info"], "gameEndTimestamp": 1704067260000}}
+    riot = read(tmp_path, json.dumps([later, RIOT]), "riot.json")
+    assert ranks(riot) == [{"a+b": 1, "c+d": 0}] * 2
+    assert riot.log.time is not None
+    assert riot.log.time.tolist() == [1704067200, 1704067260]
+
+
+def test_times_of_players_are_no_times_of_games(tmp_path: Path) -> None:
+    text = "raceId,date,driver,position,time\n1,2024-01-02,a,1,1:34:50.616\n1,2024-01-02,b,2,+5.4\n"
+    text += "2,2024-01-01,a,1,81.5\n2,2024-01-01,b,2,82.5\n"
+    reading = read(tmp_path, text)
+    assert "time: 'date', read as iso, 2024-01-01 to 2024-01-02" in reading_text(reading)
+    assert "column 'time' is not used: it has times of players" in reading_text(reading)
+
+
 def test_nested_json(tmp_path: Path) -> None:
     dota = read(tmp_path, json.dumps(OPEN_DOTA), "matches.json")
     assert ranks(dota) == [{"a+b": 1, "c+d": 0}]

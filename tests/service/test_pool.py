@@ -22,6 +22,7 @@ from fault_injection import child
 from matchenv import Settings, agents
 from matchenv.baselines import KnowledgeGradient
 from matchenv.belief.knowledge import KnowledgeState
+from matchenv.envs.one_player.simulator import MatchmakingView
 from matchenv.service import (
     Game,
     GameExistsError,
@@ -53,7 +54,8 @@ def test_proposals_are_successive_choices_of_the_rule(rule: Any) -> None:
     left = [f"p{i}" for i in range(30) if i != 7]
     for _, opponent, quality in pool.propose("p7", 5):
         mu, sigma = np.array([pool["p7"], *(pool[name] for name in left)]).T
-        assert opponent == left.pop(int(policy.act(KnowledgeState(mu, sigma), 500)))
+        view = MatchmakingView(KnowledgeState(mu, sigma), 500)
+        assert opponent == left.pop(int(policy.act(view)))
         assert quality == match_quality(*pool["p7"], *pool[opponent], BETA)
 
 
@@ -137,7 +139,7 @@ def test_exchanges_end_where_none_improves() -> None:
 
 
 def test_a_rule_that_cannot_choose_is_refused_at_once() -> None:
-    batch = SimpleNamespace(act=lambda state, games_left: state.mu.shape[2])
+    batch = SimpleNamespace(act=lambda view, rng: view.knowledge_state.mu.shape[2])
     with pytest.raises(ValueError, match="cannot choose one of two players: IndexError"):
         filled(3, 1, rule=batch)
 
@@ -206,6 +208,7 @@ BAD_CALLS: list[tuple[str, tuple[Any, ...], str]] = [
     ("rate", (Game("ab", [1, 2]),), "teams"),
     ("rate", (Game([["a"], []], [1, 2]),), r"teams\[1\] must contain at least one name"),
     ("rate", (Game([["a"], ["b"]], [1, 2], id=""),), "id must be a string of 1 to 200"),
+    ("rate", (Game(cast(Any, 7), [1, 2], id="x"),), "lists of names and numbers"),
     ("rate", ([],), "games"),
     ("rate", (7,), "games"),
     ("add", ("a",), "'a'"),
@@ -336,7 +339,7 @@ def test_ids_survive_restarts_backups_and_the_removal_of_players(tmp_path: Path)
     for name in ("pool.db", "backup.db"):
         with Pool.open(tmp_path / name) as pool:
             # Numbers of any type are compared by value.
-            ranks = np.array(IDENTIFIED.ranks, dtype=np.float64)
+            ranks = [np.int32(1), np.float32(2)]
             assert pool.rate(IDENTIFIED._replace(ranks=ranks)) == first
             assert pool.games == 1
 
@@ -354,7 +357,7 @@ def test_concurrent_games_are_all_rated_and_a_rule_is_called_once_at_a_time() ->
     class Exclusive:
         busy = False
 
-        def act(self, state: Any, games_left: Any) -> int:
+        def act(self, view: Any, rng: Any) -> int:
             assert not self.busy
             self.busy = True
             time.sleep(0.0)  # lets other threads run

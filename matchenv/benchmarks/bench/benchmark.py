@@ -403,18 +403,24 @@ def play_families(
     for family in families:
         candidates = _candidates(policies, family)
         seeds = episode_seeds(SEED, 0, EPISODES, (BENCH, INSTANCES, family.number))
-        for number, label in enumerate(sorted(candidates)):
+        for label in sorted(candidates):
             candidate = candidates[label]
-            key = (BENCH, POLICIES, family.number, *policy_key(candidate.label))
+            stream = (BENCH, POLICIES, family.number, *policy_key(candidate.label))
             work = partial(
                 candidate.rollout,
                 family.settings,
                 seeds,
-                stream_of(SEED, *key),
+                stream_of(SEED, *stream),
                 partial(sums, measures=(TRUE_Q,)),
             )
-            name = f"{family.name}_policy{number:02d}"
-            jobs.append(Job(name, EPISODES, work, candidate.lasting))
+            key = {
+                "bench": protocol_digest(),
+                "family": family.name,
+                "policy": candidate.identity,
+                "belief": candidate.belief,
+            }
+            name = f"{candidate.label} in {family.name}"
+            jobs.append(Job(key if candidate.lasting else None, EPISODES, work, name=name))
             played.append((family.name, candidate.label))
     values = {}
     for key_of_job, result in zip(played, store.results(jobs), strict=True):

@@ -50,6 +50,9 @@ DEFAULT_EPISODES = 200
 # Limits the number of players in a block, and so the memory that it needs.
 LARGEST_BLOCK_PLAYERS = 1_000_000
 
+# Behind the names of policies that read the true skills, in tables.
+TRUTH_MARK = "*"
+
 # Modules with further numbers, tables and files of one environment.
 FURTHER: dict[str, Any] = {QUEUE: queue, RANKING: ranking}
 
@@ -111,8 +114,8 @@ class Comparison:
         Each has the ``cell`` (its labels) and the ``policy``; the paired ``difference`` to the
         policy compared with; the ``detectable`` difference; the ``verdict`` by Holm's rule over
         all cells and policies, ``""`` for the oracle and the policy compared with;
-        ``share_closed``, the share of the gap between the marks, NaN without marks; the mean of
-        each measure, and further numbers of the environment.
+        ``share_closed``, the share of the gap between the marks, NaN without marks; whether the
+        policy ``needs_truth``; the mean of each measure, and further numbers of the environment.
         """
         standings = []
         judged = []
@@ -148,6 +151,7 @@ class Comparison:
             detectable=detectable_effect(difference, self.episodes),
             verdict="",
             share_closed=share,
+            needs_truth=policy in self.rows.needs_truth,
         )
         for measure in self.measures:
             standing[measure] = estimate(self.values(measure, cell, policy))
@@ -176,6 +180,8 @@ class Comparison:
         if self.protocol.marks:
             low, high = self.protocol.marks
             lines.append(f"gap closed: share of the gap between {low} and {high}")
+        if self.rows.needs_truth:
+            lines.append(f"{TRUTH_MARK}: reads the true skills, which no policy of a service can")
         if self.further:
             lines.append(self.further.NOTE.format(self.against))
         columns = standing_columns(self.against, self.protocol, self.measures)
@@ -246,7 +252,11 @@ def standing_columns(
             return ""
         return f"{standing.detectable:.2f}"
 
-    columns = [Column("policy", "{policy}")]
+    def marked(standing: Record) -> str:
+        mark = f" {TRUTH_MARK}" if standing.get("needs_truth") else ""
+        return f"{standing.policy}{mark}"
+
+    columns = [Column("policy", marked)]
     for name, column in measures.items():
         columns.append(column)
         if name == protocol.measure:
@@ -458,7 +468,9 @@ def plan_of(
         return replace(settings, **cell.options)
 
     blocks = _blocks(protocol.key_of(purpose), episodes, seed, size)
-    return Plan(candidates, tuple(cells), blocks, settings_of, seed), asked
+    code_and_populations = {**code, "populations": _populations(settings)}
+    plan = Plan(candidates, tuple(cells), blocks, settings_of, seed, code=code_and_populations)
+    return plan, asked
 
 
 def _blocks(key: tuple[int, ...], episodes: int, seed: int, size: int) -> tuple[Block, ...]:
@@ -476,9 +488,15 @@ def _shared_options(settings: Options, cells: Sequence[Cell], protocol: Protocol
     for cell in cells:
         own.update(cell.labels)
     described = settings.description()
-    options = {name: described[name] for name in described if name not in own}
+    described.update(_populations(settings))
+    return {name: described[name] for name in described if name not in own}
+
+
+def _populations(settings: Options) -> dict[str, str]:
+    """Return sizes and digests of populations, by option."""
+    populations = {}
     for name, value in vars(settings).items():
-        if isinstance(value, Population) and name in options:
+        if isinstance(value, Population):
             digest = hashlib.sha256(value.rows.tobytes()).hexdigest()
-            options[name] = f"{len(value.rows)} of {digest[:16]}"
-    return options
+            populations[name] = f"{len(value.rows)} of {digest[:16]}"
+    return populations

@@ -59,7 +59,7 @@ def compare_runs(
         **config.comparison(),
         against=problem.rivals[0],
         episodes=episodes,
-        run=replace(run or RunOptions(), out=RunFolder(out).comparison, replace_out=True),
+        run=replace(run or RunOptions(), out=RunFolder(out).comparison),
     )
     if len(policies) == 1:
         return comparison, ""

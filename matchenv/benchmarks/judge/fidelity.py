@@ -62,7 +62,7 @@ def comparison_with_log(
         difference = difference_of(simulated_wait, wait)
         rows.append(
             Record(
-                measure="minutes of waiting",
+                measure="wait, minutes (log: with pauses)",
                 log=wait,
                 simulated=simulated_wait,
                 difference=difference,

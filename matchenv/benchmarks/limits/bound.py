@@ -168,6 +168,7 @@ def _bounds_of_cells(
     order = np.argsort(rows.policies)
     seeds = rows.seeds[0].tolist()
     lasting = all(candidate.lasting for candidate in plan.candidates)
+    policies = [f"{plan.candidates[k].identity} {plan.candidates[k].belief}" for k in order]
     jobs = []
     for c, cell in enumerate(plan.cells):
         settings = plan.settings_of(cell, 0)
@@ -175,7 +176,15 @@ def _bounds_of_cells(
         for first, count in spans_of(len(seeds), BLOCK):
             block = slice(first, first + count)
             work = partial(bounds_of, settings, seeds[block], depth, met[:, block])
-            jobs.append(Job(f"bound_{cell.name}_episode{first:06d}", count, work, lasting))
+            key = {
+                "bound": depth,
+                "policies": policies,
+                "settings": settings.description(),
+                "code": plan.code,
+                "first seed": seeds[first],
+            }
+            name = f"bound of {cell.name}, from episode {first} on"
+            jobs.append(Job(key if lasting else None, count, work, name=name))
     results = store.results(jobs)
     shape = (len(plan.cells), len(seeds))
     bound = np.concatenate([result["bound"] for result in results]).reshape(shape)

@@ -153,7 +153,15 @@ def run_optimum(
     jobs = []
     for first, count in spans_of(episodes, BLOCK):
         work = partial(solve, settings, ordered, seed, range(first, first + count), truths)
-        jobs.append(Job(f"optimum_episode{first:06d}", count, work, lasting))
+        key = {
+            "optimum": truths,
+            "policies": [candidate.identity for candidate in ordered],
+            "settings": settings.description(),
+            "seed": seed,
+            "first episode": first,
+        }
+        name = f"optimum from episode {first} on"
+        jobs.append(Job(key if lasting else None, count, work, name=name))
     identities = {candidate.label: candidate.identity for candidate in candidates}
     with run.store({"command": "optimum", "policies": identities, **problem}) as store:
         solved = store.results(jobs)

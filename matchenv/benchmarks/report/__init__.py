@@ -18,7 +18,7 @@ from matchenv.benchmarks.report.replay import replay_section
 from matchenv.benchmarks.report.results import content_of
 from matchenv.benchmarks.report.study import study_section
 from matchenv.runtime.files import CHECKSUM, parsed_json, write_together
-from matchenv.runtime.object_spec import only_installed_code
+from matchenv.runtime.object_spec import only_own_code
 
 # Functions that make the section of a folder of results, given the content of a file and the
 # folder, by the name of that file. The first file that the folder contains counts.
@@ -61,7 +61,7 @@ def write_report(
     """
     if out.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"out must end in .html, got {str(out)!r}")
-    with only_installed_code(allow_code=allow_code):
+    with only_own_code(allow_code=allow_code):
         sections = sections_of(folders)
     files = [(out, page_text(sections).encode())]
     if latex is not None:

@@ -251,7 +251,8 @@ class OnePlayer(Simulator[State]):
             online=np.ones((count, opponents), dtype=np.bool_),
             mask=np.ones((count, opponents), dtype=np.bool_),
             key=np.zeros(count, dtype=np.uint64),
-            measures=np.zeros((count, len(MEASURES))),
+            # A column, which infos and rewards copy, is contiguous.
+            measures=np.zeros((count, len(MEASURES)), order="F"),
             won=np.zeros(count, dtype=np.bool_),
             outcomes=np.zeros(count, dtype=np.int8),
         )

@@ -56,7 +56,7 @@ def test_the_right_rule_reproduces_the_log(log: MatchLog) -> None:
     assert measures == [
         "quality before the games",
         "quality in hindsight",
-        "minutes of waiting",
+        "wait, minutes (log: with pauses)",
     ]
 
 
