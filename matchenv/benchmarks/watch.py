@@ -47,13 +47,8 @@ MOST_WIDTH = 7680
 # Height of a scene by its width, in one row and in two.
 ROW_SHAPE = 0.9
 ROWS_SHAPE = 0.75
-LINE_COLOURS = (
-    "truth",
-    "purple",
-    "player",
-    "opponent",
-    "olive",
-)  # colours of the compared policies
+# Colours of the policies that are compared with the first one.
+LINE_COLOURS = ("truth", "purple", "player", "opponent", "olive")
 # Games or ticks per second in a window.
 FIRST_SPEED = 10
 FASTEST = 640
