@@ -54,7 +54,7 @@ Columns = Mapping[str, Column]  # by heading
 class Record:
     """The start or one step of the episodes of a batch."""
 
-    values: Mapping[str, Floats]  # infos and, for a step, ``STEP``; shape (count,) each
+    values: Mapping[str, NDArray[Any]]  # infos and, for a step, ``STEP``; shape (count,) each
     concerned: Masks  # episodes that began or made the step, shape (count,)
 
 
@@ -140,7 +140,7 @@ class SceneRenderer(ABC, Generic[State]):
         self._starts[rows] = len(self._records)
         began = np.zeros(self.count, dtype=np.bool_)
         began[rows] = True
-        self._records.append(Record(self._infos(state), began))
+        self._records.append(Record(self.simulator.infos(state), began))
         oldest = int(self._starts.min())
         if 2 * oldest >= len(self._records):
             del self._records[:oldest]
@@ -148,22 +148,12 @@ class SceneRenderer(ABC, Generic[State]):
 
     def add(self, state: State, actions: Integers, rewards: Floats, running: Masks) -> None:
         """Record the state after a step of the running episodes."""
-        values = self._infos(state)
-        values["action"] = self._copy(actions)
-        values["reward"] = self._copy(rewards)
+        values = {
+            **self.simulator.infos(state),
+            "action": actions.copy(),
+            "reward": rewards.copy(),
+        }
         self._records.append(Record(values, running.copy()))
-
-    def _infos(self, state: State) -> dict[str, Floats]:
-        infos = {}
-        for name, values in self.simulator.infos(state).items():
-            infos[name] = self._copy(values)
-        return infos
-
-    def _copy(self, values: Any) -> Floats:
-        """Return the values of all episodes, shape (count,), as numbers of their own."""
-        copy = np.empty(self.count)
-        copy[:] = values
-        return copy
 
     def limits(self, state: State, row: int) -> Limits:
         """Return the limits of the skill axis: the first ones, widened if beliefs leave them."""
