@@ -32,23 +32,12 @@ from matchenv.evaluation.seeds import (
     policy_key,
     stream_of,
 )
-from matchenv.rendering.picture import (
-    GAP,
-    LEAST_WIDTH,
-    THEMES,
-    Window,
-    columns_for,
-    sheet,
-    tick_step,
-)
-from matchenv.rendering.scene import (
-    SHARED_WIDTH,
-    SINGLE_WIDTH,
-    Chart,
-    Curve,
-    SceneRenderer,
-    over_time,
-)
+from matchenv.rendering.canvas import THEMES
+from matchenv.rendering.chart import tick_step
+from matchenv.rendering.picture import GAP, LEAST_WIDTH, columns_for, sheet
+from matchenv.rendering.renderer import SHARED_WIDTH, SINGLE_WIDTH, SceneRenderer
+from matchenv.rendering.scene import Chart, horizontal_line, over_time
+from matchenv.rendering.window import Window
 from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.runtime.files import write_bytes
@@ -58,7 +47,8 @@ MOST_WIDTH = 7680
 # Height of a scene by its width, in one row and in two.
 ROW_SHAPE = 0.9
 ROWS_SHAPE = 0.75
-LINES = ("truth", "purple", "player", "opponent", "olive")  # colours of the compared policies
+# Colours of the policies that are compared with the first one.
+LINE_COLOURS = ("truth", "purple", "player", "opponent", "olive")
 # Games or ticks per second in a window.
 FIRST_SPEED = 10
 FASTEST = 640
@@ -208,12 +198,11 @@ class Stage:
     def differences(self) -> Chart:
         """Return the chart of the other policies' running totals minus the first policy's."""
         measure, (first, *others) = self.totals()
-        zero = Curve(np.array([1.0, self.horizon]), np.zeros(2), "muted", "thin")
-        curves = [zero]
+        curves = [horizontal_line(0.0, (1.0, self.horizon), "muted")]
         titles = [(f"{measure}, minus that of {self.policies[0]}:", "muted")]
         low = -0.5
         high = 0.5
-        for policy, total, colour in zip(self.policies[1:], others, LINES, strict=False):
+        for policy, total, colour in zip(self.policies[1:], others, LINE_COLOURS, strict=False):
             difference = total - first
             curves.append(over_time(difference, colour))
             titles.append((policy, colour))

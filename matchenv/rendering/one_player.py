@@ -6,92 +6,70 @@ import numpy as np
 
 from matchenv.belief import MU, SIGMA, TRUE_SKILL
 from matchenv.envs.one_player.simulator import OnePlayer, State
+from matchenv.rendering.renderer import Column, Columns, SceneRenderer
 from matchenv.rendering.scene import (
-    Columns,
-    Curve,
+    Chart,
     Limits,
     Players,
     Scene,
-    SceneRenderer,
     belief_chart,
+    horizontal_line,
     number_text,
     over_time,
 )
-from matchenv.runtime.arrays import Floats
+from matchenv.runtime.arrays import Floats, Masks
 from matchenv.trueskill.game import quality_per_density
 
 WINDOW_SHARE = 0.05  # window of the moving mean, as a share of the horizon
 DOT_STRENGTH = 0.4
 OUTCOMES = {1: "won", -1: "lost", 0: "draw"}
+UNKNOWN = "–"
+
+# Tops of the charts of q and of its total, by the largest value that they can have.
+Q_TOP = 1.25
+TOTAL_TOP = 1.04
 
 
 class OnePlayerRenderer(SceneRenderer[State]):
-    """Pictures and texts of a batch of episodes; see ``SceneRenderer``."""
+    """Pictures and texts of a batch of episodes; see ``SceneRenderer``.
+
+    If true skills are shown, "true q", the draw density given the true skills, takes the place of
+    q, the draw density under the belief.
+    """
 
     simulator: OnePlayer
 
     def players(self, state: State, row: int) -> Players:
         """Return means, deviations and true skills of player 0 and the opponents."""
         mu, sigma, true_skill = state.players[row, :, [MU, SIGMA, TRUE_SKILL]]
-        return mu, sigma, true_skill if self._shows_truth else None
+        if not self._shows_truth:
+            true_skill = None
+        return Players(mu, sigma, true_skill)
 
     def total(self, row: int) -> tuple[str, Floats]:
         """Return the running total of q, or of true q if true skills are shown."""
-        name, densities = self._densities(row)
-        return f"running total of {name}", np.cumsum(densities)
+        return f"running total of {self._q_name}", np.cumsum(self._q(row))
 
     def scene(self, state: State, row: int, limits: Limits) -> Scene:
         """Return beliefs, the last opponent, and q of each game with its running total.
 
-        If true skills are shown, q is true q, and q under the belief is a second, pale line.
+        If true skills are shown, q under the belief is a second, pale line.
         """
-        settings = self.simulator.settings
-        others, horizon = settings.num_opponents, settings.horizon
-        mu, sigma, true_skill = self.players(state, row)
-        strong = [0, *(int(action) + 1 for action in self.recorded(row, "action")[-1:])]
-        names = [
-            f"{f'opponent {k:,}' if k else 'player 0'}   "
-            f"μ {number_text(mu[k], 2)}  σ {number_text(sigma[k], 2)}"
-            for k in strong
-        ]
-        rest, online = f"others ({others - len(strong) + 1:,})", None
-        masks = self.simulator.masks(state)
-        if masks is not None:
-            online = np.concatenate(([True], masks[row]))
-            rest += f", {(~online).sum():,} offline"
-        q, densities = self._densities(row)
-        outcomes = self.recorded(row, "outcome")[1:].tolist()
-        tiles = [
-            ("last game", OUTCOMES[outcomes[-1]] if outcomes else "–"),
-            ("win ratio", f"{50.0 * (1.0 + np.mean(outcomes)):.0f} %" if outcomes else "–"),
-            (f"last {q}", number_text(densities[-1], 3) if outcomes else "–"),
-            (f"total {q}", number_text(densities.sum(), 2)),
-            ("games left", f"{horizon - self.clock(state, row):,}"),
-        ]
-
-        window = max(1, round(WINDOW_SHARE * horizon))
-        # Largest possible q: equal players with known skills.
-        most = 1.0 / quality_per_density(settings.beta)
-        even = Curve(np.array([1.0, horizon]), np.full(2, most), "purple", "thin")
-        colour, lines, pale = "ink", [(densities, "ink")], []
-        if self._shows_truth:
-            colour, pale = "truth", [("believed", "others")]
-            lines = [(self.recorded(row, "draw_density")[1:], "others"), (densities, "truth")]
-        means = [over_time(moving_mean(values, window), name) for values, name in lines]
-        totals = [over_time(np.cumsum(values), name) for values, name in lines]
-        mean = f"{q}, mean of {window:,}" if window > 1 else f"{q} of each game"
-        charts = (
-            self.over_episode(
-                1.25 * most,
-                [even, over_time(densities, colour, "dots", DOT_STRENGTH), *means],
-                [(mean, colour), *pale, ("even", "purple")],
-            ),
-            self.over_episode(
-                1.04 * most * horizon, totals, [(f"running total of {q}", colour), *pale]
-            ),
+        players = self.players(state, row)
+        online = self._online(state, row)
+        highlighted = [0]
+        for action in self.recorded(row, "action")[-1:].tolist():
+            highlighted.append(int(action) + 1)
+        others = f"others ({players.mu.size - len(highlighted):,})"
+        if online is not None:
+            others += f", {np.count_nonzero(~online):,} offline"
+        return Scene(
+            highlighted=_names(players, highlighted),
+            others=others,
+            beliefs=belief_chart(players, highlighted, limits, online),
+            tiles=self._tiles(state, row),
+            charts=(self._q_chart(row), self._total_chart(row)),
         )
-        beliefs = belief_chart((mu, sigma, true_skill), strong, limits, online)
-        return Scene(names, rest, beliefs, tiles, charts)
 
     def table(self, state: State, row: int) -> Columns:
         """Return the opponents who are online, by q, highest first."""
@@ -99,26 +77,128 @@ class OnePlayerRenderer(SceneRenderer[State]):
         known = self.simulator.knowledge_state(state)[row]
         density = known.draw_density(settings.beta)
         win = known.outcome_probability(1, settings.constants)
-        ranked, masks = np.argsort(-density, kind="stable"), self.simulator.masks(state)
+        quality = quality_per_density(settings.beta) * density
+        opponents = np.argsort(-density, kind="stable")
+        masks = self.simulator.masks(state)
         if masks is not None:
-            ranked = ranked[masks[row][ranked]]
+            opponents = opponents[masks[row][opponents]]
         return {
-            "opponent": (ranked + 1, "d"),
-            "mu": (known.mu[ranked + 1], "+.3f"),
-            "sigma": (known.sigma[ranked + 1], ".3f"),
-            "q": (density[ranked], ".5f"),
-            "quality": (quality_per_density(settings.beta) * density[ranked], ".4f"),
-            "win": (win[ranked], ".1%"),
+            "opponent": Column(opponents + 1, "d"),
+            "mu": Column(known.mu[opponents + 1], "+.3f"),
+            "sigma": Column(known.sigma[opponents + 1], ".3f"),
+            "q": Column(density[opponents], ".5f"),
+            "quality": Column(quality[opponents], ".4f"),
+            "win": Column(win[opponents], ".1%"),
         }
 
-    def _densities(self, row: int) -> tuple[str, Floats]:
-        """Return the name and values of q, or of true q if true skills are shown."""
-        name = "true_draw_density" if self._shows_truth else "draw_density"
-        return "true " * self._shows_truth + "q", self.recorded(row, name)[1:]
+    @property
+    def _q_name(self) -> str:
+        if self._shows_truth:
+            return "true q"
+        return "q"
+
+    @property
+    def _q_colour(self) -> str:
+        if self._shows_truth:
+            return "truth"
+        return "ink"
+
+    @property
+    def _largest_q(self) -> float:
+        """Return q of equal players with known skills."""
+        return 1.0 / quality_per_density(self.simulator.settings.beta)
+
+    def _q(self, row: int) -> Floats:
+        """Return q of each game, or true q if true skills are shown."""
+        if self._shows_truth:
+            return self.recorded(row, "true_draw_density")[1:]
+        return self._believed_q(row)
+
+    def _believed_q(self, row: int) -> Floats:
+        return self.recorded(row, "draw_density")[1:]
+
+    def _q_lines(self, row: int) -> list[tuple[Floats, str]]:
+        """Return the values of q of each line of a chart with its colour, the main one last."""
+        lines = [(self._q(row), self._q_colour)]
+        if self._shows_truth:
+            lines.insert(0, (self._believed_q(row), "others"))
+        return lines
+
+    def _line_titles(self, main: str) -> list[tuple[str, str]]:
+        """Return the titles of a chart with the lines of ``_q_lines``."""
+        titles = [(main, self._q_colour)]
+        if self._shows_truth:
+            titles.append(("believed", "others"))
+        return titles
+
+    def _online(self, state: State, row: int) -> Masks | None:
+        """Return who is online, player 0 included; None if everybody always is."""
+        masks = self.simulator.masks(state)
+        if masks is None:
+            return None
+        return np.append(True, masks[row])
+
+    def _tiles(self, state: State, row: int) -> list[tuple[str, str]]:
+        """Return the labels and texts of the large numbers."""
+        q = self._q(row)
+        outcomes = self.recorded(row, "outcome")[1:]
+        last_outcome = UNKNOWN
+        win_ratio = UNKNOWN
+        last_q = UNKNOWN
+        if outcomes.size > 0:
+            last_outcome = OUTCOMES[int(outcomes[-1])]
+            win_ratio = f"{50.0 * (1.0 + outcomes.mean()):.0f} %"  # a draw is half a win
+            last_q = number_text(q[-1], 3)
+        games_left = self.simulator.settings.horizon - self.clock(state, row)
+        return [
+            ("last game", last_outcome),
+            ("win ratio", win_ratio),
+            (f"last {self._q_name}", last_q),
+            (f"total {self._q_name}", number_text(q.sum(), 2)),
+            ("games left", f"{games_left:,}"),
+        ]
+
+    def _q_chart(self, row: int) -> Chart:
+        """Return the chart of q of each game, with its moving mean."""
+        horizon = self.simulator.settings.horizon
+        window = max(1, round(WINDOW_SHARE * horizon))
+        curves = [
+            horizontal_line(self._largest_q, (1.0, horizon), "purple"),
+            over_time(self._q(row), self._q_colour, "dots", DOT_STRENGTH),
+        ]
+        for q, colour in self._q_lines(row):
+            curves.append(over_time(moving_mean(q, window), colour))
+        title = f"{self._q_name} of each game"
+        if window > 1:
+            title = f"{self._q_name}, mean of {window:,}"
+        titles = [*self._line_titles(title), ("even", "purple")]
+        return self.over_episode(Q_TOP * self._largest_q, curves, titles)
+
+    def _total_chart(self, row: int) -> Chart:
+        """Return the chart of the running total of q."""
+        largest = self._largest_q * self.simulator.settings.horizon
+        curves = [over_time(np.cumsum(q), colour) for q, colour in self._q_lines(row)]
+        titles = self._line_titles(f"running total of {self._q_name}")
+        return self.over_episode(TOTAL_TOP * largest, curves, titles)
+
+
+def _names(players: Players, highlighted: list[int]) -> list[str]:
+    """Return the names of the highlighted players, with their beliefs."""
+    names = []
+    for k in highlighted:
+        name = "player 0"
+        if k > 0:
+            name = f"opponent {k:,}"
+        mu = number_text(players.mu[k], 2)
+        sigma = number_text(players.sigma[k], 2)
+        names.append(f"{name}   μ {mu}  σ {sigma}")
+    return names
 
 
 def moving_mean(values: Floats, window: int) -> Floats:
-    """Return the mean of the last ``window`` values at each place, of fewer at the start."""
-    sums, window = np.cumsum(values), min(window, values.size)
-    before = np.concatenate((np.zeros(window), sums))[: sums.size]
-    return (sums - before) / np.minimum(np.arange(1, sums.size + 1), window)
+    """Return the mean of the last ``window`` values at each index, of fewer at the start."""
+    window = min(window, values.size)
+    sums = np.cumsum(values)
+    sums_before = np.concatenate((np.zeros(window), sums))[: sums.size]
+    counts = np.minimum(np.arange(1, sums.size + 1), window)
+    return (sums - sums_before) / counts

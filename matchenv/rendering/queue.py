@@ -9,36 +9,42 @@ import numpy as np
 from matchenv.envs.queue.simulator import QueueSimulator
 from matchenv.envs.queue.state import State
 from matchenv.envs.queue.view import NOBODY, WaitingPlayers
+from matchenv.rendering.renderer import Column, Columns, SceneRenderer
 from matchenv.rendering.scene import (
     Chart,
-    Columns,
     Curve,
     Limits,
     Players,
     Scene,
-    SceneRenderer,
     belief_chart,
+    horizontal_line,
     number_text,
     over_time,
 )
 from matchenv.runtime.arrays import Floats
 
-# Angles of the arc that joins the players of a game.
+# Limits of the vertical axis of the chart of games.
+GAMES_LIMITS = (-0.67, 1.0)
+
+# Angles of the arc that joins the players of a game, and its strength.
 ARC = np.linspace(0.0, np.pi, 33)
+ARC_STRENGTH = 0.7
 
 # Height of the lowest arc, and its growth with the distance of the means in widths of the axis.
 LOWEST_ARC = 0.15
 ARC_GROWTH = 2.0
 
-# Top of the bars of waiting times, and the length of the longest.
+# Bars of waiting times: their top, the length of a bar without a wait, and what the longest wait
+# adds to it.
 BAR_TOP = -0.03
-BAR_GAP = 0.03
+LEAST_BAR = 0.03
 LONGEST_BAR = 0.54
 
-# Largest number of waiting players that always fits in their chart.
+# Top of the chart of waiting players: its least value, and its share of the largest number.
 LEAST_TOP = 4.0
+HEADROOM = 1.1
 
-DASH = "–"
+UNKNOWN = "–"
 
 
 class QueueRenderer(SceneRenderer[State]):
@@ -54,7 +60,7 @@ class QueueRenderer(SceneRenderer[State]):
         playing = self.simulator.means_in_games(state, row).ravel()
         mu = np.concatenate((waiting.mu, [population.mean], playing))
         sigma = np.concatenate((waiting.sigma, [population.deviation], np.zeros(playing.size)))
-        return mu, sigma, self._true_skill(waiting)
+        return Players(mu, sigma, self._true_skill(waiting))
 
     def clock(self, state: State, row: int) -> int:
         """Return the current tick."""
@@ -78,9 +84,9 @@ class QueueRenderer(SceneRenderer[State]):
         """Return the waiting players, their number over time, and the current games."""
         waiting = self._waiting(state, row)
         highlighted = _highlighted(waiting)
-        players = (waiting.mu, waiting.sigma, self._true_skill(waiting))
+        players = Players(waiting.mu, waiting.sigma, self._true_skill(waiting))
         return Scene(
-            strong=_names(waiting, highlighted),
+            highlighted=_names(waiting, highlighted),
             others=f"others ({waiting.mu.size - len(highlighted):,})",
             beliefs=belief_chart(players, highlighted, limits),
             tiles=_tiles(self.simulator.info(state, row)),
@@ -96,14 +102,16 @@ class QueueRenderer(SceneRenderer[State]):
         if waiting.focal != NOBODY:
             players = np.append(waiting.focal, players)
             actions = ["focal", *range(1, players.size)]
-            qualities = ["", *(f"{quality:.4f}" for quality in waiting.candidate_quality())]
+            qualities = [""]
+            for quality in waiting.candidate_quality():
+                qualities.append(f"{quality:.4f}")
         return {
-            "action": (actions, ""),
-            "player": (waiting.player[players], "d"),
-            "mu": (waiting.mu[players], "+.3f"),
-            "sigma": (waiting.sigma[players], ".3f"),
-            "ticks": (waiting.waited[players], "d"),
-            "quality": (qualities, ""),
+            "action": Column(actions, ""),
+            "player": Column(waiting.player[players], "d"),
+            "mu": Column(waiting.mu[players], "+.3f"),
+            "sigma": Column(waiting.sigma[players], ".3f"),
+            "ticks": Column(waiting.waited[players], "d"),
+            "quality": Column(qualities, ""),
         }
 
     def _waiting(self, state: State, row: int) -> WaitingPlayers:
@@ -111,29 +119,34 @@ class QueueRenderer(SceneRenderer[State]):
 
     def _true_skill(self, waiting: WaitingPlayers) -> Floats | None:
         """Return the true skills of the waiting players, or None if pictures hide them."""
-        return waiting.true_skill if self._shows_truth else None
+        if not self._shows_truth:
+            return None
+        true_skill: Floats = waiting.true_skill
+        return true_skill
 
     def _lengths_chart(self, row: int) -> Chart:
         """Return the chart of the number of waiting players."""
         lengths = self.lengths(row)
-        top = max(LEAST_TOP, 1.1 * float(lengths.max(initial=0.0)))
+        top = max(LEAST_TOP, HEADROOM * float(lengths.max(initial=0.0)))
         titles = [("players waiting at the last choice", "ink")]
         return self.over_episode(top, [over_time(lengths, "ink")], titles)
 
     def _games_chart(self, state: State, row: int, limits: Limits) -> Chart:
         """Return current games as arcs between the players' means, above bars of waiting times."""
-        curves = [Curve(np.array(limits), np.zeros(2), "muted", "thin")]
+        curves = [horizontal_line(0.0, limits, "muted")]
         for means in self.simulator.means_in_games(state, row):
             curves.append(_arc(float(means.min()), float(means.max()), limits))
         waiting = self._waiting(state, row)
         longest = max(self.simulator.settings.game_length, int(waiting.waited.max(initial=1)))
         for k in range(waiting.mu.size):
             length = LONGEST_BAR * float(waiting.waited[k]) / longest
-            ends = np.array([BAR_TOP, BAR_TOP - BAR_GAP - length])
-            colour = "player" if k == waiting.focal else "others"
+            ends = np.array([BAR_TOP, BAR_TOP - LEAST_BAR - length])
+            colour = "others"
+            if k == waiting.focal:
+                colour = "player"
             curves.append(Curve(np.full(2, waiting.mu[k]), ends, colour))
         titles = [("games under way", "truth"), ("ticks waited", "muted")]
-        return Chart(limits, (-0.67, 1.0), curves, titles)
+        return Chart(limits, GAMES_LIMITS, curves, titles)
 
 
 def _highlighted(waiting: WaitingPlayers) -> list[int]:
@@ -147,14 +160,16 @@ def _names(waiting: WaitingPlayers, highlighted: list[int]) -> list[str]:
     """Return the names of the highlighted players, with their waiting times."""
     names = []
     for role, k in zip(("focal", "nearest"), highlighted, strict=False):
-        unit = "tick" if waiting.waited[k] == 1 else "ticks"
+        unit = "ticks"
+        if waiting.waited[k] == 1:
+            unit = "tick"
         names.append(f"{role}: player {waiting.player[k]}, {waiting.waited[k]} {unit}")
     return names
 
 
 def _tiles(info: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the labels and texts of the large numbers."""
-    mean_wait = DASH
+    mean_wait = UNKNOWN
     if info["matched_players"] + info["abandoned"] > 0:
         mean_wait = number_text(info["mean_wait"], 2)
     return [
@@ -172,4 +187,4 @@ def _arc(left: float, right: float, limits: Limits) -> Curve:
     share = reach / (limits[1] - limits[0])
     height = min(1.0, LOWEST_ARC + ARC_GROWTH * share)
     x = left + reach * (1.0 - np.cos(ARC))
-    return Curve(x, height * np.sin(ARC), "truth", "thin", 0.7)
+    return Curve(x, height * np.sin(ARC), "truth", "thin", ARC_STRENGTH)

@@ -5,18 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from matchenv.envs.ranking import RankingSimulator, State
+from matchenv.rendering.renderer import Column, Columns, SceneRenderer
 from matchenv.rendering.scene import (
     Chart,
-    Columns,
     Limits,
     Players,
     Scene,
-    SceneRenderer,
     belief_chart,
     number_text,
     over_time,
 )
 from matchenv.runtime.arrays import Floats
+
+LEAST_TOP = 1e-6  # of the chart of the losses
+HEADROOM = 1.05  # top of a chart, by its largest value
 
 
 class RankingRenderer(SceneRenderer[State]):
@@ -26,54 +28,90 @@ class RankingRenderer(SceneRenderer[State]):
 
     def players(self, state: State, row: int) -> Players:
         """Return means, deviations and true skills of the items."""
+        mu = state.mu[row].copy()
         sigma = np.sqrt(np.diagonal(state.covariance[row]))
-        true_skill = state.true_skill[row].copy() if self._shows_truth else None
-        return state.mu[row].copy(), sigma, true_skill
+        true_skill = None
+        if self._shows_truth:
+            true_skill = state.true_skill[row].copy()
+        return Players(mu, sigma, true_skill)
 
     def total(self, row: int) -> tuple[str, Floats]:
         """Return the decrease of the loss so far; of the true loss if true skills are shown."""
-        name = "true" if self._shows_truth else "expected"
+        name = "expected"
+        if self._shows_truth:
+            name = "true"
         losses = self.recorded(row, f"{name}_loss")
         return f"decrease of the {name} loss", losses[0] - losses[1:]
 
     def scene(self, state: State, row: int, limits: Limits) -> Scene:
         """Return beliefs about the items, the last pair, and the losses."""
-        actions, settings = self.recorded(row, "action"), self.simulator.settings
-        players, facts = self.players(state, row), self.simulator.info(state, row)
-        pair = settings.pairs[int(actions[-1])].tolist() if actions.size else []
-        shown = {"expected": "ink", "true": "truth"} if self._shows_truth else {"expected": "ink"}
-        losses = {name: self.recorded(row, f"{name}_loss") for name in shown}
-        tiles = [("expected loss", number_text(facts["expected_loss"], 2))]
-        if self._shows_truth:
-            tiles += [
-                ("true loss", f"{facts['true_loss']:,.0f}"),
-                ("Kendall's tau", number_text(facts["kendall_tau"], 3)),
-                (f"wrong of top {settings.k}", f"{facts['top_errors']:.0f}"),
-            ]
-        top = max(1e-6, 1.05 * max(loss.max() for loss in losses.values()))
-        curves = [over_time(losses[name][1:], colour) for name, colour in shown.items()][::-1]
-        titles = [(f"{name} loss", colour) for name, colour in shown.items()]
-        loss_chart = self.over_episode(top, curves, titles)
-        deviations = Chart(
-            x=(0.0, settings.num_items),
-            y=(0.0, 1.05 * settings.sigma),
-            curves=[over_time(np.sort(players[1])[::-1], "ink")],
-            titles=[("deviation of each item, largest first", "muted")],
-            unit="item",
+        players = self.players(state, row)
+        pair = self._last_pair(row)
+        names = []
+        for role, item in zip(("last pair:", "and"), pair, strict=False):
+            names.append(f"{role} item {item}")
+        return Scene(
+            highlighted=names,
+            others=f"others ({players.mu.size - len(pair):,})",
+            beliefs=belief_chart(players, pair, limits),
+            tiles=self._tiles(state, row),
+            charts=(self._loss_chart(row), self._deviation_chart(players)),
         )
-        words = ("last pair:", "and")
-        names = [f"{word} item {k}" for word, k in zip(words, pair, strict=False)]
-        others = f"others ({settings.num_items - len(pair):,})"
-        beliefs = belief_chart(players, pair, limits)
-        return Scene(names, others, beliefs, tiles, (loss_chart, deviations))
 
     def table(self, state: State, row: int) -> Columns:
         """Return the items by mean, highest first."""
-        mu, sigma, _ = self.players(state, row)
-        ranked = np.argsort(-mu, kind="stable")
+        players = self.players(state, row)
+        items = np.argsort(-players.mu, kind="stable")
         return {
-            "place": (range(1, ranked.size + 1), "d"),
-            "item": (ranked, "d"),
-            "mu": (mu[ranked], "+.3f"),
-            "sigma": (sigma[ranked], ".3f"),
+            "place": Column(range(1, items.size + 1), "d"),
+            "item": Column(items, "d"),
+            "mu": Column(players.mu[items], "+.3f"),
+            "sigma": Column(players.sigma[items], ".3f"),
         }
+
+    def _last_pair(self, row: int) -> list[int]:
+        """Return the items of the last comparison; none at the start."""
+        actions = self.recorded(row, "action")
+        if actions.size == 0:
+            return []
+        pair: list[int] = self.simulator.settings.pairs[int(actions[-1])].tolist()
+        return pair
+
+    def _tiles(self, state: State, row: int) -> list[tuple[str, str]]:
+        """Return the labels and texts of the large numbers."""
+        info = self.simulator.info(state, row)
+        tiles = [("expected loss", number_text(info["expected_loss"], 2))]
+        if self._shows_truth:
+            tiles += [
+                ("true loss", f"{info['true_loss']:,.0f}"),
+                ("Kendall's tau", number_text(info["kendall_tau"], 3)),
+                (f"wrong of top {self.simulator.settings.k}", f"{info['top_errors']:.0f}"),
+            ]
+        return tiles
+
+    def _loss_chart(self, row: int) -> Chart:
+        """Return the chart of the expected loss, on top of the true loss if that is shown."""
+        losses = [("expected", "ink")]
+        if self._shows_truth:
+            losses.append(("true", "truth"))
+        top = LEAST_TOP
+        curves = []
+        titles = []
+        for name, colour in losses:
+            values = self.recorded(row, f"{name}_loss")
+            top = max(top, HEADROOM * float(values.max()))
+            curves.append(over_time(values[1:], colour))
+            titles.append((f"{name} loss", colour))
+        curves.reverse()
+        return self.over_episode(top, curves, titles)
+
+    def _deviation_chart(self, players: Players) -> Chart:
+        """Return the chart of the standard deviations of the items, largest first."""
+        deviations = np.sort(players.sigma)[::-1]
+        return Chart(
+            x=(0.0, players.mu.size),
+            y=(0.0, HEADROOM * self.simulator.settings.sigma),
+            curves=[over_time(deviations, "ink")],
+            titles=[("deviation of each item, largest first", "muted")],
+            unit="item",
+        )

@@ -139,7 +139,7 @@ def test_differences_have_a_line_per_other_policy() -> None:
     watched.step(12)
     chart = watched.differences()
     first, *others = totals_of(watched)
-    for curve, total, colour in zip(chart.curves[1:], others, watch.LINES, strict=False):
+    for curve, total, colour in zip(chart.curves[1:], others, watch.LINE_COLOURS, strict=False):
         assert curve.colour == colour
         np.testing.assert_array_equal(curve.y, total - first)
         assert chart.y[0] <= curve.y.min() <= curve.y.max() <= chart.y[1]

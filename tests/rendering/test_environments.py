@@ -14,9 +14,10 @@ from stable_baselines3.common import env_util
 
 import matchenv
 from matchenv.agents.vec_env import MatchmakingVecEnv
-from matchenv.rendering import RENDER_FPS, RENDER_MODES
-from matchenv.rendering.picture import Window
-from matchenv.rendering.scene import MOST_IN_GRID
+from matchenv.envs import environment_named
+from matchenv.rendering import RENDER_FPS
+from matchenv.rendering.renderer import MOST_IN_GRID
+from matchenv.rendering.window import Window
 
 SMALL = {"num_opponents": 5, "horizon": 4}
 OPTIONS = {
@@ -38,7 +39,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 @pytest.fixture(autouse=True)
 def fast_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("matchenv.rendering.scene.RENDER_FPS", 10_000)
+    monkeypatch.setattr("matchenv.rendering.renderer.RENDER_FPS", 10_000)
 
 
 def made(env_id: str, mode: str | None = "rgb_array", count: int | None = None, **more: Any) -> Any:
@@ -51,9 +52,10 @@ def made(env_id: str, mode: str | None = "rgb_array", count: int | None = None, 
 
 def bare(env_id: str, count: int | None, **options: Any) -> Any:
     """Make the same environment without Gymnasium's wrappers."""
+    environment = environment_named(env_id)
     if count is None:
-        return matchenv.envs.environment_named(env_id).part("env")(**options)
-    return matchenv.envs.environment_named(env_id).part("vector_env")(num_envs=count, **options)
+        return environment.part("env")(**options)
+    return environment.part("vector_env")(num_envs=count, **options)
 
 
 def play(env: Any, steps: int = 3) -> None:
@@ -65,43 +67,67 @@ def play(env: Any, steps: int = 3) -> None:
 
 @every_environment
 def test_pictures_follow_the_steps_and_do_not_change_the_episode(env_id: str) -> None:
-    env, plain = made(env_id), made(env_id, None)
-    pictures = []
-    for each in (env, plain):
-        each.action_space.seed(0)
-        each.reset(seed=1)
-    for _ in range(4):
-        pictures.append(env.render())
-        assert (pictures[-1].shape, pictures[-1].dtype) == (SINGLE_SHAPE, np.uint8)
-        np.testing.assert_array_equal(pictures[-1], env.render())
-        mine = env.step(env.action_space.sample())
-        theirs = plain.step(plain.action_space.sample())
-        np.testing.assert_array_equal(mine[0], theirs[0])
-        assert mine[1:4] == theirs[1:4]
-    assert all((pictures[0] != each).any() for each in pictures[1:])
+    env = made(env_id)
+    unrendered = made(env_id, None)
+    for environment in (env, unrendered):
+        environment.action_space.seed(0)
+        environment.reset(seed=1)
+    first, *later = pictures_of_steps(env, unrendered, steps=4)
+    for picture in later:
+        assert (picture != first).any()
     env.reset(seed=1)
-    np.testing.assert_array_equal(env.render(), pictures[0])
+    np.testing.assert_array_equal(env.render(), first)
+
+
+def pictures_of_steps(env: Any, unrendered: Any, steps: int) -> list[Any]:
+    """Return the picture before each step, after checking that rendering changes no step."""
+    pictures = []
+    for _ in range(steps):
+        picture = env.render()
+        assert picture.shape == SINGLE_SHAPE
+        assert picture.dtype == np.uint8
+        np.testing.assert_array_equal(picture, env.render())
+        pictures.append(picture)
+        result = env.step(env.action_space.sample())
+        expected = unrendered.step(unrendered.action_space.sample())
+        np.testing.assert_array_equal(result[0], expected[0])
+        assert result[1:4] == expected[1:4]
+    return pictures
 
 
 @every_environment
 @one_and_several
 def test_human_mode_shows_every_state_without_render(env_id: str, count: int | None) -> None:
-    env, twin = made(env_id, "human", count), made(env_id, "rgb_array", count)
-    for each in (env, twin):
-        play(each, 4 if count is None else 6)  # beyond an episode's end
+    env = made(env_id, "human", count)
+    twin = made(env_id, "rgb_array", count)
+    if count is None:
+        steps = 4
+        picture_of_twin = twin.render
+    else:
+        steps = 6  # beyond an episode's end
+        picture_of_twin = twin.unwrapped.render_grid
+    play(env, steps)
+    play(twin, steps)
     assert env.render() is None
-    shown = pygame.surfarray.array3d(pygame.display.get_surface()).swapaxes(0, 1)
-    expected = twin.render() if count is None else twin.unwrapped.render_grid()
-    np.testing.assert_array_equal(shown, expected)
+    screen = pygame.surfarray.array3d(pygame.display.get_surface()).swapaxes(0, 1)
+    np.testing.assert_array_equal(screen, picture_of_twin())
     for _ in range(2):
         env.close()
         assert not pygame.display.get_init()
 
 
-@pytest.mark.parametrize(("env_id", "mode"), [*zip(OPTIONS, reversed(RENDER_MODES), strict=True)])
-def test_gymnasiums_checker_passes_in_any_mode(env_id: str, mode: str) -> None:
-    masked = {"availability": 0.5, "mean_stay": 3.0} if env_id == "Matchmaking-v0" else {}
-    env = made(env_id, mode, **masked).unwrapped
+@pytest.mark.parametrize(
+    ("env_id", "mode", "options"),
+    [
+        ("Matchmaking-v0", "ansi", {"availability": 0.5, "mean_stay": 3.0}),
+        ("MatchmakingQueue-v0", "rgb_array", {}),
+        ("Ranking-v0", "human", {}),
+    ],
+)
+def test_gymnasiums_checker_passes_in_any_mode(
+    env_id: str, mode: str, options: dict[str, float]
+) -> None:
+    env = made(env_id, mode, **options).unwrapped
     assert env.metadata["render_fps"] == RENDER_FPS >= 30
     check_env(env)
 
@@ -116,30 +142,42 @@ def test_human_rendering_works_after_pygame_quit() -> None:
 
 @every_environment
 def test_the_grid_shows_the_first_environments(env_id: str) -> None:
-    env, one, scalar = made(env_id, count=8), made(env_id, count=1), made(env_id)
-    for each in (env, one, scalar):
-        each.reset(seed=5)
-    np.testing.assert_array_equal(one.render()[0], scalar.render())
+    env = made(env_id, count=8)
     play(env)
-    grid, frames = env.unwrapped.render_grid(), env.render()
+    grid = env.unwrapped.render_grid()
+    frames = env.render()
     assert isinstance(frames, tuple)
     assert [frame.shape for frame in frames] == [SHARED_SHAPE] * 8
-    height, width = SHARED_SHAPE[:2]
+    height, width, _ = SHARED_SHAPE
     assert MOST_IN_GRID == 6
     assert grid.shape == (2 * height + 2, 3 * width + 4, 3)
-    for place in range(MOST_IN_GRID):
-        y, x = (height + 2) * (place // 3), (width + 2) * (place % 3)
+    for i in range(MOST_IN_GRID):
+        row, column = divmod(i, 3)
+        y = (height + 2) * row
+        x = (width + 2) * column
         # Coordinates are rounded to pixels of the whole picture.
-        differing = grid[y : y + height, x : x + width] != frames[place]
+        differing = grid[y : y + height, x : x + width] != frames[i]
         assert differing.mean() < 0.02
+
+
+@every_environment
+def test_a_vector_environment_of_one_looks_like_the_scalar_one(env_id: str) -> None:
+    vector = made(env_id, count=1)
+    scalar = made(env_id)
+    vector.reset(seed=5)
+    scalar.reset(seed=5)
+    np.testing.assert_array_equal(vector.render()[0], scalar.render())
 
 
 @every_environment
 @one_and_several
 def test_bad_modes_and_rendering_before_reset_are_refused(env_id: str, count: int | None) -> None:
-    for name in ("render",) if count is None else ("render", "render_grid"):
+    env = bare(env_id, count, render_mode="rgb_array")
+    with pytest.raises(gym.error.ResetNeeded):
+        env.render()
+    if count is not None:
         with pytest.raises(gym.error.ResetNeeded):
-            getattr(bare(env_id, count, render_mode="rgb_array"), name)()
+            env.render_grid()
     for mode in ("video", "", 3):
         with pytest.raises(ValueError, match=r"render_mode must be one of 'human', 'rgb_array'"):
             bare(env_id, count, render_mode=mode)
@@ -159,17 +197,23 @@ def test_without_pygame_texts_work_and_errors_name_the_extra(
         ):
             bare(env_id, count, render_mode=mode)
     bare(env_id, count)
-    env = bare(env_id, count, render_mode="ansi")
+    env = bare(env_id, count, render_mode="ansi", **OPTIONS[env_id])
     env.reset(seed=0)
-    texts = [env.render()] if count is None else env.render()
-    assert all(isinstance(each, str) and each for each in texts)
-    if count is not None:
-        with pytest.raises(ValueError, match=r"render_mode must be .* got 'ansi'"):
-            env.render_grid()
+    progress = f" 0 of {OPTIONS[env_id]['horizon']}"
+    if count is None:
+        assert env.render().splitlines()[0].endswith(progress)
+        return
+    descriptions = env.render()
+    assert len(descriptions) == count
+    for description in descriptions:
+        assert description.splitlines()[0].endswith(progress)
+    with pytest.raises(ValueError, match=r"render_mode must be .* got 'ansi'"):
+        env.render_grid()
 
 
 def test_a_window_returns_pressed_keys() -> None:
-    window, picture = Window("caption"), np.zeros((20, 30, 3), dtype=np.uint8)
+    window = Window("caption")
+    picture = np.zeros((20, 30, 3), dtype=np.uint8)
     assert window.show(picture, 1000) == []
     names = ["space", "right", "up", "down", "n", "q", "escape"]
     for name in names:

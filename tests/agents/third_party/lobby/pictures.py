@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from lobby.env import LobbySimulator, State
-from matchenv.rendering.scene import (
+from matchenv.rendering import (
+    Column,
     Columns,
     Limits,
     Players,
@@ -25,7 +26,7 @@ class LobbyRenderer(SceneRenderer[State]):
     def players(self, state: State, row: int) -> Players:
         """Return the beliefs about the tables."""
         mu, sigma = self.simulator.beliefs(state)
-        return mu[row], sigma[row], state.true_skill[row].copy()
+        return Players(mu[row], sigma[row], state.true_skill[row].copy())
 
     def total(self, row: int) -> tuple[str, Floats]:
         """Return the level so far."""
@@ -41,4 +42,4 @@ class LobbyRenderer(SceneRenderer[State]):
     def table(self, state: State, row: int) -> Columns:
         """Return the tables."""
         mu, sigma, _ = self.players(state, row)
-        return {"mu": (mu, "+.3f"), "sigma": (sigma, ".3f")}
+        return {"mu": Column(mu, "+.3f"), "sigma": Column(sigma, ".3f")}
