@@ -176,7 +176,7 @@ class Results(NamedTuple):
     j: Integers  # shape (D,)
     outcome: Integers  # +1 if i won, -1 if j won, 0 for a draw, shape (D,)
     advantage: Integers  # see ``learn_joint``, shape (D,)
-    count: Floats  # number of games, or a weight, >= 0, shape (D,)
+    number: Floats  # games, or a weight, >= 0, shape (D,)
 
 
 class Sites(NamedTuple):
@@ -297,8 +297,8 @@ def add_sites(
     information[:] = 0.0
     for g in range(results.i.size):
         i, j, h = results.i[g], results.j[g], results.advantage[g]
-        weight = results.count[g] * sites.precision[g]
-        shift = results.count[g] * sites.shift[g]
+        weight = results.number[g] * sites.precision[g]
+        shift = results.number[g] * sites.shift[g]
         precision[i, i] += weight
         precision[j, j] += weight
         precision[i, j] -= weight
@@ -367,7 +367,7 @@ def revise_sites(
     beta, draw_margin = noise
     change, log_scale, margin_slope = 0.0, 0.0, 0.0
     for g in range(results.i.size):
-        count = results.count[g]
+        count = results.number[g]
         if count == 0.0:
             continue
         outcome, mean, spread = results.outcome[g], means[g], spreads[g]

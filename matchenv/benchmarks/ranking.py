@@ -343,8 +343,8 @@ def check_line(check: FitCheck) -> str:
     )
     if check.cycle:
         cycle = " > ".join([*check.cycle, check.cycle[0]])
-        line += f"; strongest cycle {cycle} (p = {check.cycle_p_value:.2g})"
-    return f"{line}; p = {check.p_value:.2g}"
+        line += f"; strongest cycle {cycle} (p = {check.p_value:.2g})"
+    return line
 
 
 def settled_text(ranker: Ranker, report: RankReport, settings: RankSettings) -> str:

@@ -91,6 +91,7 @@ class EpisodeTable:
         arrays: arrays of the summary with a row for each episode, shape (C, P, R, E, ...), by name.
         totals: its sums over episodes, shape (C, P, R, ...), by name.
         decisions_per_second: speed of one process, shape (C, P); NaN if nothing was timed.
+        needs_truth: labels of the policies that read the true skills.
     """
 
     cells: tuple[Cell, ...]
@@ -99,6 +100,7 @@ class EpisodeTable:
     arrays: Arrays
     totals: Arrays
     decisions_per_second: Floats
+    needs_truth: tuple[str, ...] = ()
 
     @property
     def columns(self) -> dict[str, Floats]:
@@ -203,23 +205,37 @@ def play(plan: Plan, store: Store) -> EpisodeTable:
         for candidate in plan.candidates:
             for block in plan.blocks:
                 jobs.append(_job_of(plan, cell, candidate, block))
-    blocks = store.results(jobs)
-    priors = 1 + max(block.prior for block in plan.blocks)
-    shape = (len(plan.cells), len(plan.candidates), priors)
+    return _table_of(plan, store.results(jobs))
+
+
+def _table_of(plan: Plan, blocks: list[Arrays]) -> EpisodeTable:
+    """Return the table of the blocks of all cells, policies and draws of the prior, in order."""
+    draws = 1 + max(block.prior for block in plan.blocks)
+    shape = (len(plan.cells), len(plan.candidates), draws)
     clocks = np.stack([block.pop(CLOCK, np.zeros(2)) for block in blocks])
     seconds, decisions = np.moveaxis(clocks.reshape(*shape[:2], -1, 2).sum(axis=2), -1, 0)
     with np.errstate(invalid="ignore"):
         rates = decisions / seconds
-    arrays, totals = dict[str, Any](), dict[str, Any]()
+    arrays: Arrays = {}
+    totals: Arrays = {}
     for name in blocks[0]:
-        parts = [block[name] for block in blocks]
+        of_blocks = [block[name] for block in blocks]
         if name.startswith(TOTAL):
-            sums = np.stack(parts)
+            sums = np.stack(of_blocks)
             sums = sums.reshape(*shape, -1, *sums.shape[1:]).sum(axis=3)
             totals[name.removeprefix(TOTAL)] = sums
         else:
-            rows = np.concatenate(parts)
+            rows = np.concatenate(of_blocks)
             arrays[name] = rows.reshape(*shape, -1, *rows.shape[1:])
     seeds = np.concatenate([np.array(block.seeds, dtype=np.uint64) for block in plan.blocks])
-    labels = tuple(candidate.label for candidate in plan.candidates)
-    return EpisodeTable(plan.cells, labels, seeds.reshape(priors, -1), arrays, totals, rates)
+    return EpisodeTable(
+        cells=plan.cells,
+        policies=tuple(candidate.label for candidate in plan.candidates),
+        seeds=seeds.reshape(draws, -1),
+        arrays=arrays,
+        totals=totals,
+        decisions_per_second=rates,
+        needs_truth=tuple(
+            candidate.label for candidate in plan.candidates if candidate.needs_truth
+        ),
+    )

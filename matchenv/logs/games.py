@@ -15,6 +15,7 @@ from matchenv.logs.ranks import ranks_from_scores, sides_of_equal_rank
 from matchenv.logs.results import AGREEING, DRAW
 from matchenv.logs.rows import Rows
 from matchenv.runtime.arrays import Integers, Masks
+from matchenv.runtime.checks import counted
 
 
 @dataclass
@@ -59,8 +60,16 @@ def games_of_rows(rows: Rows, layout: Layout) -> Games:
     line = rows.frame["line"].to_numpy()[index]
     start = np.flatnonzero(np.diff(game[index], prepend=-1))
     unplayed = np.unique(game[result.outcome.unplayed])
+    arrays = _arrays(rows, grouping, index, result, layout)
+    if "unordered" in arrays:
+        team_game = np.repeat(np.arange(len(start)), np.diff(arrays["game_start"]))
+        count = len(np.unique(team_game[arrays["unordered"]]))
+        rows.notes.append(
+            f"{counted(count, 'game')} with sides in unknown order, for example several losers: "
+            "these sides are not compared with each other"
+        )
     return Games(
-        arrays=_arrays(rows, grouping, index, result, layout),
+        arrays=arrays,
         line=np.minimum.reduceat(line, start) if len(start) else start,
         lines=set(line.tolist()),
         games=len(np.setdiff1d(game[game >= 0], unplayed)),

@@ -34,6 +34,12 @@ class DenseBelief:
 
     The common level of the skills is arbitrary; only differences have a meaning.
 
+    Attributes:
+        mu: means of the skills and, if there is one, of the advantage, shape (m,).
+        covariance: shape (m, m).
+        between: what the uncertainty of sigma adds to the covariance, shape (m, m). It stretches
+            all differences alike, so it matters for intervals and not for the order.
+
     Args:
         num_items: n.
         model: the model.
@@ -45,6 +51,7 @@ class DenseBelief:
         self.effect_variance = 0.0
         self.mu = np.zeros(0)
         self.covariance = np.zeros((0, 0))
+        self.between = np.zeros((0, 0))
         self._pairs: Integers | None = None
 
     def copy(self) -> Self:
@@ -78,7 +85,7 @@ class DenseBelief:
                 belief = clustered_belief(table, model, self.num_items, self.effect_variance)
             beliefs.append(belief)
             log_weights.append(fit.log_evidence + log_sigma_prior(model))
-        self.mu, self.covariance = mixed(beliefs, np.array(log_weights))
+        self.mu, self.covariance, self.between = mixed(beliefs, np.array(log_weights))
 
     def learn(self, game: IndexedGame) -> None:
         """Learn one more game."""
@@ -115,11 +122,18 @@ class DenseBelief:
         """Posterior mean and standard deviation of the first item's advantage."""
         if not self.model.has_advantage:
             return 0.0, 0.0
-        return float(self.mu[-1]), float(np.sqrt(self.covariance[-1, -1]))
+        variance = self.covariance[-1, -1] + self.between[-1, -1]
+        return float(self.mu[-1]), float(np.sqrt(variance))
+
+    @property
+    def total_covariance(self) -> Floats:
+        """Posterior covariances of the items with the uncertainty of sigma, shape (n, n)."""
+        total = self.covariance + self.between
+        return total[: self.num_items, : self.num_items]
 
     def variances(self, reference: int | None = None) -> Floats:
         """Return the variances of the skills minus their mean, or minus one item's, shape (n,)."""
-        items = self.covariance[: self.num_items, : self.num_items]
+        items = self.total_covariance
         own = np.diagonal(items)
         if reference is None:
             shared = items.mean(axis=1)
@@ -164,17 +178,22 @@ class DenseBelief:
         return self.means[items] + normals @ factor.T
 
 
-def mixed(beliefs: Sequence[tuple[Floats, Floats]], log_weights: Floats) -> tuple[Floats, Floats]:
-    """Return mean and covariance of a mixture of normal beliefs."""
-    if len(beliefs) == 1:
-        return beliefs[0]
+def mixed(
+    beliefs: Sequence[tuple[Floats, Floats]], log_weights: Floats
+) -> tuple[Floats, Floats, Floats]:
+    """Return the mean of a mixture of normal beliefs, and both parts of its covariance.
+
+    Returns:
+        The mean, the mean of the covariances, and the covariance of the means.
+    """
     weights = np.exp(log_weights - log_weights.max())
     weights /= weights.sum()
     mean = np.zeros_like(beliefs[0][0])
-    covariance = np.zeros_like(beliefs[0][1])
+    within = np.zeros_like(beliefs[0][1])
+    between = np.zeros_like(beliefs[0][1])
     for weight, (own_mean, own_covariance) in zip(weights, beliefs, strict=True):
         mean += weight * own_mean
-        covariance += weight * own_covariance
+        within += weight * own_covariance
     for weight, (own_mean, _) in zip(weights, beliefs, strict=True):
-        covariance += weight * np.outer(own_mean - mean, own_mean - mean)
-    return mean, covariance
+        between += weight * np.outer(own_mean - mean, own_mean - mean)
+    return mean, within, between

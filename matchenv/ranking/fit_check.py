@@ -35,14 +35,12 @@ class FitCheck(NamedTuple):
         cycle: three items with the strongest cycle: the first does better against the second than
             their skills say, the second against the third, the third against the first; empty if
             no three items all met.
-        cycle_p_value: probability of so strong a cycle if the model is right.
-        p_value: probability of so unusual a share of upsets or so strong a cycle.
+        p_value: probability of so strong a cycle if the model is right.
     """
 
     upsets: float
     expected_upsets: float
     cycle: tuple[str, ...]
-    cycle_p_value: float
     p_value: float
 
 
@@ -76,8 +74,8 @@ def checked_fit(table: GameTable, belief: DenseBelief, names: list[str]) -> FitC
     count = min(REPLICATIONS, MOST_SIMULATED // max(1, len(pairs)))
     count = max(FEWEST_REPLICATIONS, count)
     skills = _skills(belief, items, rng, count)
-    upsets = np.empty(count + 1)
-    strengths = np.empty(count + 1)
+    upsets = np.empty(count)
+    strengths = np.empty(count)
     for replication in range(count):
         simulated = _simulated(
             skills[replication], pairs, sided, cluster[kept], belief.effect_variance, model, rng
@@ -85,30 +83,17 @@ def checked_fit(table: GameTable, belief: DenseBelief, names: list[str]) -> FitC
         statistics = _statistics(pairs, sided, simulated, items.size, model)
         upsets[replication] = statistics.upsets
         strengths[replication] = statistics.strength
-    upsets[count] = observed.upsets
-    strengths[count] = observed.strength
-    expected = float(upsets[:count].mean())
-    distance = np.abs(upsets - expected)
-    # Each replication takes the place of the games among all others, so ranks are uniform.
-    upset_p = _p_values(distance)
-    cycle_p = _p_values(strengths)
-    smallest = np.minimum(upset_p, cycle_p)
     cycle: tuple[str, ...] = ()
     if observed.strength > 0.0:
         cycle = tuple(names[items[item]] for item in observed.cycle)
+    # With the games themselves among the replications, the p-value is never 0.
+    stronger = int(np.count_nonzero(strengths >= observed.strength))
     return FitCheck(
         upsets=observed.upsets,
-        expected_upsets=expected,
+        expected_upsets=float(upsets.mean()),
         cycle=cycle,
-        cycle_p_value=float(cycle_p[count]),
-        p_value=float(np.mean(smallest <= smallest[count])),
+        p_value=(1 + stronger) / (1 + count),
     )
-
-
-def _p_values(values: Floats) -> Floats:
-    """Return the share of values that are at least as large, for each value."""
-    ordered = np.sort(values)
-    return 1.0 - np.searchsorted(ordered, values, side="left") / values.size
 
 
 def _skills(belief: DenseBelief, items: Integers, rng: np.random.Generator, count: int) -> Floats:
@@ -174,8 +159,8 @@ def _statistics(
     lead = fit.mu[results.i] - fit.mu[results.j]
     decided = results.outcome != 0
     wrong = decided & (lead * results.outcome < 0.0)
-    games = max(1.0, results.count[decided].sum())
-    upsets = float(results.count[wrong].sum() / games)
+    games = max(1.0, results.number[decided].sum())
+    upsets = float(results.number[wrong].sum() / games)
     residual, variance = pair_residuals(results, fit.mu, num_items, model.noise)
     strength, cycle = strongest_cycle(residual, variance)
     return _Statistics(upsets, strength, cycle)
@@ -208,9 +193,9 @@ def pair_residuals(
             draw = draw_probability_of(gap, spread, draw_margin)
         expected = win + 0.5 * draw
         score = 0.5 + 0.5 * results.outcome[g]
-        residual[i, j] += results.count[g] * (score - expected)
-        residual[j, i] -= results.count[g] * (score - expected)
-        own = results.count[g] * (win + 0.25 * draw - expected * expected)
+        residual[i, j] += results.number[g] * (score - expected)
+        residual[j, i] -= results.number[g] * (score - expected)
+        own = results.number[g] * (win + 0.25 * draw - expected * expected)
         variance[i, j] += own
         variance[j, i] += own
     return residual, variance

@@ -98,8 +98,8 @@ def estimated(
         sigma: whether to estimate ``sigma``.
         draw_margin: whether to estimate ``draw_margin``; it is 0 if there are no draws.
     """
-    drawn = float(results.count[results.outcome == 0].sum())
-    total = float(results.count.sum())
+    drawn = float(results.number[results.outcome == 0].sum())
+    total = float(results.number.sum())
     if draw_margin and drawn == 0.0:
         model = replace(model, draw_margin=0.0)
         draw_margin = False

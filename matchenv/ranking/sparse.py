@@ -98,7 +98,7 @@ class SparseBelief:
         See ``matchenv.ranking.model.estimated`` for the arguments.
         """
         results = table.results(num_items, has_advantage=model.has_advantage)
-        drawn = float(results.count[results.outcome == 0].sum())
+        drawn = float(results.number[results.outcome == 0].sum())
         if draw_margin and drawn == 0.0:
             model = replace(model, draw_margin=0.0)
             draw_margin = False
@@ -154,7 +154,7 @@ class SparseBelief:
         players = results.i[order], results.j[order], results.advantage[order]
         margin_slope = 0.0
         for _ in range(MOST_ROUNDS):
-            precision = results.count * sites.precision
+            precision = results.number * sites.precision
             self._set_edges(Edges(*players, precision[order]))
             total = np.bincount(pair, precision, minlength=pair_i.size)
             self.variance, cavity = propagated(
@@ -272,8 +272,15 @@ class SparseBelief:
         )
         for leader, column in self._columns.items():
             column -= weight * moved[leader] * moved
-        row = Edges(*(np.array([value]) for value in (i, j, coordinate, precision)))
-        self._set_edges(Edges(*map(np.append, self._edges, row)))
+        edges = self._edges
+        self._set_edges(
+            Edges(
+                np.append(edges.i, i),
+                np.append(edges.j, j),
+                np.append(edges.advantage, coordinate),
+                np.append(edges.precision, precision),
+            )
+        )
 
     def _set_edges(self, edges: Edges) -> None:
         self._edges = edges
@@ -317,8 +324,8 @@ def _pairs_of(results: Results, num_items: int) -> tuple[Integers, Integers, Int
 
 def _information(results: Results, sites: Sites, size: int) -> Floats:
     """Return precision times mean, shape (m,)."""
-    shift = results.count * sites.shift
-    information = np.bincount(results.i, shift, minlength=size)
+    shift = results.number * sites.shift
+    information: Floats = np.bincount(results.i, shift, minlength=size).astype(np.float64)
     information -= np.bincount(results.j, shift, minlength=size)
     sided = results.advantage != NOBODY
     if sided.any():

@@ -117,7 +117,9 @@ FREE_FOR_ALL = "game,player,result\n1,a,win\n1,b,loss\n1,c,loss\n"
 
 
 def test_losers_of_a_game_of_many_are_in_no_known_order(tmp_path: Path) -> None:
-    log = read(tmp_path, FREE_FOR_ALL).log
+    reading = read(tmp_path, FREE_FOR_ALL)
+    assert "1 game with sides in unknown order" in reading_text(reading)
+    log = reading.log
     assert log.rank.tolist() == [0, 1, 1]
     assert log.unordered is not None
     assert log.unordered.tolist() == [False, True, True]

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import product
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from matchenv.benchmarks.compare import queue, ranking
 from matchenv.envs import environment_named, simulator_of
@@ -40,15 +41,21 @@ from matchenv.evaluation.seeds import INSTANCES, POLICIES, REPORT, episode_seeds
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_choice, as_integer, refusal, shown
-from matchenv.runtime.files import json_bytes, records_csv
+from matchenv.runtime.files import json_bytes, records_csv, write_bytes
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.object_spec import is_object_spec
 from matchenv.runtime.provenance import module_digest, versions
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DEFAULT_EPISODES = 200
 
 # Limits the number of players in a block, and so the memory that it needs.
 LARGEST_BLOCK_PLAYERS = 1_000_000
+
+# Behind the names of policies that read the true skills, in tables.
+TRUTH_MARK = "*"
 
 # Modules with further numbers, tables and files of one environment.
 FURTHER: dict[str, Any] = {QUEUE: queue, RANKING: ranking}
@@ -111,8 +118,8 @@ class Comparison:
         Each has the ``cell`` (its labels) and the ``policy``; the paired ``difference`` to the
         policy compared with; the ``detectable`` difference; the ``verdict`` by Holm's rule over
         all cells and policies, ``""`` for the oracle and the policy compared with;
-        ``share_closed``, the share of the gap between the marks, NaN without marks; the mean of
-        each measure, and further numbers of the environment.
+        ``share_closed``, the share of the gap between the marks, NaN without marks; whether the
+        policy ``needs_truth``; the mean of each measure, and further numbers of the environment.
         """
         standings = []
         judged = []
@@ -148,6 +155,7 @@ class Comparison:
             detectable=detectable_effect(difference, self.episodes),
             verdict="",
             share_closed=share,
+            needs_truth=policy in self.rows.needs_truth,
         )
         for measure in self.measures:
             standing[measure] = estimate(self.values(measure, cell, policy))
@@ -176,6 +184,8 @@ class Comparison:
         if self.protocol.marks:
             low, high = self.protocol.marks
             lines.append(f"gap closed: share of the gap between {low} and {high}")
+        if self.rows.needs_truth:
+            lines.append(f"{TRUTH_MARK}: reads the true skills, which no policy of a service can")
         if self.further:
             lines.append(self.further.NOTE.format(self.against))
         columns = standing_columns(self.against, self.protocol, self.measures)
@@ -190,6 +200,31 @@ class Comparison:
                 rows.append(Record(self.standing(number, policy), rate=rate))
             lines += ["", cell.title, *text_table(columns, rows)]
         return "\n".join(lines)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the standings as a table with a row for each policy in each cell.
+
+        Columns are the labels of the cell and the policy; each estimate is four columns, as
+        ``difference_mean``, ``difference_standard_error``, ``difference_low`` and
+        ``difference_high``.
+        """
+        import pandas as pd
+
+        return pd.DataFrame([columns_of(standing) for standing in self.standings])
+
+    def save(self, path: str | Path) -> None:
+        """Write the result files to a folder, see ``files``.
+
+        Args:
+            path: folder, created if it is missing.
+
+        Raises:
+            OSError: if a file cannot be written.
+        """
+        folder = Path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in self.files():
+            write_bytes(folder / name, content)
 
     def files(self) -> Iterator[tuple[str, bytes]]:
         """Yield the result files: standings as text, CSV and JSON, and the episodes."""
@@ -246,7 +281,11 @@ def standing_columns(
             return ""
         return f"{standing.detectable:.2f}"
 
-    columns = [Column("policy", "{policy}")]
+    def marked(standing: Record) -> str:
+        mark = f" {TRUTH_MARK}" if standing.get("needs_truth") else ""
+        return f"{standing.policy}{mark}"
+
+    columns = [Column("policy", marked)]
     for name, column in measures.items():
         columns.append(column)
         if name == protocol.measure:
@@ -273,6 +312,53 @@ def _rate_text(row: Record) -> str:
     return "-"
 
 
+def compare(  # noqa: PLR0913, what a comparison is, and where it is kept
+    policies: Any,
+    env: str = ONE_PLAYER,
+    cells: Mapping[str, Sequence[Any]] | None = None,
+    episodes: int = DEFAULT_EPISODES,
+    seed: int = 0,
+    against: str | None = "kg",
+    out: str | Path | None = None,
+    workers: int | None = 1,
+    env_kwargs: Mapping[str, Any] | None = None,
+) -> Comparison:
+    """Play the same episodes with all policies, and compare them.
+
+    Args:
+        policies: one policy or several: names, classes, objects with ``act(view, rng)`` or
+            ``predict``, models of stable-baselines3, files and folders of trainings.
+        env: see ``run_comparison``.
+        cells: see ``run_comparison``, for example ``{"rank": ["top", "middle"]}``.
+        episodes: episodes in each cell, >= 2.
+        seed: random seed of instances, luck and random choices, >= 0.
+        against: policy that the others are compared with; None for the environment's default.
+        out: folder that keeps results one job at a time; it can be extended by later calls.
+        workers: processes; None for one on each core.
+        env_kwargs: see ``run_comparison``.
+
+    Returns:
+        The comparison, with ``table()``, ``to_frame()`` and ``save(path)``.
+
+    Raises:
+        ValueError: for a bad argument, before anything is played.
+        OSError: if the folder cannot be written.
+    """
+    if isinstance(policies, str | Path) or not isinstance(policies, Iterable):
+        policies = [policies]
+    run = RunOptions(out=out, workers=workers, quiet=True)
+    return run_comparison(
+        list(policies),
+        env=env,
+        cells=cells,
+        env_kwargs=env_kwargs,
+        against=against,
+        episodes=episodes,
+        seed=seed,
+        run=run,
+    )
+
+
 def run_comparison(
     policies: Sequence[Any] | None = None,
     *,
@@ -287,8 +373,8 @@ def run_comparison(
     """Play the same episodes with all policies, and compare them.
 
     Args:
-        policies: names of policies, folders of training runs, or objects with ``predict``, ``act``
-            or ``choose`` and a ``name``; None for the environment's default.
+        policies: names of policies, folders of training runs, classes, or objects with ``act`` or
+            ``predict``; None for the environment's default.
         env: name of the environment.
         cells: options to vary, with their values. ``Matchmaking-v0``: ``rank`` of player 0 (names
             or numbers; None or ``"any"`` for a random one) and ``prior`` (``"informative"``,

@@ -14,6 +14,7 @@ from matchenv.benchmarks.report.judge import judge_section
 from matchenv.benchmarks.report.latex import latex_summary
 from matchenv.benchmarks.report.limits import bound_section, optimum_section
 from matchenv.benchmarks.report.page import Section, page_text
+from matchenv.benchmarks.report.ranking import rank_section
 from matchenv.benchmarks.report.replay import replay_section
 from matchenv.benchmarks.report.results import content_of
 from matchenv.benchmarks.report.study import study_section
@@ -29,9 +30,10 @@ SECTIONS: dict[str, Callable[[Any, Path], Section]] = {
     "bound.json": bound_section,
     "optimum.json": optimum_section,
     "comparison.json": compare_section,
+    "rank.json": lambda content, folder: rank_section(content, folder.name),
     "report.json": lambda content, folder: replay_section(content, folder.name),
 }
-COMMANDS = "train, compare, study, tune, limits, replay or judge"
+COMMANDS = "train, compare, study, tune, limits, replay, rank or judge"
 
 
 class Result(NamedTuple):
