@@ -259,8 +259,10 @@ def _run_remotely(shared: tuple[dict[str, str], str, Callable[[Any], Any]], job:
     """Run a job on a machine of the cluster that has the same versions and code."""
     wanted, folder, work = shared
     here = provenance()
-    differing = [f"{name} {here.get(name)!r} and not {wanted[name]!r}"
-                 for name in wanted if here.get(name) != wanted[name]]  # fmt: skip
+    differing = []
+    for name, value in wanted.items():
+        if here.get(name) != value:
+            differing.append(f"{name} {here.get(name)!r} and not {value!r}")
     if differing:
         raise ValueError(
             f"all machines of a cluster must have the same versions and code, and "

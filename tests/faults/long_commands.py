@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 from fault_injection import FULL, KILL, Ended, Fault, content_of, with_fault
+from joblib.externals.loky import get_reusable_executor
 
 from matchenv.cli import run_command
 from matchenv.runtime.files import Arrays
@@ -130,8 +131,9 @@ def undisturbed(command: LongCommand) -> Undisturbed:
     """Run a command in this process, which prepares its forks, and in two forks: equal bytes."""
     import torch
 
-    # A fork cannot use the threads of its parent.
+    # A fork cannot use the threads of its parent, nor the workers of earlier tests.
     torch.set_num_threads(1)
+    get_reusable_executor().shutdown(wait=True)
     with tempfile.TemporaryDirectory(dir=MEMORY) as warm, chdir(warm):
         assert command.work(Path(warm))() == 0
         first = content_of(Path(warm), command.left_out)

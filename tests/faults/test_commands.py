@@ -42,8 +42,9 @@ PAGES = (4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 
 LONG = [pytest.param(long, marks=pytest.mark.faults, id=long.name) for long in LONG_COMMANDS]
 # With faults at all operations.
-EVERY = [pytest.param(replace(quick, tried=200), marks=pytest.mark.faults, id=f"all {quick.name}")
-         for quick in QUICK if quick.call is not None]  # fmt: skip
+EVERY = [
+    pytest.param(replace(QUICK[0], tried=200), marks=pytest.mark.faults, id=f"all {QUICK[0].name}")
+]
 by_command = pytest.mark.parametrize("command", LONG)
 
 
@@ -166,10 +167,14 @@ STUDY = (
 
 @pytest.mark.parametrize(
     ("number", "way"),
-    [(signal.SIGINT, "group"),
-     *(pytest.param(*case, marks=pytest.mark.faults)
-       for case in ((signal.SIGTERM, "group"), (signal.SIGTERM, "one")))],
-)  # fmt: skip
+    [
+        (signal.SIGINT, "group"),
+        *(
+            pytest.param(*case, marks=pytest.mark.faults)
+            for case in ((signal.SIGTERM, "group"), (signal.SIGTERM, "one"))
+        ),
+    ],
+)
 def test_a_signal_stops_a_study_of_100_blocks(
     number: signal.Signals, way: str, tmp_path: Path
 ) -> None:
@@ -178,9 +183,13 @@ def test_a_signal_stops_a_study_of_100_blocks(
     temporary.mkdir()
     process = subprocess.Popen(
         [sys.executable, "-m", "matchenv", *STUDY.split()],
-        cwd=tmp_path, text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        start_new_session=True, env={**os.environ, "TMPDIR": str(temporary)},
-    )  # fmt: skip
+        cwd=tmp_path,
+        text=True,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+        env={**os.environ, "TMPDIR": str(temporary)},
+    )
     end = time.monotonic() + 240.0
     while (before := len([*blocks.glob("*.npz")])) < 2 and process.poll() is None:
         if time.monotonic() > end:

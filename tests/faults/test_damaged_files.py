@@ -35,11 +35,13 @@ def damaged(content: bytes, kind: str, rng: np.random.Generator) -> bytes:
         "cut off": b"",
         "cut out": content[end:],
         "zeroed": bytes(8 * size) + content[first + 8 * size :],
-        "swapped": content[second : second + size] + content[end:second] + part
+        "swapped": content[second : second + size]
+        + content[end:second]
+        + part
         + content[second + size :],
         "doubled": part + content[first:],
         "added": content[first:] + rng.bytes(size),
-    }  # fmt: skip
+    }
     return content[:first] + changed[kind]
 
 
@@ -57,8 +59,11 @@ def block(folder: Path) -> tuple[Path, Read]:
 
 def packed_log(folder: Path) -> tuple[Path, Read]:
     path = folder / "log.csv.gz"
-    rows = [f"{game},{player},{game * 7 % 5 + k}" for game in range(99)
-            for k, player in enumerate(f"ab{game % 9}"[-2:])]  # fmt: skip
+    rows = [
+        f"{game},{player},{game * 7 % 5 + k}"
+        for game in range(99)
+        for k, player in enumerate(f"ab{game % 9}"[-2:])
+    ]
     path.write_bytes(gzip.compress("\n".join(["game,player,score", *rows]).encode(), mtime=0))
 
     def read(path: Path) -> Any:
@@ -90,9 +95,11 @@ FILES = (block, packed_log, run_config, policy)
 
 @pytest.mark.parametrize(
     ("make", "count"),
-    [*(pytest.param(make, DAMAGES, marks=pytest.mark.faults) for make in FILES),
-     *((make, 150) for make in FILES)],
-)  # fmt: skip
+    [
+        *(pytest.param(make, DAMAGES, marks=pytest.mark.faults) for make in FILES),
+        *((make, 150) for make in FILES),
+    ],
+)
 def test_damaged_files(make: Any, count: int, tmp_path: Path) -> None:
     path, read = make(tmp_path)
     whole, right = path.read_bytes(), read(path)

@@ -82,8 +82,13 @@ def test_temporary_files_of_killed_processes_are_removed(tmp_path: Path) -> None
     """Those of living processes and other machines stay, and so do a user's own files."""
     dead, host = 2**22 + 1, platform.node()  # above all process ids of Linux
     left, below = f".0.{dead}@{host}.unfinished", tmp_path / "below"
-    others = [".hidden", "work.unfinished", ".mine.unfinished", f".0.{dead}@not-{host}.unfinished",
-              f".7.{os.getpid()}@{host}.unfinished"]  # fmt: skip
+    others = [
+        ".hidden",
+        "work.unfinished",
+        ".mine.unfinished",
+        f".0.{dead}@not-{host}.unfinished",
+        f".7.{os.getpid()}@{host}.unfinished",
+    ]
     below.mkdir()
     for folder in (tmp_path, below):
         for name in (left, *others):
@@ -146,8 +151,11 @@ def test_a_csv_reader_reads_tables_back() -> None:
 def test_tables_are_safe_in_spreadsheets_and_terminals() -> None:
     records = [{"player": name, "mu": -1.5} for name in ("=cmd|'/c calc'!A1", "a\x1b[31m", "-1")]
     assert files.records_csv(records).decode().splitlines() == [
-        "player,mu", "'=cmd|'/c calc'!A1,-1.5", "a\\x1b[31m,-1.5", "'-1,-1.5"
-    ]  # fmt: skip
+        "player,mu",
+        "'=cmd|'/c calc'!A1,-1.5",
+        "a\\x1b[31m,-1.5",
+        "'-1,-1.5",
+    ]
     names = ["=both", "'=both", "''@x", "'ann", "", "'"]
     cells = files.records_csv([{"player": name} for name in names]).decode().splitlines()[1:]
     read = [files.without_apostrophe(next(csv.reader([cell]), [""])[0]) for cell in cells]

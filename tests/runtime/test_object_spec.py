@@ -97,8 +97,14 @@ def test_an_object_without_specification_is_refused() -> None:
     changed = WithArray()
     object.__setattr__(changed, "hidden", 2.0)
     # The text "7" would be read back as a number.
-    for prior in (WithArray(np.zeros(3)), WithArray("a,b"), WithArray("7"), changed, Plain(),
-                  DrawnPrior.of(InformativePrior(), np.random.default_rng(1), 3)):  # fmt: skip
+    for prior in (
+        WithArray(np.zeros(3)),
+        WithArray("a,b"),
+        WithArray("7"),
+        changed,
+        Plain(),
+        DrawnPrior.of(InformativePrior(), np.random.default_rng(1), 3),
+    ):
         with pytest.raises(ValueError, match=r"must be .* can be written as key=value.*; got"):
             spec_of("prior", prior)
 

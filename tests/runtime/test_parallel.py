@@ -164,12 +164,14 @@ def test_libraries_use_one_thread_in_each_worker() -> None:
 
 
 test_bad_options_of_a_run_are_refused = refusals(
-    *(({"engine": name}, "engine must be local, ray or ray:ADDRESS, got")
-      for name in ("", "dask", "local:2", "ray:", "Ray", ":auto", "rays", 5)),
+    *(
+        ({"engine": name}, "engine must be local, ray or ray:ADDRESS, got")
+        for name in ("", "dask", "local:2", "ray:", "Ray", ":auto", "rays", 5)
+    ),
     *(({"workers": workers}, "workers must be an integer of") for workers in (0, -1, 1.5, True)),
     ({"overwrite": "no"}, "overwrite must be True or False, got 'no'"),
     call=lambda options: RunOptions(**options),
-)  # fmt: skip
+)
 
 
 def test_without_ray_nothing_starts(typed: Any, monkeypatch: pytest.MonkeyPatch) -> None:
