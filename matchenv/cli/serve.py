@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import warnings
 from contextlib import suppress
 from pathlib import Path
@@ -90,5 +89,4 @@ def declare_serve(add: Parser) -> Command:
             trial.rate([Game([["a"], ["b"]], [1, 2]), Game([["a", "b"], ["c", "d"]], [1, 2])])
         host = f"[{given.host}]" if ":" in given.host else given.host
         given.print_result(f"{len(pool)} players at http://{host}:{listener.getsockname()[1]}/docs")
-        atexit.register(pool.close)  # a signal does not leave the block
         serve(pool, listener, host)
