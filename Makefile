@@ -15,7 +15,7 @@ BENCH_FLAGS ?=
 # Without bytecode caches every short test process would recompile its imports: ten seconds with torch.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help train test test-slow test-faults test-ray test-clients bench check format docs lock clean clean-cache
+.PHONY: help train test test-slow test-faults test-ray test-clients bench check format docs lock clean
 
 help:
 	@echo "make train      train PPO on the shared network and compare it with the baselines ($(OUT))"
@@ -28,7 +28,6 @@ help:
 	@echo "make check      ruff and mypy"
 	@echo "make docs       build the site ($(SITE)/index.html)"
 	@echo "make lock       rebuild requirements*.txt from pyproject.toml (UPGRADE=1: newest versions)"
-	@echo "make clean-cache  delete Numba's compilation caches"
 
 $(VENV)/bin/python:
 	$(PYTHON) $(CHECK_PYTHON)
@@ -87,7 +86,7 @@ $(CLIENTS_VENV)/installed: requirements-torch.txt pyproject.toml
 test-clients: $(CLIENTS_VENV)/installed
 	$(CLIENTS_VENV)/bin/python -m pytest tests/clients tests/test_documentation.py -k "clients or other_libraries"
 
-# The promises of docs/reliability.md: at most 20 minutes on two cores.
+# The promises of docs/reliability.md: about five minutes on two cores.
 test-faults: $(STAMP)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m faults tests/faults
 
@@ -136,11 +135,6 @@ lock: $(VENV)/bin/python
 		--constraints requirements-torch.txt --no-emit-package torch \
 		--default-index https://pypi.org/simple --custom-compile-command "make lock" \
 		--quiet --output-file requirements-ray.txt
-
-# Numba checks only a function's own file: after a change in a compiled function, its callers keep
-# the old code until the cache is deleted.
-clean-cache:
-	find matchenv baselines agents tests $(NUMBA_CACHE_DIR) -name '*.nb[ic]' -delete
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from matchenv.evaluation.registry import known_policies as known_policies
     from matchenv.evaluation.registry import policy_named as policy_named
 
+# Names of this module by the module that defines them.
 _MODULES = {
     "matchenv.agents.policy_file": ("LearnedPolicy", "load"),
     "matchenv.agents.run_config": ("RunConfig", "RunFolder", "configured"),
@@ -29,7 +30,20 @@ _MODULES = {
     "matchenv.agents.vec_env": ("MatchmakingVecEnv",),
     "matchenv.evaluation.registry": ("expanded", "known_policies", "policy_named"),
 }
-__all__ = [name for names in _MODULES.values() for name in names]
+__all__ = [
+    "LearnedPolicy",
+    "MatchmakingVecEnv",
+    "RunConfig",
+    "RunFolder",
+    "configured",
+    "continue_training",
+    "expanded",
+    "known_policies",
+    "load",
+    "policy_named",
+    "start_training",
+    "train_seeds",
+]
 
 
 def with_extra(module: str, name: str) -> Any:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
 import yaml
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
+
+from matchenv.envs import environment_named
 
 Config = TypeVar("Config")
 
@@ -19,46 +22,89 @@ LONGEST_YAML = 50_000
 # pydantic's settings for classes whose fields are entries of a file.
 CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
 
-# The packaged files of hyperparameters.
-PACKAGED = Path(__file__).parent / "hyperparameters"
+# The search spaces of all algorithms.
+SEARCH_SPACES = Path(__file__).parent / "hyperparameters" / "search_spaces.yml"
 
 
 def _whole(value: Any) -> Any:
     """Convert NumPy integers, and floats such as 1e+6, to int."""
-    whole = isinstance(value, np.integer) or (isinstance(value, float) and value.is_integer())
-    return int(value) if whole else value
+    if isinstance(value, np.integer):
+        return int(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
 
 
 # A strict integer: a text or a truth value is none.
 Whole = Annotated[int, BeforeValidator(_whole), Field(strict=True)]
 
 
-def read_yaml(default: str, path: Path | None, section: str) -> dict[str, Any]:
+def hyperparameter_files(env_id: str) -> dict[str, Path]:
+    """Return the packaged YAML files with hyperparameters of an environment, by name.
+
+    Raises:
+        ValueError: for an unknown environment; the known ones are listed.
+    """
+    location = environment_named(env_id).hyperparameters
+    if location is None:
+        return {}
+    package, _, folder = location.partition(":")
+    packaged = {}
+    for file in sorted(Path(str(files(package)), folder).glob("*.yml")):
+        if env_id in (parsed(file.read_text(encoding="utf-8"), file.name) or {}):
+            packaged[file.stem] = file
+    return packaged
+
+
+def read_hyperparameters(env_id: str, algo: str, config: Path | None = None) -> dict[str, Any]:
+    """Return the hyperparameters of a training as plain data.
+
+    Args:
+        env_id: name of the environment, a section of the file.
+        algo: name of the algorithm.
+        config: a YAML file, or the name of one of ``hyperparameter_files``, for example
+            ``ppo_flat``; None for that of the algorithm.
+
+    Raises:
+        ValueError: if there is no such file, it is not YAML or has no such section.
+    """
+    if config is not None and config.exists():
+        return read_section(config, env_id)
+    packaged = hyperparameter_files(env_id)
+    name = algo if config is None else str(config)
+    if name in packaged:
+        return read_section(packaged[name], env_id)
+    known = ", ".join(packaged) or "none"
+    if config is None:
+        raise ValueError(
+            f"config must name a YAML file, since no hyperparameters of {algo} for {env_id} are "
+            f"packaged; those for other trainings are {known}"
+        )
+    raise ValueError(f"config must be a YAML file or one of {known}, got {name!r}")
+
+
+def read_section(file: Path, section: str) -> dict[str, Any]:
     """Return one section of a YAML file as plain data.
 
     Args:
-        default: name of a packaged file.
-        path: file to read instead, or the name of a packaged one, for example ``ppo_flat``.
+        file: the file.
         section: name of a mapping in the file.
 
     Raises:
         ValueError: if the file cannot be read, is not YAML or has no such section.
     """
-    file = PACKAGED / default
-    if path is not None:
-        named = PACKAGED / f"{path}.yml"
-        file = named if named.is_file() and not path.exists() else path
     try:
         with file.open(encoding="utf-8") as stream:
-            text = stream.read(LONGEST_YAML + 1)
+            content = parsed(stream.read(LONGEST_YAML + 1), "config")
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"config must be a readable file, got {path}: {error}") from None
-    content = parsed(text, "config")
-    sections = content if isinstance(content, dict) else {}
+        raise ValueError(f"config must be a readable file, got {file}: {error}") from None
+    sections: dict[Any, Any] = {}
+    if isinstance(content, dict):
+        sections = content
     if not isinstance(sections.get(section), dict):
         known = ", ".join(map(str, sections)) or "none"
         raise ValueError(
-            f"config {path or default} must have a mapping under {section!r}; its entries: {known}"
+            f"config {file} must have a mapping under {section!r}; its entries: {known}"
         )
     return dict(sections[section])
 
@@ -78,6 +124,17 @@ _PlainLoader.add_implicit_resolver(
 )
 _PlainLoader.add_constructor("!power", lambda _, node: _whole(float(node.value)))
 
+# PyYAML's own errors; ValueError for 2001-99-99, RecursionError for deep nesting, the others for
+# bad numbers.
+_YAML_ERRORS = (
+    yaml.YAMLError,
+    ValueError,
+    TypeError,
+    ArithmeticError,
+    AttributeError,
+    RecursionError,
+)
+
 
 def parsed(text: str, name: str) -> Any:
     """Parse YAML without aliases, of at most ``LONGEST_YAML`` characters.
@@ -95,9 +152,7 @@ def parsed(text: str, name: str) -> Any:
         )
     try:
         return yaml.load(text, _PlainLoader)
-    # 2001-99-99 raises ValueError, deep nesting RecursionError, bad numbers the others.
-    except (yaml.YAMLError, ValueError, TypeError, ArithmeticError, AttributeError,
-            RecursionError) as error:  # fmt: skip
+    except _YAML_ERRORS as error:
         raise ValueError(f"{name} must be YAML, got {text[:80]!r}: {error}") from None
 
 
@@ -119,20 +174,20 @@ def parse_pairs(name: str, pairs: list[str]) -> dict[str, Any]:
     """
     values: dict[str, Any] = {}
     for pair in pairs:
-        key, separator, text = pair.partition("=")
+        key, separator, value = pair.partition("=")
         if not separator or not key:
             raise ValueError(f"{name} must be key=value, got {pair!r}")
         if key in values:
             raise ValueError(f"{name} must give each key once, got {key!r} twice")
-        values[key] = parsed(text, f"the value of {key} in {name}")
+        values[key] = parsed(value, f"the value of {key} in {name}")
     return values
 
 
-def built(kind: type[Config], content: Any, name: str = "config") -> Config:
+def built(config_type: type[Config], content: Any, name: str = "config") -> Config:
     """Validate plain data as an object of a pydantic class.
 
     Args:
-        kind: a pydantic model or dataclass with the configuration ``CLOSED``.
+        config_type: a pydantic model or dataclass with the configuration ``CLOSED``.
         content: a mapping of fields to values.
         name: what the content is, for messages.
 
@@ -140,20 +195,25 @@ def built(kind: type[Config], content: Any, name: str = "config") -> Config:
         ValueError: for an unknown, missing or bad entry; the message names the entry, its value
             and what is allowed.
     """
-    adapter = TypeAdapter(kind)
+    adapter = TypeAdapter(config_type)
     try:
         return adapter.validate_python(content)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-    problem, place = first["type"], [str(part) for part in first["loc"]]
+    problem = first["type"]
+    location = [str(key) for key in first["loc"]]
     if problem == "value_error":
         raise ValueError(str(first["ctx"]["error"]))
     if problem in ("missing", "unexpected_keyword_argument", "extra_forbidden"):
-        entry = ".".join(place)
-        why = f"{entry} is missing" if problem == "missing" else f"got {entry!r}"
+        field = ".".join(location)
+        why = f"got {field!r}"
+        if problem == "missing":
+            why = f"{field} is missing"
         known = ", ".join(adapter.json_schema()["properties"])
         raise ValueError(f"{name} must have the entries {known} and no others; {why}")
-    entry = ".".join(part for part in place if not part.endswith("]")) or name
-    is_mapping = problem in ("dataclass_type", "model_type")
-    rule = "must be a mapping" if is_mapping else first["msg"].replace("Input should", "must")
-    raise ValueError(f"{entry} {rule}, got {first['input']!r:.200}")
+    # pydantic's names of the alternatives of a union end with a bracket.
+    field = ".".join(key for key in location if not key.endswith("]")) or name
+    rule = first["msg"].replace("Input should", "must")
+    if problem in ("dataclass_type", "model_type"):
+        rule = "must be a mapping"
+    raise ValueError(f"{field} {rule}, got {first['input']!r:.200}")

@@ -7,6 +7,7 @@ can start from both.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +20,7 @@ from stable_baselines3.common.utils import explained_variance
 from torch.nn import functional
 
 from matchenv.evaluation.registry import FROM_SETTINGS, policy_named
+from matchenv.evaluation.rollout import has_method, needs_truth
 
 
 class LabelledRollouts(RolloutBuffer):
@@ -39,7 +41,7 @@ class LabelledRollouts(RolloutBuffer):
     def add(self, obs: Any, action: Any, *others: Any) -> None:
         """Add a step; arguments as for ``RolloutBuffer.add``."""
         if getattr(self.teacher, "stochastic", False):
-            # Seeded by the global generator, whose state is in the checkpoints.
+            # Seeded by the global generator, which the training seeds.
             self.teacher._rng = np.random.default_rng(np.random.randint(2**31))  # noqa: NPY002
         labels = np.asarray(self.teacher.predict(obs)[0]).reshape(action.shape)
         self.agreements.append(float((labels == action).mean()))
@@ -66,9 +68,15 @@ class Imitation(PPO):
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {"MlpPolicy": ActorCriticPolicy}
     # Further hyperparameters and their defaults.
     others: ClassVar[dict[str, Any]] = {
-        "learning_rate": 3e-3, "n_steps": 500, "batch_size": 2000, "n_epochs": 3, "gamma": 0.99,
-        "gae_lambda": 0.98, "vf_coef": 0.5, "max_grad_norm": 1.0,
-    }  # fmt: skip
+        "learning_rate": 3e-3,
+        "n_steps": 500,
+        "batch_size": 2000,
+        "n_epochs": 3,
+        "gamma": 0.99,
+        "gae_lambda": 0.98,
+        "vf_coef": 0.5,
+        "max_grad_norm": 1.0,
+    }
 
     def __init__(
         self,
@@ -77,30 +85,21 @@ class Imitation(PPO):
         teacher: str = "gittins",
         **others: Any,
     ) -> None:
+        self.teacher = teacher
         super().__init__(
             policy, env, rollout_buffer_class=LabelledRollouts, **{**self.others, **others}
         )
+
+    def _setup_model(self) -> None:
+        super()._setup_model()
         assert self.env is not None
-        settings, *more = self.env.get_attr("settings")
-        for name in FROM_SETTINGS:
-            if any(getattr(each, name, None) != getattr(settings, name, None) for each in more):
-                raise ValueError(f"{name} must not be a list where {teacher!r} teaches")
-        labels, ours = policy_named(teacher, settings), getattr(settings, "belief", None)
-        belief = getattr(labels, "belief", ours)
-        if belief != ours:
-            raise ValueError(
-                f"teacher must read the belief of the environment, {ours!r}, and {teacher!r} reads "
-                f"{belief!r}: choose --belief {belief}"
-            )
-        if getattr(labels, "needs_truth", False) or not callable(getattr(labels, "predict", None)):
-            raise ValueError(f"teacher must choose from observations, {teacher!r} does not")
-        self.rollout_buffer.teacher = labels
+        self.rollout_buffer.teacher = teacher_for(self.teacher, self.env.get_attr("settings"))
 
     def train(self) -> None:
         """Learn from the last rollout."""
         self.policy.set_training_mode(True)
         self._update_learning_rate(self.policy.optimizer)
-        losses: list[tuple[float, float, float]] = []
+        losses = []
         for _ in range(self.n_epochs):
             for batch in self.rollout_buffer.get(self.batch_size):
                 values, likelihoods, entropies = self.policy.evaluate_actions(
@@ -117,7 +116,37 @@ class Imitation(PPO):
         self._n_updates += self.n_epochs
         buffer = self.rollout_buffer
         explained = explained_variance(buffer.values.flatten(), buffer.returns.flatten())
-        logged = dict(zip(("loss", "value_loss", "entropy"), np.mean(losses, axis=0), strict=True))
-        logged |= {"agreement": np.mean(buffer.agreements), "explained_variance": explained}
-        for name, number in logged.items():
-            self.logger.record(f"train/{name}", float(number))
+        loss, value_loss, entropy = np.mean(losses, axis=0)
+        self.logger.record("train/loss", float(loss))
+        self.logger.record("train/value_loss", float(value_loss))
+        self.logger.record("train/entropy", float(entropy))
+        self.logger.record("train/agreement", float(np.mean(buffer.agreements)))
+        self.logger.record("train/explained_variance", float(explained))
+
+
+def teacher_for(name: str, settings: Sequence[Any]) -> Any:
+    """Return a policy that can teach in all environments of a training.
+
+    Args:
+        name: as for ``matchenv.agents.policy_named``.
+        settings: settings of each environment.
+
+    Raises:
+        ValueError: see ``Imitation``.
+    """
+    first = settings[0]
+    for option in FROM_SETTINGS:
+        value = getattr(first, option, None)
+        if any(getattr(other, option, None) != value for other in settings):
+            raise ValueError(f"{option} must not be a list where {name!r} teaches")
+    teacher = policy_named(name, first)
+    student_belief = getattr(first, "belief", None)
+    belief = getattr(teacher, "belief", student_belief)
+    if belief != student_belief:
+        raise ValueError(
+            f"teacher must read the belief of the environment, {student_belief!r}, and {name!r} "
+            f"reads {belief!r}: choose --belief {belief}"
+        )
+    if needs_truth(teacher) or not has_method(teacher, "predict"):
+        raise ValueError(f"teacher must choose from observations, {name!r} does not")
+    return teacher

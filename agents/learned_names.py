@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,15 @@ from matchenv.agents import with_extra
 from matchenv.envs.one_player.settings import Settings
 from matchenv.runtime.checks import errors_named
 from matchenv.runtime.object_spec import is_object_spec
-from matchenv.runtime.provenance import digest_of
 
 # Packaged policies; their names take precedence over folders.
 WEIGHTS = Path(__file__).parent / "weights"
-SHIPPED = {name: WEIGHTS / f"{name}.safetensors" for name in ("ppo-gittins",)}
+SHIPPED = {"ppo-gittins": WEIGHTS / "ppo-gittins.safetensors"}
 
 # The policy, the configuration and the evaluations in the folder of a run.
-POLICY_FILE, CONFIG, EVALUATIONS = "policy.safetensors", "config.yml", "evaluations.json"
+POLICY_FILE = "policy.safetensors"
+CONFIG = "config.yml"
+EVALUATIONS = "evaluations.json"
 
 # Default folder of training runs, in which their names are looked up.
 RUNS = Path("runs")
@@ -36,26 +38,35 @@ def learned_file(name: str) -> Path | None:
     Raises:
         ValueError: for a folder without a policy or with several.
     """
-    places = (SHIPPED.get(name, Path(name)), RUNS / name)
-    # Not a device, which can be endless.
-    path = next((each for each in places if name and (each.is_file() or each.is_dir())), None)
-    if path is None or not path.is_dir():
-        return path
-    if (path / POLICY_FILE).is_file():
-        return path / POLICY_FILE
-    if (path / CONFIG).is_file():
+    if not name:
+        return None
+    for path in (SHIPPED.get(name, Path(name)), RUNS / name):
+        if path.is_file():
+            return path
+        if path.is_dir():
+            return _file_in(path)
+    return None
+
+
+def _file_in(folder: Path) -> Path:
+    """Return the file of the policy in the folder of a run or of an RLlib checkpoint."""
+    if (folder / POLICY_FILE).is_file():
+        return folder / POLICY_FILE
+    if (folder / CONFIG).is_file():
         raise ValueError(
-            f"the run {path} has saved no policy yet; continue it: matchenv train --resume {path}"
+            f"the run {folder} has saved no policy yet; continue it: matchenv train --resume "
+            f"{folder}"
         )
-    files = list(path.rglob(RLLIB_FILE))
+    everywhere = list(folder.rglob(RLLIB_FILE))
     # The env runner's copy of the network can be older than the learner's.
-    files = [file for file in files if "learner" in file.relative_to(path).parts] or files
-    if len(files) != 1:
+    learners = [file for file in everywhere if "learner" in file.relative_to(folder).parts]
+    candidates = learners or everywhere
+    if len(candidates) != 1:
         raise ValueError(
-            f"{path} holds no run: it has neither {CONFIG} nor {POLICY_FILE}; as a checkpoint of "
-            f"RLlib it must have one file {RLLIB_FILE}, and has {len(files)}"
+            f"{folder} holds no run: it has neither {CONFIG} nor {POLICY_FILE}; as a checkpoint of "
+            f"RLlib it must have one file {RLLIB_FILE}, and has {len(candidates)}"
         )
-    return files[0]
+    return candidates[0]
 
 
 def learned_policy(text: str) -> Any:
@@ -72,11 +83,11 @@ def learned_policy(text: str) -> Any:
     name, colon, _ = text.partition(":")
     with errors_named(f"policy {text!r} cannot be loaded"):
         file = learned_file(text)
-        if file is None:
-            if colon and not is_object_spec(text) and learned_file(name) is not None:
-                raise ValueError("a learned policy has no options")
-            return None
-        return _loaded(text, digest_of([file]))
+        if file is not None:
+            return _loaded(text, hashlib.sha256(file.read_bytes()).hexdigest())
+        if colon and not is_object_spec(text) and learned_file(name) is not None:
+            raise ValueError("a learned policy has no options")
+        return None
 
 
 @lru_cache(maxsize=8)

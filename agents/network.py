@@ -3,32 +3,28 @@
 A reader converts an observation into *rows*, some numbers of each action, and a *context*, numbers
 of the whole state. A small network scores each row in its context: it corrects the row's first
 number, a score that needs no learning, or gives weights to all of its numbers. So the weights
-depend neither on the number of actions nor on their order. A new environment needs only a reader.
+depend neither on the number of actions nor on their order. A new environment needs only a reader,
+which its record names.
 """
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
-from operator import attrgetter
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
-import numpy as np
 import torch
 from gymnasium import spaces
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import nn
 
-from matchenv.belief import BELIEFS
-from matchenv.belief.belief import difference_variance
+from matchenv.belief.belief import Belief, difference_variance
 from matchenv.envs import environment_of, simulator_of
-from matchenv.envs.core.settings import LONGEST_HORIZON, PAPER_BETA, Options
-from matchenv.envs.one_player.settings import Settings
-from matchenv.envs.queue.settings import QUEUE_NUMBERS, QueueSettings
-from matchenv.envs.ranking import RankingSettings
-from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, RANKING
+from matchenv.envs.core.settings import Options
+from matchenv.envs.core.space import ObservationBox
+from matchenv.envs.queue.settings import QUEUE_NUMBERS
 
 # Observations are read in blocks that fit into the processor's cache.
 AT_ONCE = 1024
@@ -37,13 +33,19 @@ AT_ONCE = 1024
 NOT_ALLOWED = -1e9
 
 # Squashed distances to the best score: a distance of 1/20 is about 1, and none exceeds 4.
-STEEPNESS, FARTHEST = 20.0, 4.0
+STEEPNESS = 20.0
+FARTHEST = 4.0
+
 # Lower bounds that keep logarithms and roots finite.
-LEAST_VARIANCE, LEAST_SQUARE, LEAST_SPREAD = 1e-3, 1e-6, 0.01
+LEAST_VARIANCE = 1e-3
+LEAST_SQUARE = 1e-6
+LEAST_SPREAD = 0.01
 
 # Gains of the initial weights, as in stable-baselines3. The last layer of the scores starts small,
 # so that the rows' first numbers decide at first.
-HIDDEN_GAIN, LAST_GAIN, VALUE_GAIN = math.sqrt(2.0), 0.01, 1.0
+HIDDEN_GAIN = math.sqrt(2.0)
+LAST_GAIN = 0.01
+VALUE_GAIN = 1.0
 
 # Hidden units of the network that computes the weights of linear scores.
 LINEAR_WIDTH = 16
@@ -75,27 +77,35 @@ Columns: TypeAlias = tuple[Sequence[torch.Tensor], torch.Tensor, torch.Tensor]
 class Reader(BaseFeaturesExtractor):
     """Convert the observations of one environment to rows and context; has no weights.
 
+    A subclass defines ``row_size``, ``context_size`` and ``read``. Constants of the game, for
+    example beta, are in ``settings``.
+
     Args:
-        observation_space: observation space of the environment.
-        num_actions: M.
+        observation_space: observation space of the environment, with its options.
 
     Attributes:
+        settings: settings of the environment.
+        num_actions: M.
         row_size: R, numbers of each action.
         context_size: K, numbers of the state.
         hidden_numbers: indices of the numbers that scores with a hidden layer read; () for all.
         linear_numbers: indices of the numbers that linear scores read; () for all.
-        constants: settings of the environment that are arguments of the constructor.
+
+    Raises:
+        ValueError: for a space of another environment, or of a wrapper that changes observations.
     """
 
     row_size: ClassVar[int]
     context_size: ClassVar[int]
     hidden_numbers: ClassVar[tuple[int, ...]] = ()
     linear_numbers: ClassVar[tuple[int, ...]] = ()
-    constants: ClassVar[tuple[str, ...]] = ("beta", "horizon")
     low: torch.Tensor  # lower bounds of an observation
 
-    def __init__(self, observation_space: spaces.Box, num_actions: int) -> None:
+    def __init__(self, observation_space: spaces.Box) -> None:
+        settings = settings_of_space(observation_space)
+        num_actions = simulator_of(settings).num_actions
         super().__init__(observation_space, (self.row_size + 1) * num_actions + self.context_size)
+        self.settings = settings
         self.num_actions = num_actions
         self.register_buffer("low", torch.from_numpy(observation_space.low), persistent=False)
 
@@ -109,11 +119,14 @@ class Reader(BaseFeaturesExtractor):
         Raises:
             ValueError: during training, for observations below the bounds of the space.
         """
-        if self.training and (below := observations < self.low).any():
-            raise ValueError(
-                f"observations must be those of the environment, got {observations[below].min():g} "
-                "below its least value; use VecNormalize(norm_obs=False)"
-            )
+        if self.training:
+            below = observations < self.low
+            if below.any():
+                raise ValueError(
+                    "observations must be those of the environment, got "
+                    f"{observations[below].min():g} below its least value; use "
+                    "VecNormalize(norm_obs=False)"
+                )
         flat = observations.new_empty(len(observations), self.features_dim)
         for first in range(0, len(flat), AT_ONCE):
             block = slice(first, first + AT_ONCE)
@@ -126,6 +139,20 @@ class Reader(BaseFeaturesExtractor):
         sizes = [self.row_size * self.num_actions, self.num_actions, self.context_size]
         rows, allowed, context = torch.split(flat, sizes, dim=1)
         return Numbers(rows.view(len(flat), self.row_size, self.num_actions), allowed, context)
+
+
+def settings_of_space(observation_space: spaces.Space[Any]) -> Any:
+    """Return the settings of the environment that an observation space is from.
+
+    Raises:
+        ValueError: for other spaces, for example those of wrappers that change observations.
+    """
+    if not isinstance(observation_space, ObservationBox):
+        raise ValueError(
+            "observation_space must be that of an environment of matchenv, got "
+            f"{observation_space}: the shared network reads no observations that a wrapper changed"
+        )
+    return observation_space.settings
 
 
 class OpponentReader(Reader):
@@ -155,11 +182,6 @@ class OpponentReader(Reader):
 
     Args:
         observation_space: observation space of the environment, for any belief.
-        beta: standard deviation of one performance around skill.
-        horizon: games in an episode.
-
-    Raises:
-        ValueError: for a space of another environment.
     """
 
     row_size: ClassVar[int] = 8
@@ -172,73 +194,68 @@ class OpponentReader(Reader):
     factors: ClassVar[torch.Tensor] = torch.tensor([10.0, 0.5, 0.7, 2.0, 2.0, 0.5, 1.0, 0.5, 0.5])
     terms: ClassVar[torch.Tensor] = torch.tensor([1.0, 0.0, 0.0, -1.0, -1.0, -2.0, 0.0, 0.0, 0.0])
 
-    def __init__(
-        self, observation_space: spaces.Box, beta: float = PAPER_BETA, horizon: int = 500
-    ) -> None:
-        # The means of all players are the only numbers without a lower bound.
-        num_opponents = int(np.isneginf(observation_space.low).sum()) - 1
-        try:
-            settings: Any = guessed_settings(
-                num_opponents, observation_space.shape, lambda box: box == observation_space
-            )
-        except ValueError:
-            raise ValueError(
-                "observation_space must be that of Matchmaking-v0, got that of another environment "
-                f"of shape {observation_space.shape}: policy_kwargs=reader_of(settings) reads it"
-            ) from None
-        super().__init__(observation_space, num_opponents)
-        self.masked, self.belief = settings.masks_change, settings.belief_type
-        self.beta, self.horizon = beta, horizon
+    def __init__(self, observation_space: spaces.Box) -> None:
+        super().__init__(observation_space)
+        self.masked: bool = self.settings.masks_change
+        self.belief: Belief = self.settings.belief_type
 
     def read(self, observations: torch.Tensor) -> Columns:
         """Return rows, allowed actions and context."""
-        unit = 0.5 / self.beta**2
+        unit = 0.5 / self.settings.beta**2
         players = self.num_actions + 1
         size = self.belief.observation_size(self.num_actions)
-        mu, deviations = observations[:, :players], observations[:, players : size - 1]
+        mu = observations[:, :players]
+        deviations = observations[:, players : size - 1]
         variance = difference_variance(deviations[:, :players], deviations[:, players:])
         # sb3-contrib pads sequences with observations of zeros.
         variance = (unit * variance).clamp_min(LEAST_SQUARE)
         gap = (mu[:, :1] - mu[:, 1:]) * math.sqrt(unit)
         square = gap * gap
         exponent = -0.5 * square
-        online = observations[:, size:] if self.masked else torch.ones_like(gap)
-
-        def best(scores: torch.Tensor) -> torch.Tensor:
-            allowed = scores + NOT_ALLOWED * (1.0 - online) if self.masked else scores
-            return allowed.amax(-1, keepdim=True)
-
-        def of_online(weights: torch.Tensor) -> torch.Tensor:
-            return online * weights if self.masked else weights
-
+        online = torch.ones_like(gap)
+        if self.masked:
+            online = observations[:, size:]
         standardised = square / (1.0 + variance)
         log_density = -0.5 * (standardised + torch.log1p(variance))
-        highest = best(log_density)
+        highest = self._best(log_density, online)
         score = log_density - highest
         nearness = _squashed(score)
         half_log_variance = 0.5 * torch.log(variance + LEAST_VARIANCE)
         near = torch.exp(exponent / (variance + 0.05))
         wide = exponent / (1.0 + self.widenings.to(gap) * variance)
-        third, *last = _squashed(wide - best(wide))
+        third, *last = _squashed(wide - self._best(wide, online))
         distance = torch.sqrt(standardised + LEAST_SQUARE).clamp_max(4.0) - 1.0
         rows = (score, nearness, third, half_log_variance, distance, near, *last)
         share = observations[:, size - 1].clamp_min(0.0)
-        unknown = _shares(of_online((variance / variance.amax(1, keepdim=True)) ** 6))
-        good = _shares(of_online(torch.exp(nearness)))
+        unknown = (variance / variance.amax(1, keepdim=True)) ** 6
+        unknown = _shares(self._of_online(unknown, online))
+        good = _shares(self._of_online(torch.exp(nearness), online))
         middle = (unknown * gap).sum(1, keepdim=True)
         context = (
             highest[:, 0],
             torch.log(unit * deviations[:, 0] ** 2 + LEAST_VARIANCE),
-            torch.log(of_online(near).sum(1) + 0.1),
+            torch.log(self._of_online(near, online).sum(1) + 0.1),
             (gap * torch.rsqrt(1.0 + square)).mean(1).abs(),
             share,
-            torch.log((share * self.horizon).clamp_min(1.0)),
+            torch.log((share * self.settings.horizon).clamp_min(1.0)),
             (good * half_log_variance).sum(1),
             torch.log((unknown * (gap - middle) ** 2).sum(1) + LEAST_SPREAD),
             torch.log((unknown * variance).sum(1)),
         )
         scaled = torch.stack(context, dim=1) * self.factors.to(gap)
         return rows, online, scaled + self.terms.to(gap)
+
+    def _best(self, scores: torch.Tensor, online: torch.Tensor) -> torch.Tensor:
+        """Return the highest score of an opponent who is online, shape (..., 1)."""
+        if self.masked:  # without masks, this saves time and changes no bit
+            scores = scores + NOT_ALLOWED * (1.0 - online)
+        return scores.amax(-1, keepdim=True)
+
+    def _of_online(self, weights: torch.Tensor, online: torch.Tensor) -> torch.Tensor:
+        """Return weights that are 0 for opponents who are offline."""
+        if not self.masked:
+            return weights
+        return online * weights
 
 
 class CandidateReader(Reader):
@@ -254,62 +271,50 @@ class CandidateReader(Reader):
 
     Args:
         observation_space: observation space of the environment.
-        mean: mean of the population's skills.
-        deviation: their standard deviation.
-        beta: standard deviation of one performance around skill.
-        game_length: ticks that a game lasts.
     """
 
     row_size: ClassVar[int] = 6
     context_size: ClassVar[int] = 7
-    constants = ("population.mean", "population.deviation", "beta", "game_length")
     # The rule: a new player waits for a game of this quality, and accepts less with each tick.
     first_quality: ClassVar[float] = 0.47
     less_per_tick: ClassVar[float] = 0.02
 
-    def __init__(
-        self,
-        observation_space: spaces.Box,
-        mean: float = 0.0,
-        deviation: float = math.sqrt(6.5),
-        beta: float = PAPER_BETA,
-        game_length: int = 10,
-    ) -> None:
-        super().__init__(observation_space, (observation_space.shape[0] - QUEUE_NUMBERS) // 4)
-        self.mean, self.deviation, self.beta = mean, deviation, beta
-        self.game_length = game_length
+    def __init__(self, observation_space: spaces.Box) -> None:
+        super().__init__(observation_space)
+        self.mean: float = self.settings.population.mean
+        self.deviation: float = self.settings.population.deviation
 
     def read(self, observations: torch.Tensor) -> Columns:
         """Return rows, allowed actions and context."""
-        places = observations[:, : 4 * self.num_actions].view(-1, 4, self.num_actions)
-        mu, sigma, waited, present = places.unbind(dim=1)
-        waiting, to_ask, playing = (
-            self.num_actions * share / (1.0 - share) for share in observations[:, -QUEUE_NUMBERS:].T
-        )
-        noise = 2.0 * self.beta**2
+        players = observations[:, : 4 * self.num_actions].view(-1, 4, self.num_actions)
+        mu, sigma, waited, present = players.unbind(dim=1)
+        shares = observations[:, -QUEUE_NUMBERS:]
+        waiting, to_ask, playing = (self.num_actions * shares / (1.0 - shares)).T
+        noise = 2.0 * self.settings.beta**2
         total = noise + sigma[:, :1] ** 2 + sigma**2
         quality = torch.sqrt(noise / total) * torch.exp(-0.5 * (mu[:, :1] - mu) ** 2 / total)
-        ticks = self.game_length * waited / (1.0 - waited)
+        ticks = self.settings.game_length * waited / (1.0 - waited)
         waits = torch.zeros_like(mu)
         waits[:, 0] = 1.0
         rule = (self.first_quality - self.less_per_tick * ticks).clamp_min(0.0)
         score = waits * rule + (1.0 - waits) * present * quality
         allowed = (present + waits).clamp_max(1.0)
         best = (score + NOT_ALLOWED * (1.0 - allowed)).amax(1, keepdim=True)
-        place = ((mu - self.mean) / self.deviation).abs().clamp_max(4.0)
+        distance = ((mu - self.mean) / self.deviation).abs().clamp_max(4.0)
         uncertainty = torch.log((sigma / self.deviation).clamp(1e-2, 1e2))
-        player = tuple(
-            allowed * number
-            for number in (place - 1.0, uncertainty + 0.8, torch.log1p(ticks) - 0.5)
-        )
+        from_middle = allowed * (distance - 1.0)
+        doubt = allowed * (uncertainty + 0.8)
+        patience = allowed * (torch.log1p(ticks) - 0.5)
         context = (
-            *(number[:, 0] for number in player),
+            from_middle[:, 0],
+            doubt[:, 0],
+            patience[:, 0],
             4.0 * best[:, 0] - 2.0,
-            0.5 * torch.log(playing / self.game_length + 0.1),
+            0.5 * torch.log(playing / self.settings.game_length + 0.1),
             0.5 * torch.log(waiting + 1.0) - 1.0,
             2.0 * to_ask / waiting.clamp_min(1.0) - 1.0,
         )
-        rows = (score, _squashed(score - best), waits, *player)
+        rows = (score, _squashed(score - best), waits, from_middle, doubt, patience)
         return rows, allowed, torch.stack(context, dim=1)
 
 
@@ -329,15 +334,10 @@ class PairReader(Reader):
 
     Args:
         observation_space: observation space of the environment.
-        num_items: n.
-        beta: standard deviation of one performance around skill.
-        horizon: games in an episode.
-        cut: number of items above the cut; 0 for the whole order.
     """
 
     row_size: ClassVar[int] = 8
     context_size: ClassVar[int] = 5
-    constants = ("num_items", "beta", "horizon", "cut")
     # Factor of the first number.
     sharpness: ClassVar[float] = 3.0
     # Added to the score of a pair that does not count.
@@ -345,29 +345,27 @@ class PairReader(Reader):
     # The items of each pair, shape (2, M).
     pairs: torch.Tensor
 
-    def __init__(
-        self,
-        observation_space: spaces.Box,
-        num_items: int = 20,
-        beta: float = 1.0,
-        horizon: int = 400,
-        cut: int = 0,
-    ) -> None:
-        num_pairs = num_items * (num_items - 1) // 2
-        super().__init__(observation_space, num_pairs)
-        self.num_items, self.beta, self.horizon, self.cut = num_items, beta, horizon, cut
-        self.masked = observation_space.shape[0] > 2 * (num_items + num_pairs) + 1
-        pairs = torch.triu_indices(num_items, num_items, 1)
+    def __init__(self, observation_space: spaces.Box) -> None:
+        super().__init__(observation_space)
+        items = self.settings.num_items
+        self.num_items: int = items
+        self.cut: int = self.settings.cut
+        # Without masks, the share of games left is the last number.
+        self.masked = observation_space.shape[0] > 2 * (items + self.num_actions) + 1
+        pairs = torch.triu_indices(items, items, 1)
         self.register_buffer("pairs", pairs, persistent=False)
 
     def read(self, observations: torch.Tensor) -> Columns:
         """Return rows, allowed actions and context."""
-        items, pairs = self.num_items, self.num_actions
+        items = self.num_items
+        pairs = self.num_actions
         first, second = self.pairs
-        unit = 0.5 / self.beta**2
+        unit = 0.5 / self.settings.beta**2
         sizes = [items, items, pairs, pairs, observations.shape[1] - 2 * (items + pairs)]
-        means, deviations, gaps, spreads, rest = torch.split(observations, sizes, dim=1)
-        allowed = rest[:, 1:] if self.masked else torch.ones_like(gaps)
+        means, deviations, gaps, spreads, others = torch.split(observations, sizes, dim=1)
+        allowed = torch.ones_like(gaps)
+        if self.masked:
+            allowed = others[:, 1:]
         variance = (unit * spreads**2).clamp_min(LEAST_SQUARE)
         square = unit * gaps**2
         lead = torch.sqrt(square / variance)
@@ -390,7 +388,8 @@ class PairReader(Reader):
         loss = counts * misordered
         crowd = torch.zeros_like(means).index_add(1, first, loss)
         crowd = crowd.index_add(1, second, loss)
-        one, other = crowd[:, first], crowd[:, second]
+        crowd_of_first = crowd[:, first]
+        crowd_of_second = crowd[:, second]
         certain = torch.log(deviations.clamp_min(LEAST_SQUARE))
         nearness = score / (1.0 - score.clamp_max(0.0) / FARTHEST)
         rows = (
@@ -399,15 +398,15 @@ class PairReader(Reader):
             lead.clamp_max(4.0) - 1.0,
             0.5 * log_worth + 1.0,
             0.5 * log_misordered.clamp_min(-8.0) + 1.0,
-            one + other - 2.0 * loss - 1.0,
-            (one - other).abs() - 0.5,
+            crowd_of_first + crowd_of_second - 2.0 * loss - 1.0,
+            (crowd_of_first - crowd_of_second).abs() - 0.5,
             (certain[:, first] - certain[:, second]).abs(),
         )
-        share = rest[:, 0].clamp_min(0.0)
+        share = others[:, 0].clamp_min(0.0)
         good = _shares(allowed * torch.exp(nearness))
         context = (
             2.0 * share - 1.0,
-            0.5 * torch.log((share * self.horizon).clamp_min(1.0)) - 2.0,
+            0.5 * torch.log((share * self.settings.horizon).clamp_min(1.0)) - 2.0,
             torch.log(loss.sum(1) / items + LEAST_SPREAD),
             (good * 0.5 * log_worth).sum(1),
             (good * lead.clamp_max(4.0)).sum(1),
@@ -415,59 +414,12 @@ class PairReader(Reader):
         return rows, allowed, torch.stack(context, dim=1)
 
 
-READERS: dict[str, type[Reader]] = {
-    ONE_PLAYER: OpponentReader,
-    QUEUE: CandidateReader,
-    RANKING: PairReader,
-}
-
-
 def reader_of(settings: Options) -> dict[str, Any]:
     """Return the policy arguments that select the reader of an environment; {} if it has none."""
-    kind = environment_of(settings).part("reader")
-    if kind is None:
+    reader = environment_of(settings).part("reader")
+    if reader is None:
         return {}
-    return {
-        "features_extractor_class": kind,
-        "features_extractor_kwargs": {
-            name.rpartition(".")[2]: attrgetter(name)(settings) for name in kind.constants
-        },
-    }
-
-
-def guessed_settings(
-    num_actions: int, shape: tuple[int, ...], fits: Callable[[spaces.Box], bool]
-) -> Options:
-    """Return settings with a given observation space.
-
-    Args:
-        num_actions: number of actions of the environment.
-        shape: shape of an observation.
-        fits: tells whether an observation space is the given one.
-
-    Raises:
-        ValueError: if no environment has such a space.
-    """
-    items = (1 + math.isqrt(1 + 8 * num_actions)) // 2
-    kinds: list[tuple[Callable[..., Options], dict[str, Any]]] = [
-        *((Settings, {"num_opponents": num_actions, "belief": belief, "availability": share})
-          for belief in BELIEFS for share in (1.0, 0.5)),
-        (QueueSettings, {"capacity": max(2, num_actions)}),
-        *((RankingSettings, {"num_items": items, "max_games_per_pair": most})
-          for most in (None, LONGEST_HORIZON)),
-    ]  # fmt: skip
-    shapes = set()
-    for kind, options in kinds:
-        settings = kind(**options)
-        observations, actions = spaces_of(settings)
-        if actions.n == num_actions:
-            if fits(observations):
-                return settings
-            shapes.add(observations.shape)
-    raise ValueError(
-        f"observations with {num_actions} actions must be those of an environment of this package, "
-        f"of shape {' or '.join(map(str, sorted(shapes)))}, got shape {shape}"
-    )
+    return {"features_extractor_class": reader}
 
 
 def spaces_of(settings: Options) -> tuple[spaces.Box, spaces.Discrete]:
@@ -527,9 +479,14 @@ class SharedNetwork(nn.Module):
         # The reader itself is a module of the policy, not of this network.
         self._split = reader.split
         actions = reader.num_actions
-        self.latent_dim_pi, self.latent_dim_vf = actions if actions <= MOST_DRAWN else 1, 1
+        self.latent_dim_pi = 1
+        if actions <= MOST_DRAWN:
+            self.latent_dim_pi = actions
+        self.latent_dim_vf = 1
         self.is_linear = not widths["pi"]
-        chosen = reader.linear_numbers if self.is_linear else reader.hidden_numbers
+        chosen = reader.hidden_numbers
+        if self.is_linear:
+            chosen = reader.linear_numbers
         numbers = torch.tensor(chosen or range(reader.row_size))
         self.register_buffer("_numbers", numbers, persistent=False)
         row_size = len(numbers)
@@ -591,10 +548,13 @@ def linear_layers(
         last_gain: gain of the initial weights of the last layer.
     """
     layers: list[nn.Module] = []
-    for width, following in pairwise(widths):
+    last = len(widths) - 2
+    for k, (width, following) in enumerate(pairwise(widths)):
         layer = nn.Linear(width, following)
-        is_last = len(layers) == 2 * (len(widths) - 2)
-        nn.init.orthogonal_(layer.weight, last_gain if is_last else HIDDEN_GAIN)
+        gain = HIDDEN_GAIN
+        if k == last:
+            gain = last_gain
+        nn.init.orthogonal_(layer.weight, gain)
         nn.init.zeros_(layer.bias)
         layers += [layer, activation()]
     return nn.Sequential(*layers[:-1])

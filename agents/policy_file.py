@@ -2,7 +2,7 @@
 
 Our own files are safetensors, weights with a description and a checksum. Zip files of
 stable-baselines3 are read without their pickled objects: the weights by torch's restricted reader,
-the rest from JSON.
+the rest, with the options of the environment, from JSON.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import json
 import warnings
 import zipfile
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, field, replace
-from itertools import pairwise, product
+from itertools import product
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any, Self
@@ -30,31 +30,35 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.utils import ConstantSchedule, get_device
 
 from matchenv.agents.config_file import CLOSED, Whole, built
-from matchenv.agents.environments import settings_without_code
+from matchenv.agents.environments import (
+    DEFAULT_ENVIRONMENT,
+    settings_without_code,
+    values_of,
+)
 from matchenv.agents.learned_names import SHIPPED, learned_file
-from matchenv.agents.network import READERS, Reader, guessed_settings, reader_of, spaces_of
+from matchenv.agents.network import Reader, reader_of, spaces_of
 from matchenv.agents.run_config import PLAIN, SHARED, policy_classes
 from matchenv.agents.sb3_policies import ACTIVATIONS, resolved_policy_kwargs
 from matchenv.baselines.policy import PredictMixin
 from matchenv.belief import BELIEFS, DEFAULT_BELIEF
+from matchenv.envs import environment_named
 from matchenv.envs.core.settings import Options
-from matchenv.evaluation.registry import ONE_PLAYER
 from matchenv.evaluation.rollout import one_thread
 from matchenv.runtime.checks import as_action_masks, as_array, errors_named
 from matchenv.runtime.files import checksum, parsed_json, write_bytes
 from matchenv.runtime.object_spec import CodeRefused, code_is_allowed, is_object_spec
 
-HEADER, CHECKSUM = "matchenv_policy", "sha256"
+# Entries of the header of a policy file.
+HEADER = "matchenv_policy"
+CHECKSUM = "sha256"
+
 FORMAT = 2
 
-# Bytes that a zip file may unpack to.
-LARGEST_ZIP = 1 << 30
-
 # Arguments in a zip file that change what a network computes.
-NETWORK_KWARGS = {"net_arch", "activation_fn", "features_extractor_class"}
+NETWORK_KWARGS = ("net_arch", "activation_fn", "features_extractor_class")
 
-# Constants of readers that are options of the environment.
-CONSTANTS = ("beta", "horizon", "game_length")
+# Packages whose policy classes choose as their networks say.
+KNOWN_PACKAGES = ("stable_baselines3", "sb3_contrib", "matchenv")
 
 # Rows up to which torch runs on one thread: more gain little, and waste time on busy cores.
 ONE_THREAD_ROWS = 64
@@ -94,18 +98,26 @@ class LearnedPolicy(PredictMixin):
         settings: Options,
         training: Sequence[Mapping[str, Any]] = (),
     ) -> None:
-        self.name, self.network, self.belief = name, network, belief
-        self.settings, self.training = settings, list(training)
+        self.name = name
+        self.network = network
+        self.belief = belief
+        self.settings = settings
+        self.training = list(training)
         self.num_opponents = int(network.action_space.n)  # type: ignore[attr-defined]
         self.observation_shape: tuple[int, ...] = tuple(network.observation_space.shape or ())
         self.is_shared = bool(getattr(network, "shares_weights", False))
         self._sizes: dict[int, LearnedPolicy] = {}
         # A plain network does not see which of its numbers are a mask.
-        reader = {} if self.is_shared else reader_of(settings)
-        self._mask_reader = reader and reader["features_extractor_class"](
-            network.observation_space, **reader["features_extractor_kwargs"]
-        )
+        self._mask_reader: Reader | None = None
+        reader = reader_of(settings)
+        if reader and not self.is_shared:
+            observation_space = spaces_of(settings)[0]
+            self._mask_reader = reader["features_extractor_class"](observation_space)
         network.set_training_mode(False)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return the policy itself, which has no memory of its games."""
+        return self
 
     def __repr__(self) -> str:
         return (
@@ -132,19 +144,20 @@ class LearnedPolicy(PredictMixin):
         if settings == self.settings:
             return self
         network: Any = self.network
-        kwargs, (observations, actions) = network._get_constructor_parameters(), spaces_of(settings)
-        size, expected = int(np.prod(observations.shape)), self.observation_shape[0]
+        observations, actions = spaces_of(settings)
+        size = int(np.prod(observations.shape))
+        expected = self.observation_shape[0]
         if not self.is_shared and (size != expected or actions.n != self.num_opponents):
             raise ValueError(
                 f"the policy {self.name} reads {expected} numbers for {self.num_opponents} actions "
                 f"and cannot play {env_id} with {settings.text_for(settings)}, which has {size} "
                 f"numbers for {actions.n} actions"
             )
-        kwargs |= {"observation_space": observations, "action_space": actions}
-        if issubclass(kwargs["features_extractor_class"], Reader):  # it has beta and horizon
-            kwargs |= reader_of(settings)
+        arguments = network._get_constructor_parameters()
+        arguments["observation_space"] = observations
+        arguments["action_space"] = actions
         with torch.random.fork_rng(devices=[]):
-            adapted = type(network)(**kwargs).to(network.device)
+            adapted = type(network)(**arguments).to(network.device)
         adapted.load_state_dict(network.state_dict())
         return type(self)(self.name, adapted, self.belief, settings, self.training)
 
@@ -175,26 +188,38 @@ class LearnedPolicy(PredictMixin):
             )
         if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
             raise ValueError("observation must hold finite numbers only")
-        network: Any = self.network
-        rows = torch.from_numpy(np.array(array, dtype=np.float32, ndmin=2)).to(network.device)
-        with torch.no_grad(), one_thread() if len(rows) <= ONE_THREAD_ROWS else nullcontext():
-            has_probabilities = hasattr(network, "get_distribution")
-            if has_probabilities:
-                scores = network.get_distribution(rows).distribution.logits
-            else:
-                scores = network.q_net(rows)
-            if action_masks is not None:
-                masks = as_action_masks(action_masks, (*array.shape[:-1], self.num_opponents))
-                allowed = torch.from_numpy(masks.reshape(-1, self.num_opponents)).to(scores.device)
-                scores = scores.masked_fill(~allowed, -torch.inf)
-            elif self._mask_reader:
-                allowed = self._mask_reader.read(rows)[1] > 0.0
-                scores = scores.masked_fill(~allowed, -torch.inf)
-            if deterministic or not has_probabilities:
-                actions = scores.argmax(dim=1)
-            else:
-                actions = torch.multinomial(torch.softmax(scores, dim=1), 1)[:, 0]
+        masks = None
+        if action_masks is not None:
+            masks = as_action_masks(action_masks, (*array.shape[:-1], self.num_opponents))
+            masks = masks.reshape(-1, self.num_opponents)
+        rows = np.array(array, dtype=np.float32, ndmin=2)
+        threads: AbstractContextManager[None] = nullcontext()
+        if len(rows) <= ONE_THREAD_ROWS:
+            threads = one_thread()
+        with threads, torch.no_grad():
+            actions = self._chosen(rows, masks, deterministic)
         return np.asarray(actions.cpu().numpy().reshape(array.shape[:-1]))
+
+    def _chosen(
+        self, rows: NDArray[np.float32], masks: NDArray[np.bool_] | None, deterministic: bool
+    ) -> torch.Tensor:
+        """Return actions, shape (n,), for observations of shape (n, K) and masks (n, A)."""
+        network: Any = self.network
+        observations = torch.from_numpy(rows).to(network.device)
+        has_probabilities = hasattr(network, "get_distribution")
+        if has_probabilities:
+            scores = network.get_distribution(observations).distribution.logits
+        else:
+            scores = network.q_net(observations)
+        if masks is not None:
+            allowed = torch.from_numpy(masks).to(scores.device)
+            scores = scores.masked_fill(~allowed, -torch.inf)
+        elif self._mask_reader is not None:
+            allowed = self._mask_reader.read(observations)[1] > 0.0
+            scores = scores.masked_fill(~allowed, -torch.inf)
+        if deterministic or not has_probabilities:
+            return scores.argmax(dim=1)
+        return torch.multinomial(torch.softmax(scores, dim=1), 1)[:, 0]
 
 
 @checked_dataclass(frozen=True, config=CLOSED)
@@ -218,7 +243,7 @@ class PolicyDescription:
     env_kwargs: dict[str, Any]
     training: list[dict[str, Any]] = field(default_factory=list)
     format: Whole = FORMAT
-    environment: str = ONE_PLAYER
+    environment: str = DEFAULT_ENVIRONMENT
 
     def __post_init__(self) -> None:
         if self.format != FORMAT:
@@ -234,12 +259,12 @@ class PolicyDescription:
             CodeRefused: for a belief that this process does not know, without permission.
         """
         belief = self.env_kwargs.get("belief")
-        texts = filter(is_object_spec, belief if isinstance(belief, list) else [belief])
-        if not BELIEFS.keys() >= {*texts} and not code_is_allowed():
-            raise CodeRefused(
-                f"the policy would run the code of its belief {belief}: look at it, then give "
-                "--allow-code, or in Python call matchenv.belief.belief_named with this text"
-            )
+        for name in values_of(belief):
+            if is_object_spec(name) and name not in BELIEFS and not code_is_allowed():
+                raise CodeRefused(
+                    f"the policy would run the code of its belief {belief}: look at it, then give "
+                    "--allow-code, or in Python call matchenv.belief.belief_named with this text"
+                )
         return settings_without_code(self.environment, self.env_kwargs, kept=("belief",))
 
     def network(self, weights: Mapping[str, torch.Tensor] | None = None) -> BasePolicy:
@@ -248,25 +273,12 @@ class PolicyDescription:
         Raises:
             ValueError: for an unknown name, a bad value, or weights of another network.
         """
-        settings, classes = self.settings(), policy_classes(self.algorithm)
+        settings = self.settings()
+        classes = policy_classes(self.algorithm)
         if self.policy not in classes:
             raise ValueError(f"policy must be one of {', '.join(classes)}, got {self.policy!r}")
         kwargs = resolved_policy_kwargs(self.policy, self.policy_kwargs, settings)
         observations, actions = spaces_of(settings)
-        if weights is not None:
-            # The layers' size is checked before they are allocated. Views of one storage count
-            # once, as they can stand for any number of weights.
-            ends = 1 if self.policy == SHARED else int(actions.n)
-            layers = kwargs.get("net_arch", [1])
-            heads = layers if isinstance(layers, dict) else {"pi": layers}
-            chains = [[ends, *each, ends if part == "pi" else 1] for part, each in heads.items()]
-            needed = max(sum(a * b for a, b in pairwise(chain)) for chain in chains)
-            stores = (each.untyped_storage() for each in weights.values())
-            held = sum({each.data_ptr(): each.nbytes() // 4 for each in stores}.values())
-            if needed > held:
-                raise ValueError(
-                    f"its description needs {needed:,} weights at least, and it holds {held:,}"
-                )
         # Initial weights that are replaced must not advance the caller's random numbers.
         with torch.random.fork_rng(devices=[], enabled=weights is not None):
             network: BasePolicy = classes[self.policy](
@@ -277,14 +289,20 @@ class PolicyDescription:
                 network.load_state_dict(weights)
             except RuntimeError as error:
                 raise ValueError(reason_of(error)) from None
-            if not all(each.isfinite().all() for each in network.state_dict().values()):
+            if not all(tensor.isfinite().all() for tensor in network.state_dict().values()):
                 raise ValueError("its weights are not all finite")
         return network
 
 
-def reason_of(error: RuntimeError) -> str:
-    """Return the first reason why torch refused weights; its first line gives none."""
-    return " ".join((str(error).splitlines()[1:2] or [str(error)])[0].split())
+def reason_of(error: Exception) -> str:
+    """Return the first reason why torch refused weights; the first of several lines gives none."""
+    lines = str(error).splitlines()
+    if not lines:
+        return type(error).__name__
+    reason = lines[0]
+    if len(lines) > 1:
+        reason = lines[1]
+    return " ".join(reason.split())
 
 
 def save_policy(path: Path, network: BasePolicy, description: PolicyDescription) -> None:
@@ -295,8 +313,9 @@ def save_policy(path: Path, network: BasePolicy, description: PolicyDescription)
         network: the policy network.
         description: its description.
     """
-    weights = {name: each.detach().cpu().contiguous().numpy().copy()
-               for name, each in network.state_dict().items()}  # fmt: skip
+    weights = {}
+    for name, tensor in network.state_dict().items():
+        weights[name] = tensor.detach().cpu().contiguous().numpy().copy()
     # The checksum is that of the description as it will be read.
     plain = json.loads(json.dumps(asdict(description), allow_nan=False))
     header = {**plain, CHECKSUM: checksum([HEADER, plain], weights)}
@@ -312,11 +331,11 @@ def read_policy(path: Path) -> tuple[BasePolicy, PolicyDescription]:
     """
     try:
         with safe_open(path, framework="numpy") as content:
-            text = (content.metadata() or {}).get(HEADER)
+            metadata = content.metadata() or {}
             weights = {name: content.get_tensor(name) for name in content.keys()}  # noqa: SIM118
-        if text is None:
+        if HEADER not in metadata:
             raise ValueError(f"its header has no {HEADER}, so it is no policy of this package")
-        header = parsed_json(text, "its header")
+        header = parsed_json(metadata[HEADER], "its header")
         if header.pop(CHECKSUM, None) != checksum([HEADER, header], weights):
             raise ValueError("its checksum does not fit")
         description = built(PolicyDescription, header, "its description")
@@ -355,19 +374,26 @@ def load(
             "name in runs/, a checkpoint of RLlib, a .safetensors file or a zip file of "
             f"stable-baselines3; there is no {name!r}"
         )
-    where = as_device(device)
-    network, description = (read_zip if path.suffix == ".zip" else read_policy)(path)
-    own = description.settings()
-    belief = getattr(own, "belief", DEFAULT_BELIEF)
-    policy = LearnedPolicy(name, network.to(where), belief, own, description.training)
-    return policy if settings is None else policy.for_settings(settings)
+    torch_device = as_device(device)
+    read = read_policy
+    if path.suffix == ".zip":
+        read = read_zip
+    network, description = read(path)
+    own_settings = description.settings()
+    belief = getattr(own_settings, "belief", DEFAULT_BELIEF)
+    policy = LearnedPolicy(
+        name, network.to(torch_device), belief, own_settings, description.training
+    )
+    if settings is None:
+        return policy
+    return policy.for_settings(settings)
 
 
 def read_zip(path: Path) -> tuple[BasePolicy, PolicyDescription]:
     """Read the policy of a zip file of stable-baselines3 without unpickling anything.
 
-    The network is the first kind that accepts all weights; the environment of the description is
-    inferred from the observations.
+    The network is the first kind that accepts all weights; the options of the environment are
+    those of the observation space.
 
     Raises:
         ValueError: if the file is damaged, or the environment or the network is not one of
@@ -375,86 +401,100 @@ def read_zip(path: Path) -> tuple[BasePolicy, PolicyDescription]:
     """
     try:
         with zipfile.ZipFile(path) as packed:
-            size = sum(each.file_size for each in packed.infolist())
-            if size > LARGEST_ZIP:
-                raise ValueError(f"it unpacks to {size:,} bytes; the limit is {LARGEST_ZIP:,}")
-            # The sizes in the directory can be false, so no more than they say is read.
-            text, content = (packed.open(name).read(packed.getinfo(name).file_size)
-                             for name in ("data", "policy.pth"))  # fmt: skip
-            data = parsed_json(text, "its data")
-        # torch compresses nothing; compressed weights could unpack to any size.
-        if any(each.compress_type for each in zipfile.ZipFile(io.BytesIO(content)).infolist()):
-            raise ValueError("its weights are compressed")
+            data = parsed_json(packed.read("data"), "its data")
+            content = packed.read("policy.pth")
         weights = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
-        kwargs, constants = _plain_kwargs(data)
-        box = data["observation_space"]
-        described = (box["_shape"], box["low"], box["high"])
-        settings: Any = guessed_settings(
-            int(data["action_space"]["n"]),
-            tuple(box["_shape"]),
-            lambda space: (list(space.shape), str(space.low), str(space.high)) == described,
-        )
-    # A damaged archive can raise almost anything. torch's own message for other objects advises to
-    # unpickle them.
-    except Exception as error:
-        why = "it holds other objects than weights" if isinstance(error, UnpicklingError) else error
+        env_id, env_kwargs = _environment_of(data["observation_space"])
+        policy_kwargs = _plain_kwargs(data["policy_kwargs"], env_id)
+    # torch's own message for other objects advises to unpickle them.
+    except UnpicklingError:
+        why = "it holds other objects than weights"
         raise ValueError(f"the file {path} is no model that can be read: {why}") from None
+    # A damaged archive can raise almost anything.
+    except Exception as error:
+        raise ValueError(f"the file {path} is no model that can be read: {error}") from None
+    _warn_of_normalisation(path, data)
+    defined_in = _module_of(data.get("policy_class"))
+    # Another class could choose otherwise with the same weights.
+    reason = f"its policy class is defined in {defined_in}"
+    candidates: list[PolicyDescription] = []
+    if defined_in.partition(".")[0] in KNOWN_PACKAGES:
+        reason = ""
+        # The other algorithms have the same networks as PPO.
+        for algorithm, policy in product(("ppo", "dqn"), (PLAIN, SHARED)):
+            candidates.append(
+                PolicyDescription(algorithm, policy, policy_kwargs, env_kwargs, environment=env_id)
+            )
+    for description in candidates:
+        try:
+            return description.network(weights), description
+        except CodeRefused:
+            raise
+        except (ValueError, AttributeError, TypeError, RuntimeError) as error:
+            # That of the nearest kind is the shortest.
+            if not reason or len(str(error)) < len(reason):
+                reason = str(error)
+    raise ValueError(
+        f"the file {path} holds a network that this package cannot build: {reason}; load the model "
+        "with its library in a module:function of your own, which is a policy"
+    )
+
+
+def _environment_of(space: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return name and options of the environment of an ``ObservationBox`` in a zip file."""
+    if "env_id" not in space:
+        raise ValueError(
+            "it was not trained on the observations of an environment of matchenv, or a "
+            "wrapper changed them"
+        )
+    env_kwargs = {}
+    for name, value in space["options"].items():
+        env_kwargs[name] = value
+        if isinstance(value, list):  # one value, not one for each of several environments
+            env_kwargs[name] = [value]
+    return space["env_id"], env_kwargs
+
+
+def _module_of(policy_class: Any) -> str:
+    """Return the module that defines the policy class in a zip file."""
+    if isinstance(policy_class, dict):
+        return str(policy_class.get("__module__"))
+    return str(policy_class)
+
+
+def _warn_of_normalisation(path: Path, data: dict[str, Any]) -> None:
+    """Warn if a model was trained with VecNormalize."""
     # Off-policy algorithms always have this entry, the others only with VecNormalize.
     if data.get("_last_original_obs") is not None and "replay_buffer_class" not in data:
         warnings.warn(
             f"the model {path} was trained with VecNormalize, whose statistics are not in a zip "
             "file: unless norm_obs was False, wrap it in a module:function of your own",
-            stacklevel=3,
+            stacklevel=4,
         )
-    env_kwargs, why = {**settings.changed(), **constants}, ""
-    entry = data.get("policy_class")
-    defined_in = str(entry.get("__module__") if isinstance(entry, dict) else entry)
-    known = defined_in.partition(".")[0] in ("stable_baselines3", "sb3_contrib", "matchenv")
-    if not known:  # another class could choose otherwise with the same weights
-        why = f"its policy class is defined in {defined_in}"
-    # The other algorithms have the same networks as PPO.
-    for algorithm, policy in product(("ppo", "dqn"), (PLAIN, SHARED)) if known else ():
-        try:
-            description = PolicyDescription(
-                algorithm, policy, kwargs, env_kwargs, environment=settings.env_id
-            )
-            network = description.network(weights)
-            if policy == SHARED and not constants:
-                warnings.warn(
-                    f"the model {path} was trained with the default beta and horizon, whatever "
-                    "those of its environment: give policy_kwargs=reader_of(settings)",
-                    stacklevel=3,
-                )
-            return network, description
-        except (ValueError, AttributeError, TypeError, RuntimeError) as error:
-            why = min(why or str(error), str(error), key=len)  # that of the nearest kind
-    raise ValueError(
-        f"the file {path} holds a network that this package cannot build: {why}; load the model "
-        "with its library in a module:function of your own, which is a policy"
-    )
 
 
-def _plain_kwargs(data: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return a zip file's policy arguments, as in a YAML file, and its reader's options."""
-    # stable-baselines3 writes the text of an object beside its pickle.
-    texts = {name: str(value) for name, value in data["policy_kwargs"].items()}
-    kwargs, entry = {}, "features_extractor_kwargs"
-    reader = ast.literal_eval(texts.get(entry, str(data["observation_space"].get(entry, {}))))
-    for name in NETWORK_KWARGS & texts.keys():
-        kind = texts[name].rpartition(".")[2].rstrip("'>")
-        if not texts[name].startswith("<class"):
-            kwargs[name] = ast.literal_eval(texts[name])
-        elif any(kind == each.__name__ for each in READERS.values()):
-            kwargs[name] = "Reader"
+def _plain_kwargs(zipped: Mapping[str, Any], env_id: str) -> dict[str, Any]:
+    """Return a zip file's policy arguments as in a YAML file.
+
+    Args:
+        zipped: the arguments; stable-baselines3 writes the text of a class beside its pickle.
+        env_id: name of the environment.
+    """
+    class_names = {activation.__name__: name for name, activation in ACTIVATIONS.items()}
+    reader = environment_named(env_id).part("reader")
+    if reader is not None:
+        class_names[reader.__name__] = "Reader"
+    kwargs: dict[str, Any] = {}
+    for name in NETWORK_KWARGS:
+        if name not in zipped:
+            continue
+        value = str(zipped[name])
+        if value.startswith("<class"):
+            class_name = value.rpartition(".")[2].rstrip("'>")
+            kwargs[name] = class_names.get(class_name, class_name)
         else:
-            known = {each.__name__: key for key, each in ACTIVATIONS.items()}
-            kwargs[name] = known.get(kind, kind)
-    options = {name: reader[name] for name in CONSTANTS if name in reader}
-    if reader.get("cut"):
-        options |= {"goal": "top", "k": reader["cut"]}
-    if "deviation" in reader:
-        options["population"] = [[[reader["mean"]], [reader["deviation"]]]]
-    return kwargs, options
+            kwargs[name] = ast.literal_eval(value)
+    return kwargs
 
 
 def as_device(name: str) -> torch.device:

@@ -9,24 +9,30 @@ from ray.rllib.core.columns import Columns
 from ray.rllib.core.rl_module.apis.value_function_api import ValueFunctionAPI
 from ray.rllib.core.rl_module.torch import TorchRLModule
 
+from matchenv.agents.environments import DEFAULT_ENVIRONMENT
 from matchenv.agents.learned_names import RLLIB_FILE
 from matchenv.agents.policy_file import PolicyDescription, save_policy
+from matchenv.agents.run_config import SHARED
 
 
 class SharedModule(TorchRLModule, ValueFunctionAPI):  # type: ignore[misc]
     """The network of ``matchenv.agents.network``, for PPO and similar algorithms.
 
-    Its ``model_config`` has ``env_kwargs``, the options of the environment, and ``policy_kwargs``,
-    as in a YAML file of ``matchenv train``. Every checkpoint of RLlib also gets the file that
-    ``matchenv.agents.load`` reads: weights and a description, without pickled objects.
+    Its ``model_config`` has ``environment``, by default ``"Matchmaking-v0"``, ``env_kwargs``, the
+    options of the environment, and ``policy_kwargs``, as in a YAML file of ``matchenv train``.
+    Every checkpoint of RLlib also gets the file that ``matchenv.agents.load`` reads: weights and a
+    description, without pickled objects.
     """
 
     def setup(self) -> None:
         """Build the network from ``model_config``."""
-        policy_kwargs, env_kwargs = (
-            dict(self.model_config.get(name, {})) for name in ("policy_kwargs", "env_kwargs")
+        self.description = PolicyDescription(
+            algorithm="ppo",
+            policy=SHARED,
+            policy_kwargs=dict(self.model_config.get("policy_kwargs", {})),
+            env_kwargs=dict(self.model_config.get("env_kwargs", {})),
+            environment=self.model_config.get("environment", DEFAULT_ENVIRONMENT),
         )
-        self.description = PolicyDescription("ppo", "SharedPolicy", policy_kwargs, env_kwargs)
         self.network: Any = self.description.network()
 
     def _numbers(self, batch: dict[str, Any]) -> Any:
@@ -43,7 +49,9 @@ class SharedModule(TorchRLModule, ValueFunctionAPI):  # type: ignore[misc]
 
     def compute_values(self, batch: dict[str, Any], embeddings: Any = None) -> Any:
         """Return the values of a batch of states, shape (n,)."""
-        numbers = self._numbers(batch) if embeddings is None else embeddings
+        numbers = embeddings
+        if numbers is None:
+            numbers = self._numbers(batch)
         return self.network.mlp_extractor.forward_critic(numbers).squeeze(-1)
 
     def save_to_path(self, *arguments: Any, **options: Any) -> str:

@@ -13,7 +13,6 @@ import platform
 import warnings
 from contextlib import suppress
 from dataclasses import asdict, field
-from itertools import chain
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Annotated, Any, Literal
@@ -21,30 +20,37 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, Field, StrictBool, create_model
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from matchenv.agents.config_file import CLOSED, Whole, built, parsed, read_yaml, yaml_text
+from matchenv.agents.config_file import (
+    CLOSED,
+    Whole,
+    built,
+    parsed,
+    read_hyperparameters,
+    yaml_text,
+)
 from matchenv.agents.environments import (
-    PROBLEMS,
-    named_files,
+    DEFAULT_ENVIRONMENT,
+    has_masks,
     settings_of,
     settings_without_code,
+    training_of,
 )
-from matchenv.agents.learned_names import CONFIG, EVALUATIONS, POLICY_FILE, learned_file
-from matchenv.envs import simulator_of
+from matchenv.agents.learned_names import CONFIG, EVALUATIONS, POLICY_FILE
+from matchenv.envs import environment_named
 from matchenv.envs.one_player.settings import as_texts
 from matchenv.evaluation import seeds
 from matchenv.evaluation.protocols import protocol_of
-from matchenv.evaluation.registry import ONE_PLAYER, files_of, policy_named
 from matchenv.runtime.checks import as_choice, errors_named, refusal
 from matchenv.runtime.files import checksum, json_bytes, read_json, write_bytes
-from matchenv.runtime.object_spec import is_object_spec
-from matchenv.runtime.provenance import digest_of, module_digest, versions
+from matchenv.runtime.provenance import versions
 
 PACKAGES = ("gymnasium", "sb3-contrib", "scipy", "stable-baselines3", "torch")
 
 CHECKSUM = "# sha256 of the lines above: "
 
 # Policy networks: the library's own, and the shared one.
-PLAIN, SHARED = "MlpPolicy", "SharedPolicy"
+PLAIN = "MlpPolicy"
+SHARED = "SharedPolicy"
 
 # Classes of the algorithms, under the names of rl-baselines3-zoo.
 ALGORITHMS = {
@@ -60,17 +66,30 @@ MASKED_ALGORITHMS = [name for name in ALGORITHMS if name != "dqn"]
 
 # Arguments of the constructors that a training sets itself.
 NOT_HYPERPARAMETERS = {
-    "self", "policy", "env", "verbose", "seed", "device", "tensorboard_log", "policy_kwargs",
-    "replay_buffer_class", "replay_buffer_kwargs", "rollout_buffer_class",
-    "rollout_buffer_kwargs", "_init_setup_model", "others",
-}  # fmt: skip
+    "self",
+    "policy",
+    "env",
+    "verbose",
+    "seed",
+    "device",
+    "tensorboard_log",
+    "policy_kwargs",
+    "replay_buffer_class",
+    "replay_buffer_kwargs",
+    "rollout_buffer_class",
+    "rollout_buffer_kwargs",
+    "_init_setup_model",
+    "others",
+}
 
 # The largest seed of NumPy's legacy generator, which stable-baselines3 draws from.
 LARGEST_SEED = 2**32 - 1
 
 # Larger values would exhaust memory.
-MOST, MOST_EVALUATION_EPISODES = 100_000_000, 1_000_000
-WIDEST_LAYER, MOST_LAYERS = 16_384, 32
+MOST = 100_000_000
+MOST_EVALUATION_EPISODES = 1_000_000
+WIDEST_LAYER = 16_384
+MOST_LAYERS = 32
 
 LINEAR = "lin_"
 
@@ -101,7 +120,9 @@ def algorithm_class(algo: Any) -> Any:
 
 def policy_classes(algo: str) -> dict[str, Any]:
     """Return the classes of an algorithm's policy networks, by name; imports torch."""
-    shared = "SharedDQNPolicy" if algo == "dqn" else SHARED
+    shared = SHARED
+    if algo == "dqn":
+        shared = "SharedDQNPolicy"
     return {
         PLAIN: algorithm_class(algo).policy_aliases[PLAIN],
         SHARED: resolve_name(f"matchenv.agents.sb3_policies:{shared}"),
@@ -110,14 +131,17 @@ def policy_classes(algo: str) -> dict[str, Any]:
 
 def hyperparameter_names(algo: str) -> set[str]:
     """Return the names of an algorithm's hyperparameters; imports torch."""
-    kind = algorithm_class(algo)
-    names = {*inspect.signature(kind.__init__).parameters, *getattr(kind, "others", ())}
+    algorithm = algorithm_class(algo)
+    names = set(inspect.signature(algorithm.__init__).parameters)
+    names.update(getattr(algorithm, "others", ()))
     return names - NOT_HYPERPARAMETERS
 
 
 def linear_start(rate: Any) -> float | None:
     """Return the first value of a rate such as ``"lin_1e-3"``; None for a constant rate."""
-    return float(rate.removeprefix(LINEAR)) if isinstance(rate, str) else None
+    if not isinstance(rate, str):
+        return None
+    return float(rate.removeprefix(LINEAR))
 
 
 def _rate(value: Any) -> Any:
@@ -158,30 +182,41 @@ class PolicyKwargs(BaseModel):
 # The libraries would fail on a bad value in the middle of the training. Hyperparameters that are
 # not listed accept any value.
 HYPERPARAMETERS: dict[str, Any] = {
-    **dict.fromkeys(
-        ("n_steps", "n_epochs", "buffer_size", "target_update_interval", "train_freq",
-         "stats_window_size", "cg_max_steps", "line_search_max_iter", "n_critic_updates",
-         "sub_sampling_factor"),
-        Large,
-    ),
+    "n_steps": Large,
+    "n_epochs": Large,
+    "buffer_size": Large,
+    "target_update_interval": Large,
+    "train_freq": Large,
+    "stats_window_size": Large,
+    "cg_max_steps": Large,
+    "line_search_max_iter": Large,
+    "n_critic_updates": Large,
+    "sub_sampling_factor": Large,
     "batch_size": Large | None,
     "learning_starts": Annotated[Whole, Field(ge=0, le=MOST)],
     "gradient_steps": AtLeastMinusOne,
     "sde_sample_freq": AtLeastMinusOne,
-    **dict.fromkeys(
-        ("gamma", "gae_lambda", "tau", "exploration_fraction", "exploration_initial_eps",
-         "exploration_final_eps", "line_search_shrinking_factor"),
-        Share,
-    ),
-    **dict.fromkeys(("ent_coef", "vf_coef", "cg_damping"), NonNegative),
+    "gamma": Share,
+    "gae_lambda": Share,
+    "tau": Share,
+    "exploration_fraction": Share,
+    "exploration_initial_eps": Share,
+    "exploration_final_eps": Share,
+    "line_search_shrinking_factor": Share,
+    "ent_coef": NonNegative,
+    "vf_coef": NonNegative,
+    "cg_damping": NonNegative,
     "rms_prop_eps": Positive,
-    **dict.fromkeys(("max_grad_norm", "target_kl"), Positive | None),
-    **dict.fromkeys(("normalize_advantage", "use_rms_prop"), StrictBool),
-    **dict.fromkeys(("learning_rate", "clip_range"), Rate),
+    "max_grad_norm": Positive | None,
+    "target_kl": Positive | None,
+    "normalize_advantage": StrictBool,
+    "use_rms_prop": StrictBool,
+    "learning_rate": Rate,
+    "clip_range": Rate,
     "clip_range_vf": Rate | None,
     "use_sde": Literal[False],  # only for continuous actions
     "teacher": str,
-}  # fmt: skip
+}
 
 
 def checked_hyperparameters(algo: str, values: dict[str, Any]) -> dict[str, Any]:
@@ -194,44 +229,22 @@ def checked_hyperparameters(algo: str, values: dict[str, Any]) -> dict[str, Any]
     Raises:
         ValueError: for an unknown name (the known ones are listed), a missing one or a bad value.
     """
-    model = create_model(
-        algo,
-        __config__=CLOSED,
-        n_timesteps=(Count, ...),
-        n_envs=(Annotated[Count, Field(le=seeds.ENVIRONMENTS)], ...),
-        policy=(Literal[tuple(policy_classes(algo))], ...),
-        policy_kwargs=(PolicyKwargs, PolicyKwargs()),
-        **{name: (HYPERPARAMETERS.get(name, Any), None)
-           for name in sorted(hyperparameter_names(algo))},  # type: ignore[call-overload]
-    )  # fmt: skip
-    made = built(model, values, f"hyperparameters of {algo}").model_dump(exclude_unset=True)
-    return {name: made[name] for name in values}
+    entries: dict[str, Any] = {
+        "n_timesteps": (Count, ...),
+        "n_envs": (Annotated[Count, Field(le=seeds.ENVIRONMENTS)], ...),
+        "policy": (Literal[tuple(policy_classes(algo))], ...),
+        "policy_kwargs": (PolicyKwargs, PolicyKwargs()),
+    }
+    for name in sorted(hyperparameter_names(algo)):
+        entries[name] = (HYPERPARAMETERS.get(name, Any), None)
+    model = create_model(algo, __config__=CLOSED, **entries)
+    checked = built(model, values, f"hyperparameters of {algo}").model_dump(exclude_unset=True)
+    return {name: checked[name] for name in values}
 
 
-def present_versions(config: RunConfig) -> dict[str, str]:
-    """Return the versions of Python, packages and files of options that a result depends on."""
-    env_kwargs, teacher = config.env_kwargs, config.hyperparameters.get("teacher")
-    files = {str(file): digest_of([file]) for file in named_files(env_kwargs)}
-    values = (each if isinstance(each, list) else [each] for each in env_kwargs.values())
-    code = {text: module_digest(text) for text in chain(*values) if is_object_spec(text)}
-    if teacher is not None:
-        policy_named(teacher, settings_of(config.environment, env_kwargs)[0])  # imports its module
-        places, digest = files_of(teacher, config.environment)
-        code |= {teacher: digest} if places or not digest else {}
-    if config.start_from is not None:
-        with suppress(ValueError):  # of a folder without a policy
-            if (file := learned_file(config.start_from)) is not None:
-                files[config.start_from] = digest_of([file])
-    return {"python": platform.python_version(), **versions(*PACKAGES), **files, **code}
-
-
-def changed_versions(config: RunConfig, present: dict[str, str]) -> set[str]:
-    """Return the names of versions, files and code that changed since a run began.
-
-    Initial weights that no longer exist count as unchanged, since checkpoints replace them.
-    """
-    differing = {name for name, _ in config.versions.items() ^ present.items()}
-    return differing - ({config.start_from} - present.keys())
+def present_versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that a result depends on."""
+    return {"python": platform.python_version(), **versions(*PACKAGES)}
 
 
 @checked_dataclass(frozen=True, kw_only=True, config=CLOSED)
@@ -249,8 +262,7 @@ class RunConfig:
         checkpoint_every: timesteps between checkpoints.
         start_from: learned policy with the initial weights, as for ``matchenv.agents.load``; None
             draws them.
-        versions: of Python and the packages at the start of the run, and digests of the files
-            and code that options name.
+        versions: of Python and the packages at the start of the run.
         environment: its name in Gymnasium.
     """
 
@@ -263,16 +275,16 @@ class RunConfig:
     checkpoint_every: Count
     start_from: str | None = None
     versions: dict[str, str] = field(repr=False)
-    environment: str = ONE_PLAYER
+    environment: str = DEFAULT_ENVIRONMENT
 
     def __post_init__(self) -> None:
         checked = checked_hyperparameters(self.algorithm, self.hyperparameters)
         object.__setattr__(self, "hyperparameters", checked)
         object.__setattr__(self, "env_kwargs", as_texts(self.env_kwargs))
         settings = settings_without_code(self.environment, self.env_kwargs)
-        simulator, policy = simulator_of(settings), checked["policy"]
+        policy = checked["policy"]
         reads_masks = self.algorithm in MASKED_ALGORITHMS and policy == SHARED
-        if not reads_masks and simulator.masks(simulator.new_state(1)) is not None:
+        if not reads_masks and has_masks(settings):
             raise ValueError(
                 f"algo must be one of {', '.join(MASKED_ALGORITHMS)}, and policy {SHARED}, where "
                 f"{settings.text_for(settings)} of {self.environment} masks actions, got "
@@ -295,12 +307,16 @@ class RunConfig:
 
     def options(self) -> dict[str, Any]:
         """Return all settings by name except versions, also those within ``env_kwargs``."""
-        left = ("hyperparameters", "env_kwargs", "versions")
-        plain = {name: value for name, value in vars(self).items() if name not in left}
-        # DQN and environments have a tau.
-        others = {f"env_kwargs.{name}" if name in self.hyperparameters else name: value
-                  for name, value in self.env_kwargs.items()}  # fmt: skip
-        return {**plain, **self.hyperparameters, **others}
+        options = {**vars(self), **self.hyperparameters}
+        for nested in ("hyperparameters", "env_kwargs", "versions"):
+            del options[nested]
+        for name, value in self.env_kwargs.items():
+            # DQN and environments have a tau.
+            if name in self.hyperparameters:
+                options[f"env_kwargs.{name}"] = value
+            else:
+                options[name] = value
+        return options
 
     def comparison(self) -> dict[str, Any]:
         """Return the arguments of the final comparison.
@@ -309,11 +325,13 @@ class RunConfig:
         all, and no belief, as each policy reads its own.
         """
         fixed = protocol_of(self.environment).fixed
-        others = {name: value for name, value in self.env_kwargs.items()
-                  if name not in ("reward", "belief") or name not in fixed}  # fmt: skip
+        options = dict(self.env_kwargs)
+        for name in ("reward", "belief"):
+            if name in fixed:
+                options.pop(name, None)
         settings = settings_of(self.environment, self.env_kwargs)
-        cells = PROBLEMS[self.environment].cells(others, settings)
-        return {"env": self.environment, "cells": cells, "env_kwargs": others}
+        cells = training_of(self.environment).cells(options, settings)
+        return {"env": self.environment, "cells": cells, "env_kwargs": options}
 
     def to_text(self) -> str:
         """Return the configuration as YAML with a checksum in its last line."""
@@ -343,7 +361,7 @@ def configured(
     config_file: Path | None = None,
     hyperparameters: dict[str, Any] | None = None,
     env_kwargs: dict[str, Any] | None = None,
-    environment: str = ONE_PLAYER,
+    environment: str = DEFAULT_ENVIRONMENT,
     **run: Any,
 ) -> RunConfig:
     """Return a run's configuration from a file and arguments, which override the file.
@@ -362,38 +380,38 @@ def configured(
     Raises:
         ValueError: for any bad value; the message names it and what is allowed.
     """
-    as_choice("environment", environment, PROBLEMS)
-    file = read_yaml(f"{as_choice('algo', algo, ALGORITHMS)}.yml", config_file, environment)
+    environment_named(environment)
+    as_choice("algo", algo, ALGORITHMS)
+    file = read_hyperparameters(environment, algo, config_file)
     file_env_kwargs = file.pop(ENV_KWARGS, {})
     if not isinstance(file_env_kwargs, dict):
         raise refusal(f"{ENV_KWARGS} must be a mapping", file_env_kwargs)
     texts = as_texts({**file_env_kwargs, **(env_kwargs or {})})
     settings_of(environment, texts)
     values = {**file, **(hyperparameters or {})}
-    defaults, given = (each.get("policy_kwargs") for each in (file, values))
-    if isinstance(defaults, dict) and isinstance(given, dict):
-        values["policy_kwargs"] = defaults | given
+    file_policy_kwargs = file.get("policy_kwargs")
+    policy_kwargs = values.get("policy_kwargs")
+    if isinstance(file_policy_kwargs, dict) and isinstance(policy_kwargs, dict):
+        values["policy_kwargs"] = {**file_policy_kwargs, **policy_kwargs}
     run = {name: value for name, value in run.items() if value is not None}
-    for name, hyperparameter in (("timesteps", "n_timesteps"), ("num_envs", "n_envs")):
-        if name in run:
-            values[hyperparameter] = run.pop(name)
+    if "timesteps" in run:
+        values["n_timesteps"] = run.pop("timesteps")
+    if "num_envs" in run:
+        values["n_envs"] = run.pop("num_envs")
     total = checked_hyperparameters(algo, values)["n_timesteps"]
-    config = built(
-        RunConfig,
-        {
-            "algorithm": algo,
-            "seed": 0,
-            "hyperparameters": values,
-            "env_kwargs": texts,
-            "evaluate_every": max(1, total // 10),
-            "evaluation_episodes": 64,
-            "checkpoint_every": max(1, total // 20),
-            "versions": {},
-            "environment": environment,
-            **run,
-        },
-    )
-    return config.replaced(versions=present_versions(config))
+    content = {
+        "algorithm": algo,
+        "seed": 0,
+        "hyperparameters": values,
+        "env_kwargs": texts,
+        "evaluate_every": max(1, total // 10),
+        "evaluation_episodes": 64,
+        "checkpoint_every": max(1, total // 20),
+        "versions": present_versions(),
+        "environment": environment,
+        **run,
+    }
+    return built(RunConfig, content)
 
 
 class RunFolder:
@@ -405,23 +423,26 @@ class RunFolder:
         self.policy_file = path / POLICY_FILE  #: policy at the last checkpoint, or at the end
         self.best_policy_file = path / "best_policy.safetensors"  #: policy of the best evaluation
         self.evaluations_file = path / EVALUATIONS  #: all evaluations on held-out seeds
-        self.checkpoints = path / "checkpoints"  #: folder of the checkpoints
+        self.checkpoint_file = path / "checkpoint.zip"  #: from which a training continues
         self.tensorboard = path / "tensorboard"  #: folder of TensorBoard's logs
         self.comparison = path / "comparison"  #: folder of the final comparison
 
     def differences(self, config: RunConfig) -> list[str]:
-        """Return the names of options, and files and code of options, in which the run differs.
+        """Return the names of options in which the run differs; none if there is no run.
 
         Raises:
             ValueError: if its configuration is damaged.
         """
         if not self.config_file.exists():
             return []
-        before = self.read_config()
-        old, new = before.options(), config.options()
-        differing = {name for name in {*old, *new} if old.get(name, ...) != new.get(name, ...)}
-        changed = changed_versions(before, config.versions) - {"python", *versions(*PACKAGES)}
-        return sorted(differing or changed)
+        old = self.read_config().options()
+        new = config.options()
+        missing = object()
+        differing = []
+        for name in sorted({*old, *new}):
+            if old.get(name, missing) != new.get(name, missing):
+                differing.append(name)
+        return differing
 
     def check_new(self, config: RunConfig) -> None:
         """Check that the folder holds no run, or the run of this configuration.
@@ -431,7 +452,8 @@ class RunFolder:
         """
         if not self.config_file.exists() and any(self.path.glob(f"seed*/{CONFIG}")):
             raise ValueError(f"out must be another folder: {self.path} holds several seeds")
-        if differing := self.differences(config):
+        differing = self.differences(config)
+        if differing:
             raise ValueError(
                 f"out must be a new folder or one of the same training, and the run in {self.path} "
                 f"differs in {', '.join(differing)}: continue it with --resume {self.path}"
@@ -447,7 +469,7 @@ class RunFolder:
         """
         folder = cls(path)
         folder.check_new(config)
-        folder.checkpoints.mkdir(parents=True, exist_ok=True)
+        path.mkdir(parents=True, exist_ok=True)
         if not folder.config_file.exists():
             folder.write_config(config)
         return folder
@@ -488,5 +510,6 @@ class RunFolder:
         Raises:
             ValueError: if the file is damaged.
         """
-        file = self.evaluations_file
-        return list(read_json(file)["evaluations"]) if file.exists() else []
+        if not self.evaluations_file.exists():
+            return []
+        return list(read_json(self.evaluations_file)["evaluations"])

@@ -12,8 +12,14 @@ from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import nn
 
 from matchenv.agents.config_file import built
-from matchenv.agents.network import ActionValues, OpponentReader, Reader, SharedNetwork, reader_of
-from matchenv.agents.run_config import SHARED, PolicyKwargs
+from matchenv.agents.network import (
+    ActionValues,
+    Reader,
+    SharedNetwork,
+    reader_of,
+    settings_of_space,
+)
+from matchenv.agents.run_config import PLAIN, SHARED, PolicyKwargs
 from matchenv.envs.core.settings import Options
 
 # Default hidden layers of the scores and the value.
@@ -31,14 +37,15 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
 class SharedPolicy(ActorCriticPolicy):
     """Policy of PPO, A2C, TRPO and imitation, for any number of actions.
 
-    Arguments as for ``ActorCriticPolicy``; ``features_extractor_class`` is the environment's
-    ``Reader``, by default that of a ``MatchmakingVecEnv``, else that of ``Matchmaking-v0``.
+    Arguments as for ``ActorCriticPolicy``; ``features_extractor_class`` is a ``Reader``, by default
+    that of the environment of the observation space.
     """
 
     shares_weights = True
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kwargs |= {"ortho_init": False, "net_arch": _widths(kwargs.get("net_arch"))}
+        kwargs["ortho_init"] = False
+        kwargs["net_arch"] = _widths(kwargs.get("net_arch"))
         super().__init__(*args, **_with_reader(args, kwargs))
 
     def _build_mlp_extractor(self: Any) -> None:
@@ -83,26 +90,36 @@ class SharedDQNPolicy(DQNPolicy):
 
 
 def _with_reader(args: Sequence[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return arguments of a policy with a reader, that of the observation space by default."""
-    space = vars(args[0] if args else kwargs["observation_space"])
-    kind = space.get("features_extractor_class", OpponentReader)
-    if kwargs.setdefault("features_extractor_class", kind) is kind:
-        kwargs.setdefault("features_extractor_kwargs", space.get("features_extractor_kwargs", {}))
-    return kwargs
+    """Return arguments of a policy with a reader, by default that of the observation space.
+
+    Raises:
+        ValueError: if the environment has no reader.
+    """
+    if "features_extractor_class" in kwargs:
+        return kwargs
+    space = args[0] if args else kwargs["observation_space"]
+    settings = settings_of_space(space)
+    reader = reader_of(settings)
+    if not reader:
+        raise ValueError(f"policy must be MlpPolicy, since {settings.env_id} has no reader")
+    return {**kwargs, **reader}
 
 
 def _check_actions(reader: Reader, action_space: Any) -> None:
     if reader.num_actions != action_space.n:
         raise ValueError(
-            f"action_space must have the {reader.num_actions} actions of the observations, got "
-            f"{action_space}; stacked observations and those of other environments are not read"
+            f"action_space must have the {reader.num_actions} actions of the environment, got "
+            f"{action_space}"
         )
 
 
 def _widths(net_arch: Any) -> dict[str, list[int]]:
     """Return the hidden widths of scores and value; a list applies to both."""
-    given = net_arch if isinstance(net_arch, dict | None) else dict.fromkeys(WIDTHS, net_arch)
-    return {**WIDTHS, **(given or {})}
+    if net_arch is None:
+        return WIDTHS
+    if isinstance(net_arch, dict):
+        return {**WIDTHS, **net_arch}
+    return dict.fromkeys(WIDTHS, net_arch)
 
 
 def resolved_policy_kwargs(
@@ -123,6 +140,10 @@ def resolved_policy_kwargs(
     kwargs = built(PolicyKwargs, dict(plain), "policy_kwargs").model_dump(exclude_none=True)
     if "activation_fn" in kwargs:
         kwargs["activation_fn"] = ACTIVATIONS[kwargs["activation_fn"]]
-    if kwargs.pop("features_extractor_class", None) == "Reader" or policy == SHARED:
-        kwargs |= reader_of(settings)
+    extractor = kwargs.pop("features_extractor_class", None)
+    if extractor == "Reader" or policy == SHARED:
+        reader = reader_of(settings)
+        if not reader:
+            raise ValueError(f"policy must be {PLAIN}, since {settings.env_id} has no reader")
+        kwargs.update(reader)
     return kwargs

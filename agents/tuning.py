@@ -1,6 +1,6 @@
 """Hyperparameter search with Optuna: many short trainings, of which poor ones are stopped early.
 
-Trials are judged by the ``goal`` of the environment's ``Problem`` in their held-out evaluations,
+Trials are judged by the ``goal`` of the environment's ``Training`` in their held-out evaluations,
 with seeds that no comparison uses. All have the seed of the search, and so the same held-out
 episodes. Each trial is a run in the search's folder. An interrupted search continues with the same
 call: finished trials are judged again from their evaluations, and an unfinished one is repeated.
@@ -23,7 +23,7 @@ from optuna.trial import Trial, TrialState
 from tqdm import tqdm
 
 from matchenv.agents.config_file import yaml_text
-from matchenv.agents.environments import PROBLEMS
+from matchenv.agents.environments import training_of
 from matchenv.agents.learned_names import CONFIG
 from matchenv.agents.policy_file import as_device
 from matchenv.agents.run_config import (
@@ -38,9 +38,9 @@ from matchenv.agents.training import Recorder, start_training
 from matchenv.runtime.checks import as_choice, as_integer, errors_named
 from matchenv.runtime.files import folder_lock, records_csv, write_bytes
 
-SPACES = "search_spaces.yml"
-
-BEST, TRIALS = "best.yml", "trials.csv"
+# Files in the folder of a search.
+BEST = "best.yml"
+TRIALS = "trials.csv"
 
 # Initial trials, which are drawn at random and never stopped early.
 STARTUP = 5
@@ -62,15 +62,16 @@ def checked_space(algo: str, content: Mapping[str, Any]) -> dict[str, BaseDistri
     if not content:
         raise ValueError(f"space must name a hyperparameter of {', '.join(known)}")
     space: dict[str, BaseDistribution] = {}
-    for name, entry in content.items():
+    for name, values in content.items():
         as_choice("space", name, known)
         rule = "which must be a list of choices, or low, high and optionally log"
         with errors_named(f"space has a bad entry for {name}, {rule}"):
-            if isinstance(entry, list):
-                space[name] = CategoricalDistribution(entry)
+            if isinstance(values, list):
+                space[name] = CategoricalDistribution(values)
+            elif isinstance(values["low"], int) and isinstance(values["high"], int):
+                space[name] = IntDistribution(**values)
             else:
-                whole = all(isinstance(entry[end], int) for end in ("low", "high"))
-                space[name] = (IntDistribution if whole else FloatDistribution)(**entry)
+                space[name] = FloatDistribution(**values)
     return space
 
 
@@ -107,8 +108,11 @@ def tune_agent(
     # An unfinished trial is repeated, so it needs no checkpoint.
     config = config.replaced(checkpoint_every=config.timesteps)
     # Values that the training would refuse are found before the first trial.
-    for name, entry in content.items():
-        for value in entry if isinstance(entry, list) else (entry["low"], entry["high"]):
+    for name, values in content.items():
+        ends = values
+        if isinstance(values, dict):
+            ends = [values["low"], values["high"]]
+        for value in ends:
             config.replaced(hyperparameters={**config.hyperparameters, name: value})
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     pruner = optuna.pruners.MedianPruner(n_startup_trials=STARTUP, n_warmup_steps=1)
@@ -124,7 +128,8 @@ def tune_agent(
             trial = study.ask(space)
             run = config.replaced(hyperparameters={**config.hyperparameters, **trial.params})
             folder = RunFolder(out / "trials" / f"{number:04d}")
-            if differing := folder.differences(run):
+            differing = folder.differences(run)
+            if differing:
                 raise ValueError(
                     "out must be a new folder or one of the same search, and the search in "
                     f"{out} differs in {', '.join(differing)}: rerun with its options, or choose "
@@ -140,7 +145,7 @@ def _play(
 ) -> None:
     """Train and judge one trial, beginning with its earlier evaluations."""
     values: dict[int, float] = {}
-    goal = f"evaluation/{PROBLEMS[config.environment].goal}"
+    goal = f"evaluation/{training_of(config.environment).goal}"
 
     def judge(numbers: dict[str, float], step: int) -> None:
         if goal in numbers and step not in values:
@@ -152,8 +157,9 @@ def _play(
     with folder_lock(folder.path):  # removes temporary files of a killed process
         before = folder.read_evaluations()
     try:
-        for each in before:
-            judge({f"evaluation/{name}": value for name, value in each.items()}, each["timesteps"])
+        for evaluation in before:
+            tags = {f"evaluation/{name}": value for name, value in evaluation.items()}
+            judge(tags, evaluation["timesteps"])
         if not folder.policy_file.exists():
             recorder = Recorder(judge)
             start_training(folder.path, config, device=device, quiet=True, writers=(recorder,))
@@ -164,11 +170,12 @@ def _play(
 
 
 def _write_results(study: optuna.Study, out: Path, config: RunConfig) -> None:
-    records, goal = [], PROBLEMS[config.environment].goal
+    goal = training_of(config.environment).goal
+    records = []
     for number, trial in enumerate(study.trials):
         games, value = max(trial.intermediate_values.items(), default=(0, None))
-        records.append({"trial": number, "state": trial.state.name.lower(), "games": games,
-                        goal: value, **trial.params})  # fmt: skip
+        record = {"trial": number, "state": trial.state.name.lower(), "games": games, goal: value}
+        records.append({**record, **trial.params})
     write_bytes(out / TRIALS, records_csv(records))
     if not any(trial.state is TrialState.COMPLETE for trial in study.trials):
         raise FloatingPointError(

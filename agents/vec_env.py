@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -14,12 +13,9 @@ from numpy.typing import NDArray
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices
 
-from matchenv.agents.environments import check_sizes, combinations
-from matchenv.agents.network import reader_of
-from matchenv.envs import ENVIRONMENTS
+from matchenv.agents.environments import DEFAULT_ENVIRONMENT, check_sizes, combinations
+from matchenv.envs import environment_named
 from matchenv.envs.core.rendering import PICTURE_MODES
-from matchenv.envs.core.simulator import restored_array
-from matchenv.evaluation.registry import ONE_PLAYER
 from matchenv.runtime.checks import as_choice, as_integer, refusal
 
 # Attributes with a row for each environment; all others are shared.
@@ -31,14 +27,17 @@ SPACES = ("observation_space", "action_space")
 # Methods of the vector environment that return a value for each environment.
 ROW_METHODS = ("render", "action_masks")
 
+Info = dict[str, Any]
+
 
 class MatchmakingVecEnv(VecEnv):
     """Batch of environments for stable-baselines3, stepped in one compiled call.
 
     It behaves as ``DummyVecEnv`` over ``gym.make`` environments with a ``Monitor`` each: equal
-    seeds give the same observations, rewards and ends. The info of a step is empty, except where
-    an episode ends: there it holds ``terminal_observation``, ``TimeLimit.truncated`` and
-    ``episode`` with the return ``r``, the length ``l`` and the seconds ``t`` since construction.
+    seeds give the same observations, rewards and ends. The info of a step has the
+    ``info_keywords``, and is empty without them. Where an episode ends, it also has
+    ``terminal_observation``, ``TimeLimit.truncated`` and ``episode`` with the return ``r``, the
+    length ``l``, the seconds ``t`` since construction, and the last ``info_keywords``.
 
     A list, for example ``prior=["informative", "equal"]`` or ``arrival_rate=[0.2, 1]``, is dealt
     out: the numbers of environments with each value differ by at most one. Several lists give all
@@ -47,6 +46,8 @@ class MatchmakingVecEnv(VecEnv):
     Args:
         num_envs: number of environments, at least one for each combination.
         environment: its name in Gymnasium.
+        info_keywords: names of the environment's ``info`` that callbacks and ``VecMonitor`` read,
+            for example ``("true_draw_density",)``. Each step takes longer with them.
         env_kwargs: options of the environment, and ``max_episode_steps``.
 
     Attributes:
@@ -58,9 +59,14 @@ class MatchmakingVecEnv(VecEnv):
     """
 
     def __init__(
-        self, num_envs: int = 1, *, environment: str = ONE_PLAYER, **env_kwargs: Any
+        self,
+        num_envs: int = 1,
+        *,
+        environment: str = DEFAULT_ENVIRONMENT,
+        info_keywords: Sequence[str] = (),
+        **env_kwargs: Any,
     ) -> None:
-        as_choice("environment", environment, ENVIRONMENTS)
+        environment_named(environment)
         if "autoreset_mode" in env_kwargs:
             rule = "autoreset_mode must be left out, since stable-baselines3 requires SAME_STEP"
             raise refusal(rule, env_kwargs["autoreset_mode"])
@@ -68,24 +74,25 @@ class MatchmakingVecEnv(VecEnv):
         if as_integer("num_envs", num_envs, 1) < len(cells):
             least = f"{len(cells)}, one for each combination of the options that are lists"
             raise refusal(f"num_envs must be at least {least}", num_envs)
-        self._slices = [slice(int(part[0]), int(part[-1]) + 1)
-                        for part in np.array_split(np.arange(num_envs), len(cells))]  # fmt: skip
-        self.natives: list[Any] = [
-            gym.make_vec(environment, rows.stop - rows.start,
-                         autoreset_mode=AutoresetMode.SAME_STEP, **cell)
-            for rows, cell in zip(self._slices, cells, strict=True)
-        ]  # fmt: skip
+        self._slices: list[slice] = []
+        self.natives: list[Any] = []
+        for cell, rows in zip(cells, np.array_split(np.arange(num_envs), len(cells)), strict=True):
+            native = gym.make_vec(
+                environment, rows.size, autoreset_mode=AutoresetMode.SAME_STEP, **cell
+            )
+            self._slices.append(slice(int(rows[0]), int(rows[-1]) + 1))
+            self.natives.append(native)
+        first = self.natives[0]
+        check_sizes({native.settings.observation_size for native in self.natives}, env_kwargs)
+        known = first.simulator.infos(first.episodes.state)
+        self.info_keywords = tuple(
+            as_choice("info_keywords", name, known) for name in info_keywords
+        )
         self._returns = np.zeros(num_envs)
         self._lengths = np.zeros(num_envs, dtype=np.int64)
         self._made_at = time.monotonic()
         self._actions: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        first = self.natives[0]
-        sizes = {native.single_observation_space.shape[0] for native in self.natives}
-        check_sizes(sizes, env_kwargs)
-        # The shared network finds its reader here, and a saved model keeps the reader's constants.
-        space = copy.copy(first.single_observation_space)
-        vars(space).update(reader_of(first.settings))
-        super().__init__(num_envs, space, first.single_action_space)
+        super().__init__(num_envs, first.single_observation_space, first.single_action_space)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(map(repr, self.natives))})"
@@ -99,13 +106,14 @@ class MatchmakingVecEnv(VecEnv):
         Raises:
             ValueError: for options with other names in some environments than in others.
         """
-        observations = [
-            native.reset(seed=list(self._seeds[rows]), options=_stacked(self._options[rows]))[0]
-            for native, rows in zip(self.natives, self._slices, strict=True)
-        ]
+        observations = []
+        for native, rows in zip(self.natives, self._slices, strict=True):
+            options = _stacked(self._options[rows])
+            observations.append(native.reset(seed=list(self._seeds[rows]), options=options)[0])
         self._reset_seeds()
         self._reset_options()
-        self._returns[:], self._lengths[:] = 0.0, 0
+        self._returns[:] = 0.0
+        self._lengths[:] = 0
         return np.concatenate(observations)
 
     def step_async(self, actions: NDArray[np.int64]) -> None:
@@ -114,7 +122,7 @@ class MatchmakingVecEnv(VecEnv):
 
     def step_wait(
         self,
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.bool_], list[Info]]:
         """Carry out the actions of ``step_async``.
 
         Returns:
@@ -123,65 +131,56 @@ class MatchmakingVecEnv(VecEnv):
         actions = np.asarray(self._actions)
         if actions.shape != (self.num_envs,):
             raise ValueError(f"actions must have shape ({self.num_envs},), got {actions.shape}")
-        steps = [
-            native.step(actions[rows])
-            for native, rows in zip(self.natives, self._slices, strict=True)
-        ]
-        observations, rewards, terminated, truncated = (
-            np.concatenate([step[part] for step in steps]) for part in range(4)
-        )
+        observations = np.empty((self.num_envs, *(self.observation_space.shape or ())), np.float32)
+        rewards = np.empty(self.num_envs)
+        terminated = np.empty(self.num_envs, dtype=np.bool_)
+        truncated = np.empty(self.num_envs, dtype=np.bool_)
+        native_infos = []
+        for native, rows in zip(self.natives, self._slices, strict=True):
+            step = native.step(actions[rows])
+            observations[rows], rewards[rows], terminated[rows], truncated[rows], info = step
+            native_infos.append(info)
         ended = terminated | truncated
         self._returns += rewards
         self._lengths += 1
-        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
-        for rows, (*_, facts) in zip(self._slices, steps, strict=True):
+        infos: list[Info] = [{} for _ in range(self.num_envs)]
+        for rows, native_info in zip(self._slices, native_infos, strict=True):
+            self._fill_infos(infos[rows], native_info, ended[rows])
             for row in np.flatnonzero(ended[rows]).tolist():
-                at = rows.start + row
-                infos[at] = {
-                    "terminal_observation": facts["final_obs"][row],
-                    "TimeLimit.truncated": bool(truncated[at] and not terminated[at]),
-                    "episode": {
-                        "r": round(float(self._returns[at]), 6),
-                        "l": int(self._lengths[at]),
-                        "t": round(time.monotonic() - self._made_at, 6),
-                    },
-                }
-        self._returns[ended], self._lengths[ended] = 0.0, 0
+                index = rows.start + row
+                info = infos[index]
+                info["terminal_observation"] = native_info["final_obs"][row]
+                info["TimeLimit.truncated"] = bool(truncated[index] and not terminated[index])
+                info["episode"] = self._episode(index, info)
+        self._returns[ended] = 0.0
+        self._lengths[ended] = 0
         return observations, rewards.astype(np.float32), ended, infos
+
+    def _fill_infos(self, infos: list[Info], native_info: Info, ended: NDArray[np.bool_]) -> None:
+        """Copy the keywords of a native environment's step into the info of each environment."""
+        for name in self.info_keywords:
+            for row, info in enumerate(infos):
+                # Where an episode has ended, the native info is that of the next one.
+                source = native_info
+                if ended[row]:
+                    source = native_info["final_info"]
+                info[name] = source[name][row]
+
+    def _episode(self, index: int, info: Info) -> Info:
+        """Return what ``Monitor`` reports of an episode that has ended."""
+        episode = {
+            "r": round(float(self._returns[index]), 6),
+            "l": int(self._lengths[index]),
+            "t": round(time.monotonic() - self._made_at, 6),
+        }
+        for name in self.info_keywords:
+            episode[name] = info[name]
+        return episode
 
     def close(self) -> None:
         """Close the environments."""
         for native in self.natives:
             native.close()
-
-    def get_state(self) -> dict[str, Any]:
-        """Return the state of all environments as plain data and arrays."""
-        return {
-            "natives": [native.get_state() for native in self.natives],
-            "returns": self._returns.copy(),
-            "lengths": self._lengths.copy(),
-        }
-
-    def set_state(self, state: Mapping[str, Any]) -> None:
-        """Restore a state that ``get_state`` returned.
-
-        Raises:
-            ValueError: for a state of other sizes or types. The environments are unchanged then.
-        """
-        before = self.get_state()
-        try:
-            self._restore(state)
-        except (KeyError, TypeError, ValueError) as error:
-            self._restore(before)
-            raise ValueError(f"state must be one of get_state, which it is not: {error}") from error
-
-    def _restore(self, state: Mapping[str, Any]) -> None:
-        arrays = ((name, np.asarray(state[name])) for name in ("returns", "lengths"))
-        self._returns, self._lengths = (
-            restored_array(name, array, getattr(self, f"_{name}")) for name, array in arrays
-        )
-        for native, native_state in zip(self.natives, state["natives"], strict=True):
-            native.set_state(native_state)
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
         """Return an attribute of the environments ``indices`` (all by default).
@@ -189,9 +188,11 @@ class MatchmakingVecEnv(VecEnv):
         Raises:
             AttributeError: if there is none of this name.
         """
-        single = f"single_{attr_name}" if attr_name in SPACES else attr_name
-        values = [getattr(native, single) for native in self.natives]
-        return self._for_rows(values, indices, own=attr_name in ROW_ATTRIBUTES)
+        name = attr_name
+        if attr_name in SPACES:
+            name = f"single_{attr_name}"
+        values = [getattr(native, name) for native in self.natives]
+        return self._for_rows(values, indices, has_rows=attr_name in ROW_ATTRIBUTES)
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
         """Set an attribute of all environments.
@@ -221,15 +222,25 @@ class MatchmakingVecEnv(VecEnv):
                 f"method_name must be {' or '.join(map(repr, ROW_METHODS))}, got "
                 f"{method_name!r}: the environments are stepped and reset together"
             )
-        values = [getattr(native, method_name)(*method_args, **method_kwargs)
-                  for native in self.natives]  # fmt: skip
-        return self._for_rows(values, indices, own=values[0] is not None)
+        values = []
+        for native in self.natives:
+            values.append(getattr(native, method_name)(*method_args, **method_kwargs))
+        return self._for_rows(values, indices, has_rows=values[0] is not None)
 
-    def _for_rows(self, values: list[Any], indices: VecEnvIndices, *, own: bool) -> list[Any]:
-        """Return the value of each row, from a value of each native environment."""
-        rows = [value[row] if own else value
-                for native, value in zip(self.natives, values, strict=True)
-                for row in range(native.num_envs)]  # fmt: skip
+    def _for_rows(self, values: list[Any], indices: VecEnvIndices, *, has_rows: bool) -> list[Any]:
+        """Return the value of each environment, from a value of each native environment.
+
+        Args:
+            values: of the native environments.
+            indices: environments; None for all.
+            has_rows: whether a value has a row for each environment, or else is shared by all.
+        """
+        rows: list[Any] = []
+        for native, value in zip(self.natives, values, strict=True):
+            if has_rows:
+                rows += [value[row] for row in range(native.num_envs)]
+            else:
+                rows += [value] * native.num_envs
         return [rows[row] for row in self._get_indices(indices)]
 
     def env_is_wrapped(
@@ -250,7 +261,10 @@ def _stacked(options: list[dict[str, Any]]) -> dict[str, Any] | None:
     if not any(options):
         return None
     names = set(options[0])
-    if any(set(each) != names for each in options):
-        found = [sorted(each) for each in options]
-        raise refusal("options must have the same names in every environment", found)
-    return {name: np.stack([np.asarray(each[name]) for each in options]) for name in names}
+    if any(set(other) != names for other in options):
+        sorted_names = [sorted(other) for other in options]
+        raise refusal("options must have the same names in every environment", sorted_names)
+    stacked = {}
+    for name in names:
+        stacked[name] = np.stack([np.asarray(row_options[name]) for row_options in options])
+    return stacked

@@ -10,36 +10,49 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from matchenv.agents.config_file import read_yaml
-from matchenv.agents.run_config import ENV_KWARGS, checked_hyperparameters, policy_classes
+from matchenv.agents.config_file import hyperparameter_files, read_hyperparameters
+from matchenv.agents.run_config import (
+    ENV_KWARGS,
+    checked_hyperparameters,
+    policy_classes,
+)
 from matchenv.agents.sb3_policies import resolved_policy_kwargs
-from matchenv.envs import environment_named
-from matchenv.evaluation.registry import ONE_PLAYER, QUEUE
+from matchenv.envs import ENVIRONMENTS, environment_named
 
-# Algorithms that rl-baselines3-zoo supports, with their environments.
-ZOO = dict.fromkeys(("a2c", "dqn", "trpo"), (ONE_PLAYER,)) | {"ppo": (ONE_PLAYER, QUEUE)}
+# Algorithms that rl-baselines3-zoo supports.
+ZOO_ALGORITHMS = ("a2c", "dqn", "ppo", "trpo")
 
 
 def zoo_hyperparameters(algo: str, environment: str) -> dict[str, Any]:
     """Return a section of a packaged YAML file in the form that rl-baselines3-zoo imports.
 
     Args:
-        algo: name of the algorithm, one of ``ZOO``.
+        algo: name of the algorithm, one of ``ZOO_ALGORITHMS``.
         environment: its name in Gymnasium.
     """
-    section = read_yaml(f"{algo}.yml", None, environment)
+    section = read_hyperparameters(environment, algo)
     # The zoo accepts options of the environment only on its command line.
     section.pop(ENV_KWARGS, None)
     values = checked_hyperparameters(algo, section)
     settings = environment_named(environment).part("settings")()
-    kwargs = resolved_policy_kwargs(values["policy"], values.get("policy_kwargs", {}), settings)
+    plain_kwargs = values.get("policy_kwargs", {})
+    values["policy_kwargs"] = resolved_policy_kwargs(values["policy"], plain_kwargs, settings)
     # The zoo imports a policy that the library does not name by its full path.
-    kind = policy_classes(algo)[values["policy"]]
-    return {**values, "policy_kwargs": kwargs, "policy": f"{kind.__module__}.{kind.__name__}"}
+    policy = policy_classes(algo)[values["policy"]]
+    values["policy"] = f"{policy.__module__}.{policy.__name__}"
+    return values
 
 
-for _algo, _environments in ZOO.items():
-    _module = ModuleType(f"{__name__}.{_algo}")
-    vars(_module)["hyperparams"] = {each: zoo_hyperparameters(_algo, each)
-                                    for each in _environments}  # fmt: skip
-    sys.modules[_module.__name__] = _module
+def _zoo_module(algo: str) -> ModuleType:
+    """Return a module with the hyperparameters of an algorithm for all environments."""
+    hyperparams = {}
+    for environment in ENVIRONMENTS:
+        if algo in hyperparameter_files(environment):
+            hyperparams[environment] = zoo_hyperparameters(algo, environment)
+    module = ModuleType(f"{__name__}.{algo}")
+    vars(module)["hyperparams"] = hyperparams
+    return module
+
+
+for _algo in ZOO_ALGORITHMS:
+    sys.modules[f"{__name__}.{_algo}"] = _zoo_module(_algo)

@@ -27,7 +27,6 @@ import json
 import math
 import os
 import sys
-import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache
@@ -39,6 +38,7 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
+from matchenv.runtime import cache_folder
 from matchenv.runtime.arrays import Floats
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.files import npz_bytes, read_npz, write_bytes
@@ -294,16 +294,6 @@ class IndexTable(NamedTuple):
 
     grid: Grid
     bonus: NDArray[np.float32]
-
-
-def cache_folder() -> Path:
-    """Return ``MATCHENV_CACHE``, or matchenv/ in the user's cache folder or the temporary one."""
-    if folder := os.environ.get("MATCHENV_CACHE"):
-        return Path(folder)
-    system = "LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME"
-    home = os.path.expanduser("~/.cache")  # unchanged if there is no home
-    usual = tempfile.gettempdir() if home.startswith("~") else home
-    return Path(os.environ.get(system) or usual) / "matchenv"
 
 
 def rounded_horizon(games: int) -> int:

@@ -13,9 +13,9 @@ import sys
 _CALLED = os.path.basename(sys.argv[0]) if sys.argv else ""
 # The name is "-m" while Python looks for the module.
 if _CALLED in ("matchenv", "matchenv.exe") or (_CALLED == "-m" and "matchenv" in sys.orig_argv):
-    from matchenv.runtime.signals import exit_at_signals_during_import
+    from matchenv.runtime.signals import end_at_signals
 
-    exit_at_signals_during_import()  # before slow imports
+    end_at_signals()  # before slow imports
 
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -25,8 +25,10 @@ from typing import TYPE_CHECKING, Any
 import matchenv.environments  # noqa: F401, registers them
 
 if TYPE_CHECKING:
+    from matchenv.agents import load as load
     from matchenv.belief.knowledge import KnowledgeState as KnowledgeState
     from matchenv.belief.knowledge import share_of_games_left as share_of_games_left
+    from matchenv.benchmarks.compare import compare as compare
     from matchenv.envs.core.registration import Environment as Environment
     from matchenv.envs.core.registration import register_environment as register_environment
     from matchenv.envs.one_player.env import MatchmakingEnv as MatchmakingEnv
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from matchenv.envs.one_player.settings import Settings as Settings
     from matchenv.envs.queue.env import MatchmakingQueueEnv as MatchmakingQueueEnv
     from matchenv.envs.queue.env import MatchmakingQueueVectorEnv as MatchmakingQueueVectorEnv
+    from matchenv.evaluation.rollout import rollout as rollout
 
 try:
     __version__ = version("matchenv")
@@ -46,11 +49,14 @@ except PackageNotFoundError:  # a source tree that is not installed
     __version__ = "0.0.0"
 
 _NAMES = {
+    "agents": ("load",),
+    "benchmarks.compare": ("compare",),
     "belief.knowledge": ("KnowledgeState", "share_of_games_left"),
     "envs.core.registration": ("Environment", "register_environment"),
     "envs.one_player.env": ("MatchmakingEnv", "MatchmakingVectorEnv"),
     "envs.one_player.priors": ("EqualPrior", "InformativePrior", "NormalPrior", "Prior"),
     "envs.one_player.settings": ("Reward", "Settings"),
+    "evaluation.rollout": ("rollout",),
     "envs.queue.env": ("MatchmakingQueueEnv", "MatchmakingQueueVectorEnv"),
 }
 __all__ = ["__version__", *(name for names in _NAMES.values() for name in names)]

@@ -6,8 +6,8 @@ import sys
 import warnings
 from collections.abc import Sequence
 
-from matchenv.cli import one_line, run_command
-from matchenv.runtime.signals import Stopping
+from matchenv.cli import interrupted, one_line, run_command
+from matchenv.runtime.signals import ignore_signals, stop_at_signals
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -17,14 +17,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: command line without the program's name; None for that of the process.
 
     Returns:
-        The exit status; see ``run_command``. After Ctrl-C and SIGTERM the process ends with 130 and
-        143, and this does not return.
+        The exit status; see ``run_command``.
     """
     # In one line, without the place in the code.
     warnings.formatwarning = lambda message, *_, **__: f"warning: {one_line(str(message))}\n"
-    stopping = Stopping()
-    words = sys.argv[1:] if arguments is None else arguments
-    return stopping.run(lambda: run_command(words, stopping))
+    if arguments is None:
+        arguments = sys.argv[1:]
+    try:
+        stop_at_signals()
+        status = run_command(arguments)
+        ignore_signals()
+    except KeyboardInterrupt:  # just before or after the command's work
+        status = interrupted()
+    return status
 
 
 if __name__ == "__main__":

@@ -30,7 +30,7 @@ MATCHMAKING = Environment(
         "oracle": "matchenv.baselines.simple:Oracle",
     },
     reader="matchenv.agents.network:OpponentReader",
-    training="matchenv.agents.environments:ONE_PLAYER",
+    training="matchenv.agents.environments:ONE_PLAYER_TRAINING",
     hyperparameters="matchenv.agents:hyperparameters",
 )
 
@@ -55,7 +55,7 @@ MATCHMAKING_QUEUE = Environment(
         "oracle": "matchenv.baselines.queue.matching:MatchingOracle",
     },
     reader="matchenv.agents.network:CandidateReader",
-    training="matchenv.agents.environments:QUEUE",
+    training="matchenv.agents.environments:QUEUE_TRAINING",
     hyperparameters="matchenv.agents:hyperparameters",
 )
 
@@ -79,7 +79,7 @@ RANKING = Environment(
         "oracle": "matchenv.baselines.ranking:RankingOracle",
     },
     reader="matchenv.agents.network:PairReader",
-    training="matchenv.agents.environments:RANKING",
+    training="matchenv.agents.environments:RANKING_TRAINING",
     hyperparameters="matchenv.agents:hyperparameters",
 )
 

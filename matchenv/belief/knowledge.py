@@ -240,7 +240,7 @@ class KnowledgeState:
             opponents=chosen,
             running=np.ones(count, dtype=np.bool_),
             terminated=np.zeros(count, dtype=np.bool_),
-            measures=np.empty((count, len(MEASURES))),
+            measures=np.empty((count, len(MEASURES)), order="F"),
             won=result > 0,
             outcomes=result,
         )

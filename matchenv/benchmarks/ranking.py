@@ -331,7 +331,8 @@ def model_lines(ranker: Ranker, ranked: RankedGames, settings: RankSettings) -> 
         effect = ranker.cluster_deviation
         line = f"games with equal {ranked.cluster} are not independent: "
         if effect > 0.0:
-            line += f"items differ from their skill by {effect:.2f} within one; intervals include it"
+            line += f"items differ from their skill by {effect:.2f} within one, "
+            line += "and intervals include it"
         else:
             line += "no effect found"
         lines.append(line)

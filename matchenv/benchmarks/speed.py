@@ -30,11 +30,16 @@ from matchenv.runtime.checks import as_integer
 from matchenv.trueskill import rate
 
 NUM_OPPONENTS, MANY_OPPONENTS = 49, 100_000
-BATCH, GAMES_BEFORE = 1024, 50
-QUEUES, CAPACITY, STEPS = 256, 32, 400
-PLAYERS, DRAWS = 200, 0.1
+BATCH = 1024  # knowledge states in a batch of decisions
+GAMES_BEFORE = 50  # random games before the decisions
+QUEUES = 256
+CAPACITY = 32
+STEPS = 400  # of each queue in a turn
+PLAYERS = 200  # in a log
+DRAWS = 0.1  # probability of a draw
 GAME: dict[str, Any] = {"beta": 25.0 / 6.0, "tau": 25.0 / 300.0}
-CALLS, SWEEPS = 200, 5
+CALLS = 200  # of a function that rates one game
+SWEEPS = 5  # of smoothing
 
 
 class Side(NamedTuple):
@@ -45,37 +50,56 @@ class Side(NamedTuple):
     units: float  # steps, decisions or games of one turn
 
 
-# Name, unit of the rates, our side and the rival's.
-Pair = tuple[str, str, Side, Side]
+class Pair(NamedTuple):
+    """A comparison of ours with a rival."""
+
+    name: str
+    unit: str  # of the rates
+    ours: Side
+    rival: Side
 
 
-def measured(name: str, unit: str, ours: Side, rival: Side, turns: int) -> str:
+class Library(NamedTuple):
+    """A library that rates games one by one."""
+
+    name: str
+    new_rating: Callable[[], Any]
+    rate: Callable[..., Any]  # given teams and ``ranks``
+
+
+def measured(pair: Pair, turns: int) -> str:
     """Measure a pair: return median and range of the ratio, and the rates of both sides.
 
     The sides alternate; the first turn is not counted.
     """
-    sides = (ours, rival)
-    rates = np.array([
-        [side.units / timeit(side.work, timer=process_time, number=1) for side in sides]
-        for _ in range(turns + 1)
-    ])[1:]  # fmt: skip
+    rates = np.empty((turns + 1, 2))
+    for turn in range(turns + 1):
+        for k, side in enumerate((pair.ours, pair.rival)):
+            rates[turn, k] = side.units / timeit(side.work, timer=process_time, number=1)
+    rates = rates[1:]
     ratios = rates[:, 0] / rates[:, 1]
-    medians = zip(sides, np.median(rates, axis=0), strict=True)
+    ours, rival = np.median(rates, axis=0)
     return (
-        f"{name}: {np.median(ratios):.3g} ({ratios.min():.3g} to {ratios.max():.3g}) times as "
-        f"fast; {unit}: {', '.join(f'{side.label} {rate:,.0f}' for side, rate in medians)}"
+        f"{pair.name}: {np.median(ratios):.3g} ({ratios.min():.3g} to {ratios.max():.3g}) times "
+        f"as fast; {pair.unit}: {pair.ours.label} {ours:,.0f}, {pair.rival.label} {rival:,.0f}"
     )
 
 
 def environments() -> Iterator[Pair]:
     """Compare the vector and the scalar environment with Gymnasium's CartPole."""
     for num_envs, steps in ((64, 5010), (1024, 501)):
-        ours = vector_side("Matchmaking-v0", NUM_OPPONENTS, num_envs, steps)
-        name = f"vector environment, {num_envs:,} copies, against vector CartPole"
-        yield name, "steps/s", ours, vector_side("CartPole-v1", 2, num_envs, steps)
-    ours = scalar_side("Matchmaking-v0", NUM_OPPONENTS)
-    name = "one environment of gym.make against CartPole-v1"
-    yield name, "steps/s", ours, scalar_side("CartPole-v1", 2)
+        yield Pair(
+            f"vector environment, {num_envs:,} copies, against vector CartPole",
+            "steps/s",
+            vector_side("Matchmaking-v0", NUM_OPPONENTS, num_envs, steps),
+            vector_side("CartPole-v1", 2, num_envs, steps),
+        )
+    yield Pair(
+        "one environment of gym.make against CartPole-v1",
+        "steps/s",
+        scalar_side("Matchmaking-v0", NUM_OPPONENTS),
+        scalar_side("CartPole-v1", 2),
+    )
 
 
 def vector_side(name: str, num_actions: int, num_envs: int, steps: int) -> Side:
@@ -110,25 +134,36 @@ def policies() -> Iterator[Pair]:
     """Compare KG's search with its plain rule, and the baselines with KG."""
     unit = "decisions/s"
     for belief in (FactorisedBelief.name, FullBelief.name):
-        policy, state = KnowledgeGradient(belief=belief), states_of_play(belief=belief)
-
-        def choose(policy: Any = policy, state: Any = state) -> Any:
-            return np.argmax(policy.scores(state, 500), axis=-1)
-
-        plain, name = Side("scores of all", choose, BATCH), f"KG, {belief} belief"
-        yield f"{name}, against its plain rule", unit, decision_side(policy, state), plain
+        policy = KnowledgeGradient(belief=belief)
+        state = states_of_play(belief=belief)
+        plain = Side("scores of all", partial(best_of_all_scores, policy, state), BATCH)
+        ours = decision_side(policy, state)
+        yield Pair(f"KG, {belief} belief, against its plain rule", unit, ours, plain)
     kg = decision_side(KnowledgeGradient(), states_of_play())
     for name in ("pe", "drawchance", "gittins"):
-        rival = POLICIES[name]()
-        ours = decision_side(rival, states_of_play(belief=rival.belief))
-        yield f"{name} against KG", unit, ours, kg
-    rng, players = np.random.default_rng(0), (1, MANY_OPPONENTS + 1)
-    mu, sigma = rng.normal(25.0, 6.0, players), 10.0 ** rng.uniform(-2.0, 1.0, players)
-    mu[:, 0], sigma[:, 0] = 25.0, 25.0 / 3.0
-    newcomer = matchenv.KnowledgeState(mu, sigma)  # the deviations differ widely
-    for name, state in (("", states_of_play(MANY_OPPONENTS, 1)), (" of a newcomer", newcomer)):
-        many = decision_side(KnowledgeGradient(), state)
-        yield f"KG, {MANY_OPPONENTS:,} opponents{name}, against {NUM_OPPONENTS}", unit, many, kg
+        baseline = POLICIES[name]()
+        ours = decision_side(baseline, states_of_play(belief=baseline.belief))
+        yield Pair(f"{name} against KG", unit, ours, kg)
+    states = {"": states_of_play(MANY_OPPONENTS, 1), " of a newcomer": newcomers_state()}
+    for whose, state in states.items():
+        name = f"KG, {MANY_OPPONENTS:,} opponents{whose}, against {NUM_OPPONENTS}"
+        yield Pair(name, unit, decision_side(KnowledgeGradient(), state), kg)
+
+
+def best_of_all_scores(policy: KnowledgeGradient, state: matchenv.KnowledgeState) -> Any:
+    """Choose by the scores of all opponents."""
+    return np.argmax(policy.scores(state, 500), axis=-1)
+
+
+def newcomers_state() -> matchenv.KnowledgeState:
+    """Return the knowledge state of a newcomer; the opponents' deviations differ widely."""
+    rng = np.random.default_rng(0)
+    shape = (1, MANY_OPPONENTS + 1)
+    mu = rng.normal(25.0, 6.0, shape)
+    sigma = 10.0 ** rng.uniform(-2.0, 1.0, shape)
+    mu[:, 0] = 25.0
+    sigma[:, 0] = 25.0 / 3.0
+    return matchenv.KnowledgeState(mu, sigma)
 
 
 def decision_side(policy: Any, state: matchenv.KnowledgeState) -> Side:
@@ -159,37 +194,50 @@ def queue() -> Iterator[Pair]:
             # Allowed actions come first.
             env.step((row * env.action_masks().sum(axis=1)).astype(np.int64))
 
-    ours = Side("MatchmakingQueue-v0", work, STEPS * QUEUES)
-    rival = vector_side("Matchmaking-v0", CAPACITY - 1, QUEUES, STEPS)
-    name = f"{QUEUES} queues of capacity {CAPACITY} against Matchmaking-v0"
-    yield name, "decisions/s", ours, rival
+    yield Pair(
+        f"{QUEUES} queues of capacity {CAPACITY} against Matchmaking-v0",
+        "decisions/s",
+        Side("MatchmakingQueue-v0", work, STEPS * QUEUES),
+        vector_side("Matchmaking-v0", CAPACITY - 1, QUEUES, STEPS),
+    )
 
 
 def ratings() -> Iterator[Pair]:
     """Compare logs, single games and smoothing with other rating libraries."""
     true_skill = trueskill.TrueSkill(**GAME, draw_probability=DRAWS)
     open_skill = PlackettLuce(**GAME)
-    rivals = (("trueskill", true_skill.create_rating, true_skill.rate),
-              ("openskill", open_skill.rating, open_skill.rate))  # fmt: skip
+    libraries = [
+        Library("trueskill", true_skill.create_rating, true_skill.rate),
+        Library("openskill", open_skill.rating, open_skill.rate),
+    ]
     game = {**GAME, "draw_probability": DRAWS}
-    for sides, games, of_rivals in ((2, 200_000, 400), (8, 20_000, 100)):
-        log = random_log(sides, games)
-        log_side = Side("replay", partial(replay_trueskill, log, **game), games)
-        call = partial(rate_often, partial(rate, **game), lambda: (25.0, 25.0 / 3.0), sides)
-        for name, new, rate_by in rivals:
-            by_rival = partial(rate_log, rate_by, new, random_log(sides, of_rivals))
-            once = Side(name, by_rival, of_rivals)
-            yield f"replay, games of {sides} players, against {name}", "games/s", log_side, once
-            often = Side(name, partial(rate_often, rate_by, new, sides), CALLS)
-            name = f"one call of rate, {sides} players, against {name}"
-            yield name, "calls/s", Side("rate", call, CALLS), often
+    ours = Library("rate", lambda: (25.0, 25.0 / 3.0), partial(rate, **game))
+    for sides, games, games_of_rivals in ((2, 200_000, 400), (8, 20_000, 100)):
+        replay = partial(replay_trueskill, random_log(sides, games), **game)
+        log = random_log(sides, games_of_rivals)
+        for library in libraries:
+            yield Pair(
+                f"replay, games of {sides} players, against {library.name}",
+                "games/s",
+                Side("replay", replay, games),
+                Side(library.name, partial(rate_log, library, log), games_of_rivals),
+            )
+            yield Pair(
+                f"one call of rate, {sides} players, against {library.name}",
+                "calls/s",
+                Side("rate", partial(rate_often, ours, sides), CALLS),
+                Side(library.name, partial(rate_often, library, sides), CALLS),
+            )
     # No sweep reaches this tolerance, so that both sides make the same number of sweeps.
     sweeps: dict[str, Any] = {"tolerance": 1e-150, "max_iterations": SWEEPS}
-    work = partial(smooth, random_log(2, 50_000), **game, **sweeps)
-    rival = partial(smooth_by_rival, random_log(2, 200))
-    name, unit = "smoothing, games of 2 players, against TrueSkillThroughTime", "games of a sweep/s"
-    ours = Side("smooth", work, SWEEPS * 50_000)
-    yield name, unit, ours, Side("its package", rival, SWEEPS * 200)
+    smoothing = partial(smooth, random_log(2, 50_000), **game, **sweeps)
+    by_rival = partial(smooth_by_rival, random_log(2, 200))
+    yield Pair(
+        "smoothing, games of 2 players, against TrueSkillThroughTime",
+        "games of a sweep/s",
+        Side("smooth", smoothing, SWEEPS * 50_000),
+        Side("its package", by_rival, SWEEPS * 200),
+    )
 
 
 def random_log(sides: int, games: int) -> MatchLog:
@@ -197,54 +245,70 @@ def random_log(sides: int, games: int) -> MatchLog:
     rng = np.random.default_rng(sides)
     scores = rng.integers(0, 5 * sides, (games, sides)).tolist()
     players = np.argsort(rng.random((games, PLAYERS)), axis=1)[:, :sides].tolist()
-    return MatchLog.from_games(([[str(k)] for k in row] for row in players), scores)
+    teams = [[[str(player)] for player in row] for row in players]
+    return MatchLog.from_games(teams, scores)
 
 
-def rate_log(rate_by: Any, new: Callable[[], Any], log: MatchLog) -> None:
+def rate_log(library: Library, log: MatchLog) -> None:
     """Rate a log game by game with another library."""
-    board = [new() for _ in range(log.num_players)]
-    for players, ranks in rows_of(log):
-        rated = rate_by([[board[k]] for k in players], ranks=ranks)
-        for k, side in zip(players, rated, strict=True):
-            board[k] = side[0]
+    ratings = [library.new_rating() for _ in range(log.num_players)]
+    for players, ranks in zip(*players_and_ranks(log), strict=True):
+        teams = [[ratings[player]] for player in players]
+        rated = library.rate(teams, ranks=ranks)
+        for player, team in zip(players, rated, strict=True):
+            ratings[player] = team[0]
 
 
-def rate_often(rate_by: Any, new: Callable[[], Any], sides: int) -> None:
+def rate_often(library: Library, sides: int) -> None:
     """Rate the same game of equal players ``CALLS`` times."""
-    teams, ranks = [[new()] for _ in range(sides)], list(range(sides))
+    teams = [[library.new_rating()] for _ in range(sides)]
+    ranks = list(range(sides))
     for _ in range(CALLS):
-        rate_by(teams, ranks=ranks)
+        library.rate(teams, ranks=ranks)
 
 
 def smooth_by_rival(log: MatchLog) -> None:
     """Smooth a log with the package of the authors of TrueSkill Through Time."""
-    players, ranks = zip(*rows_of(log), strict=True)
+    players, ranks = players_and_ranks(log)
+    teams = [[[str(player)] for player in row] for row in players]
+    results = [[-rank for rank in row] for row in ranks]
     history = trueskillthroughtime.History(
-        [[[str(k)] for k in row] for row in players], [[-k for k in row] for row in ranks],
-        mu=25.0, sigma=25.0 / 3.0, beta=GAME["beta"], gamma=GAME["tau"], p_draw=DRAWS,
-    )  # fmt: skip
+        teams,
+        results,
+        mu=25.0,
+        sigma=25.0 / 3.0,
+        beta=GAME["beta"],
+        gamma=GAME["tau"],
+        p_draw=DRAWS,
+    )
     history.convergence(epsilon=0.0, iterations=SWEEPS, verbose=False)
 
 
-def rows_of(log: MatchLog) -> list[tuple[list[int], list[int]]]:
+def players_and_ranks(log: MatchLog) -> tuple[list[list[int]], list[list[int]]]:
     """Return players and ranks of each game of a log whose games have one size."""
-    players, ranks = (each.reshape(log.num_games, -1).tolist() for each in (log.player, log.rank))
-    return list(zip(players, ranks, strict=True))
+    players = log.player.reshape(log.num_games, -1).tolist()
+    ranks = log.rank.reshape(log.num_games, -1).tolist()
+    return players, ranks
 
 
-SECTIONS = {each.__name__: each for each in (environments, policies, queue, ratings)}
+SECTIONS: dict[str, Callable[[], Iterator[Pair]]] = {
+    "environments": environments,
+    "policies": policies,
+    "queue": queue,
+    "ratings": ratings,
+}
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the ratios; ``arguments`` are those of the command line."""
+def main(words: Sequence[str] | None = None) -> None:
+    """Print the ratios; ``words`` are those of the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="+", choices=SECTIONS, default=SECTIONS, help="sections")
     parser.add_argument("--turns", type=int, default=7, help="counted turns of each side")
-    given = parser.parse_args(arguments)
-    as_integer("turns", given.turns, 1)
-    for name in given.only:
+    arguments = parser.parse_args(words)
+    as_integer("turns", arguments.turns, 1)
+    for name in arguments.only:
         for pair in SECTIONS[name]():
-            print(measured(*pair, given.turns), flush=True)
+            print(measured(pair, arguments.turns), flush=True)
 
 
 if __name__ == "__main__":

@@ -53,23 +53,40 @@ from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_choice, as_integer
 from matchenv.runtime.files import write_bytes
 
-MOST_POLICIES, MOST_WIDTH = 6, 7680
-ROW_SHAPE, ROWS_SHAPE = 0.9, 0.75  # height of a scene by its width, in one row and in two
+MOST_POLICIES = 6
+MOST_WIDTH = 7680
+# Height of a scene by its width, in one row and in two.
+ROW_SHAPE = 0.9
+ROWS_SHAPE = 0.75
 LINES = ("truth", "purple", "player", "opponent", "olive")  # colours of the compared policies
-FIRST_SPEED, FASTEST = 10, 640  # games or ticks per second in a window
+# Games or ticks per second in a window.
+FIRST_SPEED = 10
+FASTEST = 640
 LAST_SECONDS = 3  # duration of the last frame of a film
-USUAL_FRAMES, RATE = 100, 10  # default number of frames of a film; frames per second
+USUAL_FRAMES = 100  # default number of frames of a film
+RATE = 10  # frames per second of a film
 
-# Codec, pixel format and further arguments of ffmpeg. The palette of a .gif is computed from all
-# frames, without dithering.
+
+class Film(NamedTuple):
+    """How ffmpeg writes a film or a picture."""
+
+    codec: str
+    pixel_format: str
+    arguments: list[str]  # further ones
+
+
+# The palette of a .gif is computed from all frames, without dithering.
+GIF_PALETTE = "split[a][b];[a]palettegen=stats_mode=diff[p];[b][p]paletteuse=dither=none"
+LAST_FRAME = f"tpad=stop_mode=clone:stop_duration={LAST_SECONDS}"
 FILMS = {
-    ".gif": ("gif", "pal8", ["-final_delay", f"{100 * LAST_SECONDS}", "-vf",
-                             "split[a][b];[a]palettegen=stats_mode=diff[p];"
-                             "[b][p]paletteuse=dither=none"]),
-    ".mp4": ("libx264", "yuv420p", ["-vf", f"tpad=stop_mode=clone:stop_duration={LAST_SECONDS}",
-                                    "-crf", "20", "-preset", "medium", "-tune", "animation"]),
-    ".png": ("png", "rgb24", ["-update", "1"]),
-}  # fmt: skip
+    ".gif": Film("gif", "pal8", ["-final_delay", f"{100 * LAST_SECONDS}", "-vf", GIF_PALETTE]),
+    ".mp4": Film(
+        "libx264",
+        "yuv420p",
+        ["-vf", LAST_FRAME, "-crf", "20", "-preset", "medium", "-tune", "animation"],
+    ),
+    ".png": Film("png", "rgb24", ["-update", "1"]),
+}
 
 
 class Performer(NamedTuple):
@@ -116,20 +133,26 @@ class Stage:
         as_integer("seed", self.seed, 0)
         as_integer("episode", self.episode, 0)
         as_choice("theme", self.theme, THEMES)
-        columns = columns_for(count)
-        usual = SINGLE_WIDTH if count == 1 else columns * SHARED_WIDTH
-        least = columns * (LEAST_WIDTH + GAP) - GAP
-        width = usual if self.width is None else as_integer("width", self.width, least, MOST_WIDTH)
-        self.scene_width = (width - width % 2 + GAP) // columns - GAP  # pictures have even sizes
+        self.scene_width = self._scene_width()
         self.clock = 0
         self.horizon: int = self.settings.horizon  # type: ignore[attr-defined]
         self.performers = [self._performer(name) for name in self.policies]
         self.unit = self.performers[0].renderer.unit
 
+    def _scene_width(self) -> int:
+        columns = columns_for(len(self.policies))
+        width = columns * SHARED_WIDTH
+        if self.width is not None:
+            least = columns * (LEAST_WIDTH + GAP) - GAP
+            width = as_integer("width", self.width, least, MOST_WIDTH)
+        elif len(self.policies) == 1:
+            width = SINGLE_WIDTH
+        width -= width % 2  # pictures have even sizes
+        return (width + GAP) // columns - GAP
+
     def _performer(self, name: str) -> Performer:
         protocol = protocol_of(self.settings.env_id)
-        key = *protocol.key_of(REPORT), INSTANCES
-        seeds = episode_seeds(self.seed, self.episode, 1, key)
+        seeds = episode_seeds(self.seed, self.episode, 1, (*protocol.key_of(REPORT), INSTANCES))
         settings = protocol.simulator(self.settings).settings  # with the reward of comparisons
         policy = policy_named(name, settings)
         episodes = begin_for(policy, settings, seeds)
@@ -163,33 +186,45 @@ class Stage:
         Returns:
             uint8, shape (height, width, 3), both even.
         """
-        views = [(each.renderer, each.episodes.state) for each in self.performers]
-        lows, highs = zip(*(renderer.limits(state, 0) for renderer, state in views), strict=True)
-        scenes = [
-            renderer.titled(state, 0, name, (min(lows), max(highs)))
-            for name, (renderer, state) in zip(self.policies, views, strict=True)
-        ]
-        shape = ROW_SHAPE if len(scenes) <= 3 else ROWS_SHAPE
-        below = self.differences() if len(scenes) > 1 else None
-        return sheet(scenes, self.scene_width, shape, self.theme, below, footer)
+        low = math.inf
+        high = -math.inf
+        for performer in self.performers:
+            own_low, own_high = performer.renderer.limits(performer.episodes.state, 0)
+            low = min(low, own_low)
+            high = max(high, own_high)
+        scenes = []
+        for name, performer in zip(self.policies, self.performers, strict=True):
+            state = performer.episodes.state
+            scenes.append(performer.renderer.titled(state, 0, name, (low, high)))
+        shape = ROW_SHAPE
+        if len(scenes) > 3:
+            shape = ROWS_SHAPE
+        chart = None
+        if len(scenes) > 1:
+            chart = self.differences()
+        return sheet(scenes, self.scene_width, shape, self.theme, chart, footer)
 
     def differences(self) -> Chart:
         """Return the chart of the other policies' running totals minus the first policy's."""
-        name, (first, *others) = self.totals()
-        values = np.concatenate([[-0.5, 0.5], *(total - first for total in others)])
-        low, high = float(values.min()), float(values.max())
+        measure, (first, *others) = self.totals()
+        zero = Curve(np.array([1.0, self.horizon]), np.zeros(2), "muted", "thin")
+        curves = [zero]
+        titles = [(f"{measure}, minus that of {self.policies[0]}:", "muted")]
+        low = -0.5
+        high = 0.5
+        for policy, total, colour in zip(self.policies[1:], others, LINES, strict=False):
+            difference = total - first
+            curves.append(over_time(difference, colour))
+            titles.append((policy, colour))
+            if difference.size > 0:
+                low = min(low, float(difference.min()))
+                high = max(high, float(difference.max()))
         step = tick_step(high - low, 4)  # the limits are multiples of it, so they seldom move
-        lines = [
-            over_time(total - first, colour) for total, colour in zip(others, LINES, strict=False)
-        ]
         return Chart(
             x=(0.0, self.horizon),
             y=(step * math.floor(low / step), step * math.ceil(high / step)),
-            curves=[Curve(np.array([1.0, self.horizon]), np.zeros(2), "muted", "thin"), *lines],
-            titles=[
-                (f"{name}, minus that of {self.policies[0]}:", "muted"),
-                *zip(self.policies[1:], LINES, strict=False),
-            ],
+            curves=curves,
+            titles=titles,
             unit=self.unit,
         )
 
@@ -207,16 +242,21 @@ def watch_live(stage: Stage, window: Any = None) -> Stage:
     Raises:
         OSError: if no visible window can be opened.
     """
-    window = Window("matchenv watch") if window is None else window
+    if window is None:
+        window = Window("matchenv watch")
     keys = f"space pause · → one {stage.unit} · ↑ faster · ↓ slower · n next instance · q quit"
-    paused, speed = False, FIRST_SPEED
+    paused = False
+    speed = FIRST_SPEED
     try:
         while True:
-            over = stage.clock == stage.horizon
-            status = "the end" if over else "paused" if paused else f"{speed:,} {stage.unit}s/s"
             units = math.ceil(speed / RENDER_FPS)
-            # A still picture is redrawn at the full rate, to respond to keys.
-            rate = RENDER_FPS if paused or over else speed / units
+            rate = speed / units
+            status = f"{speed:,} {stage.unit}s/s"
+            if paused or stage.clock == stage.horizon:
+                rate = RENDER_FPS  # a still picture is redrawn at the full rate, to respond to keys
+                status = "paused"
+            if stage.clock == stage.horizon:
+                status = "the end"
             picture = stage.picture((keys, f"instance {stage.episode} · {status}"))
             for key in window.show(picture, rate):
                 match key:
@@ -225,15 +265,18 @@ def watch_live(stage: Stage, window: Any = None) -> Stage:
                     case "space":
                         paused = not paused
                     case "right":
-                        paused, units = True, 0
+                        paused = True
+                        units = 0
                         stage.step()
                     case "n":
-                        stage, units = replace(stage, episode=stage.episode + 1), 0
+                        stage = replace(stage, episode=stage.episode + 1)
+                        units = 0
                     case "up":
                         speed = min(2 * speed, FASTEST)
                     case "down":
                         speed = max(1, speed // 2)
-            stage.step(0 if paused else units)
+            if not paused:
+                stage.step(units)
     finally:
         window.close()
 
@@ -263,42 +306,62 @@ def write_film(
         ValueError: for bad arguments, before anything is played.
         OSError: if the file cannot be written.
     """
-    kind = out.suffix.lower()
-    if kind not in FILMS:
+    suffix = out.suffix.lower()
+    if suffix not in FILMS:
         raise ValueError(f"out must end in {', '.join(FILMS)}, got {str(out)!r}")
     if not out.parent.is_dir() or out.is_dir():
         raise ValueError(f"out must be a file in an existing folder, got {str(out)!r}")
-    last = stage.horizon if until is None else as_integer("games", until, 1, stage.horizon)
-    usual = max(1, last // USUAL_FRAMES)
-    every = usual if every is None else as_integer("every", every, 1, stage.horizon)
-    moments = [last] if kind == ".png" else [*range(0, last, every), last]
-    codec, pixels, arguments = FILMS[kind]
+    last = stage.horizon
+    if until is not None:
+        last = as_integer("games", until, 1, stage.horizon)
+    if every is None:
+        every = max(1, last // USUAL_FRAMES)
+    as_integer("every", every, 1, stage.horizon)
+    moments = [*range(0, last, every), last]
+    if suffix == ".png":
+        moments = [last]
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, f"film{kind}")
-        film = write_frames(
-            path,
-            stage.picture().shape[1::-1],
-            fps=RATE,
-            codec=codec,
-            pix_fmt_out=pixels,
-            macro_block_size=2,
-            quality=None,
-            ffmpeg_log_level="quiet",  # else an interrupted ffmpeg reports a missing folder
-            output_params=arguments,
-        )
-        film.send(None)
-        for moment in tqdm(moments, desc="frames", leave=False, disable=quiet or None):
-            stage.step(moment - stage.clock)
-            film.send(stage.picture())
-        film.close()
-        # ffmpeg hides its errors.
-        content = path.read_bytes() if path.is_file() else b""
-        ends = {
-            ".gif": content[-1:] == b";",
-            ".mp4": b"moov" in content,
-            ".png": b"IEND" in content,
-        }
-        if not ends[kind]:
-            raise OSError(f"{path} is not complete; perhaps the disk is full")
-        write_bytes(out, content)
+        path = Path(folder, f"film{suffix}")
+        _encode(stage, path, moments, quiet=quiet)
+        write_bytes(out, _complete_film(path))
     return len(moments)
+
+
+def _encode(stage: Stage, path: Path, moments: Sequence[int], *, quiet: bool) -> None:
+    """Play an episode, and write a frame for each moment with ffmpeg, which hides its errors."""
+    film = FILMS[path.suffix]
+    frames = write_frames(
+        path,
+        stage.picture().shape[1::-1],
+        fps=RATE,
+        codec=film.codec,
+        pix_fmt_out=film.pixel_format,
+        macro_block_size=2,
+        quality=None,
+        ffmpeg_log_level="quiet",  # else an interrupted ffmpeg reports a missing folder
+        output_params=film.arguments,
+    )
+    frames.send(None)
+    for moment in tqdm(moments, desc="frames", leave=False, disable=quiet or None):
+        stage.step(moment - stage.clock)
+        frames.send(stage.picture())
+    frames.close()
+
+
+def _complete_film(path: Path) -> bytes:
+    """Return the content of a film.
+
+    Raises:
+        OSError: if the file is not complete.
+    """
+    content = b""
+    if path.is_file():
+        content = path.read_bytes()
+    is_complete = {
+        ".gif": content[-1:] == b";",
+        ".mp4": b"moov" in content,
+        ".png": b"IEND" in content,
+    }
+    if not is_complete[path.suffix]:
+        raise OSError(f"{path} is not complete; perhaps the disk is full")
+    return content

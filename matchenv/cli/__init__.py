@@ -11,6 +11,7 @@ from __future__ import annotations
 import difflib
 import io
 import os
+import signal
 import sys
 import threading
 import traceback
@@ -20,8 +21,8 @@ from importlib import import_module
 from typing import Any, TextIO
 
 from matchenv.runtime.checks import printable
-from matchenv.runtime.object_spec import only_installed_code
-from matchenv.runtime.signals import Stopping
+from matchenv.runtime.object_spec import only_own_code
+from matchenv.runtime.signals import WORDS, received_signal
 
 # The commands of each group, with their modules and summaries.
 GROUPS = {
@@ -56,23 +57,22 @@ DONE, FAILED, BAD_INPUT, READER_GONE = 0, 1, 2, 141
 STANDARD_OUTPUT = "standard output"
 
 
-def run_command(arguments: Sequence[str], stopping: Stopping | None = None) -> int:
+def run_command(arguments: Sequence[str]) -> int:
     """Run a subcommand.
 
     Args:
         arguments: its name and options.
-        stopping: gets the note to print if a signal stops the command.
 
     Returns:
-        The exit status: 0, 1 if the work failed, 2 for bad input, 141 if the reader of the output
-        has ended.
+        The exit status: 0, 1 if the work failed, 2 for bad input, 130 and 143 after Ctrl-C and
+        SIGTERM, 141 if the reader of the output has ended.
     """
     if sys.stderr is None:  # closed, as in some services
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # for what the terminal cannot show
-    status = _run(arguments, stopping)
+    status = _run(arguments)
     try:
         show("", end="", flush=True)
     except OSError as error:
@@ -83,7 +83,7 @@ def run_command(arguments: Sequence[str], stopping: Stopping | None = None) -> i
     return status
 
 
-def _run(arguments: Sequence[str], stopping: Stopping | None) -> int:
+def _run(arguments: Sequence[str]) -> int:
     name, *words = arguments or ["--help"]
     given = None
     try:
@@ -99,23 +99,36 @@ def _run(arguments: Sequence[str], stopping: Stopping | None) -> int:
             raise ValueError(f"a command must be one of {', '.join(COMMANDS)}, got {name!r}{hint}")
         parser = parser_of(name)
         given = parser.given(words)
-        if stopping is not None:
-            stopping.note = lambda: given.note()
         from tqdm import tqdm
 
         # Its default is a semaphore of the system, which outlives a process that is killed.
         tqdm.set_lock(threading.RLock())
         permitted = getattr(given, "allow_code", False)
-        permission = only_installed_code(allow_code=True) if permitted else nullcontext()
+        permission = only_own_code(allow_code=True) if permitted else nullcontext()
         with permission, suppress(StopIteration):  # the end of the command
             parser.steps.send(given)
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, KeyboardInterrupt) as error:
+        note = "" if given is None else given.note()
+        # Libraries raise other errors for an interrupted import.
+        if isinstance(error, KeyboardInterrupt) or received_signal() is not None:
+            return interrupted(note)
         if given is None and isinstance(error, SystemExit):  # from --help
             return DONE
         if "--debug" in words:
             traceback.print_exc()
-        return _refused(error, given.note() if given is not None else "")
+        return _refused(error, note)
     return DONE
+
+
+def interrupted(note: str = "") -> int:
+    """Print a line about the signal that stopped the command, and return the exit status."""
+    number = received_signal() or signal.SIGINT
+    line = WORDS[number]
+    if note:
+        line += f"; {note}"
+    with suppress(OSError):  # a terminal that is gone
+        print(line, file=sys.stderr, flush=True)
+    return 128 + number
 
 
 def _refused(error: BaseException, note: str = "") -> int:

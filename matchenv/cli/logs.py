@@ -84,7 +84,8 @@ def declare_smooth(add: Parser) -> Command:
 
     given = yield
     _check_model_options(given)
-    settings, reading = given.build(SmoothSettings), given.reading()
+    settings = given.build(SmoothSettings)
+    reading = given.reading()
     found = run_smooth(reading, settings, **given.values("out", "quiet"))
     given.print_result(partial(smooth_text, reading.log, *found))
     given.print_folder(f"{given.out} has curves.csv, smooth.json and report.html")
@@ -113,13 +114,23 @@ def declare_judge(add: Parser) -> Command:
     from matchenv.benchmarks.judge.judging import checked, judge
     from matchenv.benchmarks.replay.fits import fitted_parameters
 
-    parameters, failed = None, False
+    parameters = None
+    failed = False
     if given.fitted is not None:
         parameters, failed = fitted_parameters(given.fitted)
-    settings, policies = given.build(JudgeSettings), expanded(given.policy)
+    settings = given.build(JudgeSettings)
+    policies = expanded(given.policy)
     checked(settings, policies, parameters)
-    run, reading = given.run_options(), given.reading()
-    found = judge(reading.log, settings, policies=policies, parameters=parameters,
-                  fit_failed=failed, name=reading.file_name, run=run)  # fmt: skip
+    run = given.run_options()
+    reading = given.reading()
+    found = judge(
+        reading.log,
+        settings,
+        policies=policies,
+        parameters=parameters,
+        fit_failed=failed,
+        name=reading.file_name,
+        run=run,
+    )
     given.print_result(found.text)
     given.print_folder(f"{given.out}/judge.html is the page")

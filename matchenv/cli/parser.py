@@ -82,8 +82,9 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
         "where workers run: local, on this machine, or ray[:ADDRESS], on a Ray cluster", LOCAL,
     ),
     "quiet": ("no progress bar and no printed result", False),
+    "overwrite": ("play everything again, also what the folder holds", False),
 }  # fmt: skip
-RESULTS = ("out", "workers", "engine", "quiet")
+RESULTS = ("out", "overwrite", "workers", "engine", "quiet")
 # Tables that commands write which read a log.
 TABLES = ("ratings.csv", "bad_rows.csv", "curves.csv", "ranking.csv")
 
@@ -195,7 +196,8 @@ class Given(argparse.Namespace):
         """
         if self.out is not None:
             self.note = lambda: RESUMES
-        return RunOptions(report=report, **self.values(*RESULTS))
+        declared = [name for name in RESULTS if hasattr(self, name)]
+        return RunOptions(report=report, **self.values(*declared))
 
     def reading(self, further: Iterable[str] = ()) -> Reading:
         """Read the log of a command, and print what was read and which rows were left out.
@@ -222,7 +224,8 @@ class Given(argparse.Namespace):
             if error.bad_rows and self.out is None:
                 error.args = (f"{error}; --out DIR writes all to bad_rows.csv",)
             elif error.bad_rows:
-                write_bytes(self.out / "bad_rows.csv", bad_rows_csv(error.bad_rows))
+                with folder_lock(self.out):
+                    write_bytes(self.out / "bad_rows.csv", bad_rows_csv(error.bad_rows))
                 error.args = (f"{error}; all are in {self.out / 'bad_rows.csv'}",)
             raise
         show(reading_text(reading, listed=0 if self.quiet else 5), file=sys.stderr)

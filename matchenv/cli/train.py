@@ -15,14 +15,28 @@ if TYPE_CHECKING:
 
 # Options that can be given with --resume.
 WITH_RESUME = {
-    "resume", "timesteps", "device", "threads", "comparison_episodes", "workers", "quiet", "debug",
+    "resume",
+    "timesteps",
+    "device",
+    "threads",
+    "comparison_episodes",
+    "workers",
+    "quiet",
+    "debug",
     "allow_code",
-}  # fmt: skip
+}
 # Options that --tune sets itself or does not use.
 NOT_WITH_TUNE = {
-    "seeds", "resume", "start_from", "evaluate_every", "checkpoint_every", "comparison_episodes",
-    "workers", "engine", "threads",
-}  # fmt: skip
+    "seeds",
+    "resume",
+    "start_from",
+    "evaluate_every",
+    "checkpoint_every",
+    "comparison_episodes",
+    "workers",
+    "engine",
+    "threads",
+}
 NOT_TOGETHER = (("seed", "seeds"), ("algo", "imitate"), ("space", "space_file"))
 TUNING_TIMESTEPS = 256_000
 
@@ -106,61 +120,91 @@ def train(given: Given, config: RunConfig | None) -> None:
     from matchenv.agents.learned_names import RUNS
     from matchenv.agents.training import continue_training, start_training, train_seeds
 
-    out, work = given.out, given.values("device", "threads", "quiet")
-    run, episodes = given.run_options(), given.comparison_episodes
-    if episodes:
-        from matchenv.agents.run_config import RunFolder
-        from matchenv.benchmarks.compare.training import compare_runs
-        from matchenv.runtime.object_spec import only_installed_code
-
-        as_integer("comparison_episodes", episodes, 2)
-        asked = config
-        if asked is None and RunFolder(given.resume).config_file.is_file():
-            asked = RunFolder(given.resume).read_config()
-        with only_installed_code(allow_code=given.allow_code or given.resume is None):
-            shared = {} if asked is None else asked.comparison()["env_kwargs"]
-        lists = [name for name, value in shared.items() if isinstance(value, list)]
-        if lists:
-            raise ValueError(f"comparison_episodes must be 0 where {', '.join(lists)} is a list")
+    if given.comparison_episodes:
+        as_integer("comparison_episodes", given.comparison_episodes, 2)
+        _check_can_compare(given, config)
+    out = given.out
+    work = given.values("device", "threads", "quiet")
     if config is None:
-        more = given.values("timesteps", "allow_code")
-        folders = [continue_training(given.resume, **more, **work)]
+        folders = [
+            continue_training(
+                given.resume, timesteps=given.timesteps, allow_code=given.allow_code, **work
+            )
+        ]
     elif given.seeds:
-        out = out or RUNS / f"{config.algorithm}-seeds"
+        if out is None:
+            out = RUNS / f"{config.algorithm}-seeds"
         folders = train_seeds(out, config, given.seeds, workers=given.workers, **work)
     else:
         folders = [start_training(out, config, **work)]
-    out = out or folders[0].path
-    if episodes:
-        paths = [folder.path for folder in folders]
-        found, summary = compare_runs(paths, out, episodes=episodes, run=run)
-        given.print_result(lambda: f"{found.table()}\n\n{summary}".rstrip())
-    stale = [] if episodes else [out / "comparison"]
-    stale += [] if given.resume is None else [out.parent / "summary.txt"]  # of several seeds
-    for path in filter(Path.exists, stale):
-        warnings.warn(f"{path} may be of an earlier policy", stacklevel=2)
+    if out is None:
+        out = folders[0].path
+    if given.comparison_episodes:
+        _compare(given, out, [folder.path for folder in folders])
+    else:
+        _warn_of_earlier(out / "comparison")
+    if config is None:
+        _warn_of_earlier(out.parent / "summary.txt")  # of several seeds
     given.print_folder(folder=out)
+
+
+def _check_can_compare(given: Given, config: RunConfig | None) -> None:
+    """Check that cells of a comparison can have the options of the training."""
+    from matchenv.agents.environments import lists_in
+    from matchenv.agents.run_config import RunFolder
+    from matchenv.runtime.object_spec import only_own_code
+
+    if config is None and RunFolder(given.resume).config_file.is_file():
+        config = RunFolder(given.resume).read_config()
+    if config is None:
+        return  # the error of the training says what is missing
+    allow_code = given.allow_code or given.resume is None
+    with only_own_code(allow_code=allow_code):
+        shared = config.comparison()["env_kwargs"]
+    lists = lists_in(shared)
+    if lists:
+        raise ValueError(f"comparison_episodes must be 0 where {', '.join(lists)} is a list")
+
+
+def _compare(given: Given, out: Path, runs: list[Path]) -> None:
+    """Compare runs with the baselines, and print the table and the summary."""
+    from matchenv.benchmarks.compare.training import compare_runs
+
+    comparison, summary = compare_runs(
+        runs, out, episodes=given.comparison_episodes, run=given.run_options()
+    )
+    given.print_result(lambda: f"{comparison.table()}\n\n{summary}".rstrip())
+
+
+def _warn_of_earlier(path: Path) -> None:
+    if path.exists():
+        warnings.warn(f"{path} may be of an earlier policy", stacklevel=3)
 
 
 def tune(given: Given, config: RunConfig) -> None:
     """Search for hyperparameters."""
-    from matchenv.agents.config_file import parse_pairs, read_yaml
-    from matchenv.agents.environments import PROBLEMS
+    from matchenv.agents.config_file import SEARCH_SPACES, parse_pairs, read_section
+    from matchenv.agents.environments import training_of
     from matchenv.agents.learned_names import RUNS
-    from matchenv.agents.tuning import BEST, SPACES, tune_agent
+    from matchenv.agents.tuning import BEST, tune_agent
 
-    algo, goal = config.algorithm, PROBLEMS[config.environment].goal
-    space = parse_pairs("space", list(given.space)) or read_yaml(SPACES, given.space_file, algo)
+    algo = config.algorithm
+    goal = training_of(config.environment).goal
+    space = parse_pairs("space", list(given.space))
+    if not space:
+        space = read_section(given.space_file or SEARCH_SPACES, algo)
     out = given.out or RUNS / f"{algo}-tuned"
     study = tune_agent(out, config, space, given.tune, **given.values("device", "quiet"))
     states = [trial.state.name for trial in study.trials]
     words = ["--env", config.environment, "--algo", algo, "--config", str(out / BEST)]
-    given.print_result("\n".join([
+    lines = [
         f"{states.count('COMPLETE')} trials completed, {states.count('PRUNED')} stopped early",
         f"best: {goal} {study.best_value:+.2f}",
-        *(f"  {name} = {value}" for name, value in study.best_params.items()),
-        f"train with it: matchenv train {shlex.join(words)}",
-    ]))  # fmt: skip
+    ]
+    for name, value in study.best_params.items():
+        lines.append(f"  {name} = {value}")
+    lines.append(f"train with it: matchenv train {shlex.join(words)}")
+    given.print_result("\n".join(lines))
 
 
 def configured(given: Given) -> RunConfig:
@@ -169,11 +213,21 @@ def configured(given: Given) -> RunConfig:
     from matchenv.agents.run_config import configured
 
     hyperparameters = parse_pairs("hyperparams", list(given.hyperparams))
-    algorithm, timesteps = given.algo, given.timesteps
+    algorithm = given.algo
+    timesteps = given.timesteps
     if given.imitate is not None:
-        algorithm, hyperparameters["teacher"] = "imitation", given.imitate
+        algorithm = "imitation"
+        hyperparameters["teacher"] = given.imitate
     if given.tune is not None and timesteps is None:
         timesteps = TUNING_TIMESTEPS
+    fields = given.values(
+        "num_envs",
+        "seed",
+        "evaluate_every",
+        "evaluation_episodes",
+        "checkpoint_every",
+        "start_from",
+    )
     return configured(
         algorithm,
         timesteps=timesteps,
@@ -181,6 +235,5 @@ def configured(given: Given) -> RunConfig:
         hyperparameters=hyperparameters,
         env_kwargs=with_pairs(given.env_kwargs, given.environment()),
         environment=given.env,
-        **given.values("num_envs", "seed", "evaluate_every", "evaluation_episodes",
-                       "checkpoint_every", "start_from"),
-    )  # fmt: skip
+        **fields,
+    )

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypedDict, Unpack
 
 import numpy as np
-from gymnasium import spaces
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
@@ -30,6 +29,7 @@ from matchenv.envs.core.settings import (
     option,
 )
 from matchenv.envs.core.simulator import LAST, Numbers, Simulator, Step
+from matchenv.envs.core.space import ObservationBox
 from matchenv.envs.core.vector import NativeVectorEnv, VectorArguments
 from matchenv.envs.core.view import View, truth
 from matchenv.runtime.arrays import Floats, Integers, Keys, Masks
@@ -186,6 +186,12 @@ class RankingSettings(Options):
                 f"they leave {most} of each of {free} pairs"
             )
 
+    def plain_options(self) -> dict[str, Any]:
+        """Return the plain options without ``skills``, which no observation depends on."""
+        plain = super().plain_options()
+        del plain["skills"]
+        return plain
+
     @property
     def num_pairs(self) -> int:
         """P = n (n - 1) / 2."""
@@ -314,7 +320,7 @@ class RankingSimulator(Simulator[State]):
         means = np.r_[:items, 2 * items : 2 * items + self.num_actions]
         low[means] = -np.inf
         high[: 2 * (items + self.num_actions)] = np.inf
-        self.observation_space = spaces.Box(low, high, dtype=np.float32)
+        self.observation_space = ObservationBox(low, high, settings)
         barred = [i * items + j for i, j in settings.barred_pairs]
         self._free = ~np.isin(settings.pairs @ [items, 1], barred)
 

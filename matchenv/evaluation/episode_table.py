@@ -16,7 +16,7 @@ from matchenv.evaluation.rollout import ALL, TOTAL, Summary, column_of
 from matchenv.evaluation.seeds import policy_key, stream_of
 from matchenv.runtime.arrays import Floats
 from matchenv.runtime.files import Arrays, columns_csv, npz_bytes
-from matchenv.runtime.jobs import CLOCK, Job, Store
+from matchenv.runtime.jobs import CLOCK, EXTENDABLE, Job, Store
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,7 @@ class Plan:
         settings_of: returns the settings of a cell with a draw of the prior.
         seed: seed of the policies' random streams.
         summary: see ``rollout``.
+        code: digests of third-party code that the results depend on, besides that of the policies.
     """
 
     candidates: tuple[Candidate, ...]
@@ -76,6 +77,7 @@ class Plan:
     settings_of: Callable[[Cell, int], Any]
     seed: int
     summary: Summary | None = None
+    code: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ class EpisodeTable:
         arrays: arrays of the summary with a row for each episode, shape (C, P, R, E, ...), by name.
         totals: its sums over episodes, shape (C, P, R, ...), by name.
         decisions_per_second: speed of one process, shape (C, P); NaN if nothing was timed.
+        needs_truth: labels of the policies that read the true skills.
     """
 
     cells: tuple[Cell, ...]
@@ -97,6 +100,7 @@ class EpisodeTable:
     arrays: Arrays
     totals: Arrays
     decisions_per_second: Floats
+    needs_truth: tuple[str, ...] = ()
 
     @property
     def columns(self) -> dict[str, Floats]:
@@ -131,48 +135,107 @@ class EpisodeTable:
         return {"episodes.npz": npz_bytes(columns), "episodes.csv": columns_csv(columns)}
 
 
+@dataclass(frozen=True)
+class BlockRollout:
+    """Plays a block of a plan with one policy.
+
+    Attributes:
+        candidate: the policy.
+        settings: of the environment.
+        seeds: one for each episode.
+        stream: seed and key of the policy's random stream.
+        summary: see ``rollout``.
+    """
+
+    candidate: Candidate
+    settings: Any
+    seeds: tuple[int, ...]
+    stream: tuple[int, ...]
+    summary: Summary | None
+
+    def __call__(self, start: int = 0) -> Arrays:
+        """Play the episodes from an index on.
+
+        The results are ``EXTENDABLE`` if rows do not depend on the other episodes of the block: the
+        policy drew no random numbers, and no array is a sum over episodes.
+        """
+        rng = stream_of(*self.stream)
+        before = rng.bit_generator.state
+        arrays = self.candidate.rollout(self.settings, self.seeds[start:], rng, self.summary)
+        has_totals = any(name.startswith(TOTAL) for name in arrays)
+        is_deterministic = rng.bit_generator.state == before
+        arrays[EXTENDABLE] = np.array(is_deterministic and not has_totals)
+        return arrays
+
+
+def _job_of(plan: Plan, cell: Cell, candidate: Candidate, block: Block) -> Job:
+    settings = plan.settings_of(cell, block.prior)
+    stream = (plan.seed, *block.policy_stream, *policy_key(candidate.label))
+    call = BlockRollout(candidate, settings, block.seeds, stream, plan.summary)
+    key = None
+    if candidate.lasting:
+        key = {
+            "policy": candidate.identity,
+            "belief": candidate.belief,
+            "environment": f"{type(settings).__module__}:{type(settings).__qualname__}",
+            "settings": settings.description(),
+            "code": plan.code,
+            "first seed": block.seeds[0],
+            "stream": stream,
+            "summary": _summary_text(plan.summary),
+        }
+    name = f"{candidate.label} in {cell.name}, from episode {block.first} on"
+    return Job(key, len(block.seeds), call, call, name)
+
+
+def _summary_text(summary: Summary | None) -> str:
+    if not isinstance(summary, partial):
+        return getattr(summary, "__qualname__", "")
+    return f"{summary.func.__qualname__} {summary.args} {summary.keywords}"
+
+
 def play(plan: Plan, store: Store) -> EpisodeTable:
     """Play the episodes of a plan, a job for each cell, policy and block.
 
     Raises:
         OSError: if a job cannot be written; finished jobs stay.
     """
-    # Names of jobs do not depend on the order of the policies.
-    names = sorted(candidate.label for candidate in plan.candidates)
-    blocks = store.results([
-        Job(
-            f"{cell.name}_policy{names.index(candidate.label):02d}_prior{block.prior:03d}"
-            f"_episode{block.first:06d}",
-            len(block.seeds),
-            partial(
-                candidate.rollout,
-                plan.settings_of(cell, block.prior),
-                block.seeds,
-                stream_of(plan.seed, *block.policy_stream, *policy_key(candidate.label)),
-                plan.summary,
-            ),
-            candidate.lasting,
-        )
-        for cell in plan.cells
-        for candidate in plan.candidates
-        for block in plan.blocks
-    ])  # fmt: skip
-    priors = 1 + max(block.prior for block in plan.blocks)
-    shape = (len(plan.cells), len(plan.candidates), priors)
+    jobs = []
+    for cell in plan.cells:
+        for candidate in plan.candidates:
+            for block in plan.blocks:
+                jobs.append(_job_of(plan, cell, candidate, block))
+    return _table_of(plan, store.results(jobs))
+
+
+def _table_of(plan: Plan, blocks: list[Arrays]) -> EpisodeTable:
+    """Return the table of the blocks of all cells, policies and draws of the prior, in order."""
+    draws = 1 + max(block.prior for block in plan.blocks)
+    shape = (len(plan.cells), len(plan.candidates), draws)
     clocks = np.stack([block.pop(CLOCK, np.zeros(2)) for block in blocks])
     seconds, decisions = np.moveaxis(clocks.reshape(*shape[:2], -1, 2).sum(axis=2), -1, 0)
     with np.errstate(invalid="ignore"):
         rates = decisions / seconds
-    arrays, totals = dict[str, Any](), dict[str, Any]()
+    arrays: Arrays = {}
+    totals: Arrays = {}
     for name in blocks[0]:
-        parts = [block[name] for block in blocks]
+        of_blocks = [block[name] for block in blocks]
         if name.startswith(TOTAL):
-            sums = np.stack(parts)
+            sums = np.stack(of_blocks)
             sums = sums.reshape(*shape, -1, *sums.shape[1:]).sum(axis=3)
             totals[name.removeprefix(TOTAL)] = sums
         else:
-            rows = np.concatenate(parts)
+            rows = np.concatenate(of_blocks)
             arrays[name] = rows.reshape(*shape, -1, *rows.shape[1:])
     seeds = np.concatenate([np.array(block.seeds, dtype=np.uint64) for block in plan.blocks])
-    labels = tuple(candidate.label for candidate in plan.candidates)
-    return EpisodeTable(plan.cells, labels, seeds.reshape(priors, -1), arrays, totals, rates)
+    return EpisodeTable(
+        cells=plan.cells,
+        policies=tuple(candidate.label for candidate in plan.candidates),
+        seeds=seeds.reshape(draws, -1),
+        arrays=arrays,
+        totals=totals,
+        decisions_per_second=rates,
+        needs_truth=tuple(
+            candidate.label for candidate in plan.candidates if candidate.needs_truth
+        ),
+    )

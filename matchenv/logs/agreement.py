@@ -102,7 +102,7 @@ def _shared_by_sides(
 ) -> tuple[list[tuple[ResultColumn, Outcomes]], Grouping]:
     """Return the columns that the members of a side share, or whose values add up.
 
-    Without any, the sides are no sides: everybody plays alone.
+    If places are those of players, as in a race, the teams are no sides: everybody plays alone.
     """
     if layout.sides is not None:
         return columns, grouping
@@ -114,18 +114,22 @@ def _shared_by_sides(
         if column.role == "score" or is_shared or column.role in layout.chosen:
             shared.append((column, outcome))
         else:
-            others.append(column)
-    if shared:
-        for column in others:
-            rows.notes.append(f"column {column} is no result: members of one side have several")
-        return shared, grouping
-    if "team" not in layout.columns or "team" in layout.chosen:
+            others.append((column, outcome))
+    says_sides = any(column.role != "score" for column, _ in shared)
+    can_drop_teams = "team" in layout.columns and "team" not in layout.chosen
+    if can_drop_teams and not says_sides:
+        for column, outcome in others:
+            if _are_places_of_players(column, outcome, grouping, usable):
+                rows.notes.append(
+                    f"column {layout.columns['team']!r} does not name the sides, since its members "
+                    f"have different places in {column}: everybody plays alone"
+                )
+                return columns, grouping.without_teams()
+    if not shared:
         return columns, grouping
-    rows.notes.append(
-        f"column {layout.columns['team']!r} does not name the sides, since its members have "
-        "different results: everybody plays alone"
-    )
-    return columns, grouping.without_teams()
+    for column, _ in others:
+        rows.notes.append(f"column {column} is no result: members of one side have several")
+    return shared, grouping
 
 
 def _share_of_equal(outcome: Outcomes, grouping: Grouping, usable: Masks) -> float | None:
@@ -142,6 +146,17 @@ def _share_of_equal(outcome: Outcomes, grouping: Grouping, usable: Masks) -> flo
     if not len(counted):
         return None
     return float((counted == 1).mean())
+
+
+def _are_places_of_players(
+    column: ResultColumn, outcome: Outcomes, grouping: Grouping, usable: Masks
+) -> bool:
+    """Return whether each player of a game has a place of their own, in nearly all games."""
+    if column.role != "rank":
+        return False
+    places = pd.DataFrame({"game": grouping.game, "value": outcome.value})[usable].dropna()
+    repeated = places[places.duplicated()]["game"].nunique()
+    return bool(repeated <= (1.0 - REPEATED) * places["game"].nunique())
 
 
 def _is_common(column: ResultColumn, outcome: Outcomes, grouping: Grouping, usable: Masks) -> bool:

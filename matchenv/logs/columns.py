@@ -7,47 +7,51 @@ columns for its two sides.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from matchenv.logs.faults import BadLogError
 
+
+def words(text: str) -> tuple[str, ...]:
+    """Return the words of a text."""
+    return tuple(text.split())
+
+
 # Usual names of the column of each role, in lower case without blanks and punctuation. Of several,
 # the first name here counts.
 NAMES: dict[str, tuple[str, ...]] = {
-    "game": (
-        "game", "gameid", "gameuuid", "match", "matchid", "matchuuid", "matchguid", "replay",
-        "replayid", "battle", "battleid", "race", "raceid", "fixture", "fixtureid", "event",
-        "eventid", "heat",
+    "game": words(
+        "game gameid gameuuid match matchid matchuuid matchguid replay replayid battle battleid "
+        "race raceid fixture fixtureid event eventid heat"
     ),
-    "player": (
-        "player", "playerid", "playername", "account", "accountid", "accountname", "user",
-        "userid", "username", "driver", "driverid", "drivername", "competitor", "participant",
-        "participantid", "contestant", "athlete", "runner", "rider", "horse", "login", "nick",
-        "nickname", "bot", "agent", "model",
+    "player": words(
+        "player playerid playername account accountid accountname user userid username driver "
+        "driverid drivername competitor participant participantid contestant athlete runner rider "
+        "horse login nick nickname puuid summonername bot agent model"
     ),
-    "team": ("team", "teamid", "teamname", "side", "sideid", "allyteam", "allyteamid"),
-    "at_home": ("athome", "ishome", "home", "homeaway", "color", "colour"),
-    "neutral": ("neutral", "neutralground", "neutralvenue"),
-    "time": (
-        "time", "endtime", "endedat", "endat", "finishedat", "playedat", "starttime", "startedat",
-        "date", "datetime", "timestamp", "matchdate", "gamedate", "utcdate", "createdat",
+    "team": words("team teamid teamname side sideid allyteam allyteamid"),
+    "at_home": words("athome ishome home homeaway color colour"),
+    "neutral": words("neutral neutralground neutralvenue"),
+    "time": words(
+        "time endtime endedat endat finishedat playedat starttime startedat date datetime "
+        "timestamp matchdate gamedate utcdate createdat"
     ),
     "weight": (),  # a column of that name could hold kilograms
     "unordered": ("unordered",),
     "partial_play": (),  # times of leavers do not follow the model
-    "rank": (
-        "rank", "place", "position", "placement", "placing", "finish", "standing", "pos",
-        "finalposition", "finishposition", "finishingposition",
+    "rank": words(
+        "rank place position placement placing finish standing pos finalposition finishposition "
+        "finishingposition"
     ),
-    "result": (
-        "result", "outcome", "winloss", "wl", "win", "won", "victory", "iswin", "iswinner",
-        "winner", "winningteam", "winningside", "gameresult", "matchresult", "res", "ftr",
+    "result": words(
+        "result outcome winloss wl win won victory iswin iswinner winner winningteam winningside "
+        "gameresult matchresult res ftr"
     ),
-    "team_score": ("teamscore", "teampoints", "sidescore"),
-    "score": ("score", "points", "playerscore", "roundswon"),
-}  # fmt: skip
+    "team_score": words("teamscore teampoints sidescore"),
+    "score": words("score points playerscore roundswon"),
+}
 # Columns that can hold the result, the most explicit role first.
 RESULTS = ("rank", "result", "team_score", "score")
 # Roles of the columns of the two sides of a wide log.
@@ -60,19 +64,33 @@ LONG_ROLES = tuple(role for role in NAMES if role != "time" and role not in RESU
 # Beginnings of the names of the two columns of sides, and whether the first one is the side at
 # home, with the white pieces, or shown first.
 SIDES = (
-    ("home", "away", True), ("white", "black", True), ("modela", "modelb", True),
-    ("winner", "loser", False), ("winning", "losing", False), ("team1", "team2", False),
-    ("player1", "player2", False), ("side1", "side2", False), ("p1", "p2", False),
-    ("teama", "teamb", False), ("playera", "playerb", False), ("sidea", "sideb", False),
-    ("bot1", "bot2", False), ("agent1", "agent2", False), ("model1", "model2", False),
-    ("opponent1", "opponent2", False), ("name1", "name2", False), ("red", "blue", False),
-    ("radiant", "dire", False), ("a", "b", False),
-)  # fmt: skip
+    ("home", "away", True),
+    ("white", "black", True),
+    ("modela", "modelb", True),
+    ("winner", "loser", False),
+    ("winning", "losing", False),
+    ("team1", "team2", False),
+    ("player1", "player2", False),
+    ("side1", "side2", False),
+    ("p1", "p2", False),
+    ("teama", "teamb", False),
+    ("playera", "playerb", False),
+    ("sidea", "sideb", False),
+    ("bot1", "bot2", False),
+    ("agent1", "agent2", False),
+    ("model1", "model2", False),
+    ("opponent1", "opponent2", False),
+    ("name1", "name2", False),
+    ("red", "blue", False),
+    ("radiant", "dire", False),
+    ("a", "b", False),
+)
 # Ends of such names, and words before them.
 SIDE_ENDS = (
-    "", "team", "teamname", "name", "player", "playername", "username", "user",
-    "players", "members", "id", "teamid", "playerid", "userid",
-)  # fmt: skip
+    "",
+    *words("team teamname name player playername username user players members"),
+    *words("id teamid playerid userid"),
+)
 SIDE_STARTS = ("", "team", "player", "players", "name")
 SCORES = ("score", "goals", "points", "pts", "runs", "rounds", "roundswon")
 
@@ -164,10 +182,10 @@ class Header:
 
     def usual(self, role: str) -> list[str]:
         """Return the columns with usual names of a role, the first of ``NAMES`` first."""
-        found = []
+        columns = []
         for known in NAMES[role]:
-            found += [name for name in self.names if plain_name(name) == known]
-        return found
+            columns += [name for name in self.names if plain_name(name) == known]
+        return columns
 
     def column_of(self, role: str) -> str | None:
         """Return the column that the user named for a role, or the first with a usual name."""
@@ -189,21 +207,24 @@ def plain_name(name: str) -> str:
     return re.sub(r"[\W_]+", "", name).lower()
 
 
-def find_layout(names: Sequence[str], chosen: Iterable[str]) -> Layout:
+def find_layout(cells: Mapping[str, Sequence[str]], chosen: Iterable[str]) -> Layout:
     """Return the shape and the columns of a log.
 
     Args:
-        names: names of its columns.
+        cells: cells by column.
         chosen: ROLE=NAME for columns with other names.
 
     Raises:
         BadLogError: for an unknown role, a role named twice, or a missing column.
     """
-    header = Header(names, chosen)
-    is_long = header.column_of("game") is not None and header.column_of("player") is not None
-    sides = None
-    if not is_long or not header.chosen.keys().isdisjoint(WIDE_ROLES):
-        sides = _sides_of(header)
+    header = Header(list(cells), chosen)
+    sides = _sides_of(header)
+    game = header.column_of("game")
+    if game is not None and header.column_of("player") is not None:
+        # With columns for both shapes, a game on several rows has a row for each player.
+        is_repeated = len(set(cells[game])) < len(cells[game])
+        if is_repeated and header.chosen.keys().isdisjoint(WIDE_ROLES):
+            sides = None
     if sides is None:
         roles: tuple[str, ...] = LONG_ROLES
         results = _long_results(header)
@@ -264,9 +285,9 @@ def _wins_of_sides(header: Header, words: tuple[str, str]) -> list[ResultColumn]
     """Return the columns that say whether one of two sides won, for example white_won."""
     results = []
     for word in words:
-        for win in WINS:
-            if len(word) > 1 and f"{word}{win}" in header.by_plain_name:
-                results.append(ResultColumn("result", (header.by_plain_name[f"{word}{win}"],)))
+        names = [f"{word}{win}" for win in WINS if len(word) > 1]
+        for name in header.by_plain_name.keys() & names:
+            results.append(ResultColumn("result", (header.by_plain_name[name],)))
     return results
 
 

@@ -22,7 +22,8 @@ ZIP = b"PK\x03\x04"
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
 CHUNK = 1 << 20  # bytes
 DELIMITERS = ",;\t|"
-MOST_MEGABYTES, MOST_ROWS = 256, 10_000_000
+MOST_MEGABYTES = 256
+MOST_ROWS = 10_000_000
 LONGEST_LINE = 100_000  # characters; lines of logs have about a hundred
 # Control characters, and the lone surrogates that stand for bytes outside the encoding.
 BROKEN = re.compile("[\x00\x1f\ud800-\udfff]")
@@ -60,19 +61,19 @@ def read_table(
     data = _read_bytes(path, max_megabytes)
     if data.startswith(ZIP):
         raise BadLogError("the log is a zip archive: unpack it")
-    text, encoding, notes = _decoded(data, encoding)
+    content, encoding, notes = _decoded(data, encoding)
     sha256 = hashlib.sha256(data).hexdigest()
     del data
-    text = text.removeprefix("\ufeff")
-    if not text or text.isspace():
+    content = content.removeprefix("\ufeff")
+    if not content or content.isspace():
         raise BadLogError("the log is empty: it has no header")
-    if is_json(text):
-        columns, numbers = table_of_json(text)
+    if is_json(content):
+        columns, numbers = table_of_json(content)
         return TextTable(columns, numbers, {}, sha256, notes)
-    text = text.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
-    if text.count("\n") > MOST_ROWS:
+    content = content.replace("\r\n", "\n").replace("\r", "\n").rstrip("\n")
+    if content.count("\n") > MOST_ROWS:
         raise BadLogError(f"the log has more than {MOST_ROWS:,} rows")
-    columns, bad = _split(text, encoding)
+    columns, bad = _split(content, encoding)
     count = len(next(iter(columns.values())))
     return TextTable(columns, list(range(2, count + 2)), bad, sha256, notes)
 
@@ -87,20 +88,20 @@ def _decoded(data: bytearray, encoding: str | None) -> tuple[str, str, tuple[str
             raise BadLogError(f"{rule}: {error}") from None
     if data.startswith(UTF16):
         return data.decode("utf-16", "replace"), "utf-16", ("encoding: utf-16, by its mark",)
-    text = data.decode("utf-8", "surrogateescape")
-    broken = len(OUTSIDE.findall(text))
-    if broken > 0 and len(NOT_ASCII.findall(text)) == broken:  # no other letter needs UTF-8
+    content = data.decode("utf-8", "surrogateescape")
+    broken = len(OUTSIDE.findall(content))
+    if broken > 0 and len(NOT_ASCII.findall(content)) == broken:  # no other letter needs UTF-8
         try:
             note = "encoding: cp1252, since the file is not UTF-8; --encoding names another one"
             return data.decode("cp1252"), "cp1252", (note,)
         except UnicodeDecodeError:  # cp1252 does not use all bytes
             pass
-    return text, "utf-8", ()
+    return content, "utf-8", ()
 
 
-def _split(text: str, encoding: str) -> tuple[dict[str, list[str]], BadRows]:
+def _split(content: str, encoding: str) -> tuple[dict[str, list[str]], BadRows]:
     """Return columns of cells, and the lines that do not fit the header."""
-    first, *lines = text.split("\n")
+    first, *lines = content.split("\n")
     while lines and not lines[-1].strip():
         lines.pop()
     delimiter = max(DELIMITERS, key=first.count)

@@ -27,13 +27,17 @@ from matchenv.runtime.checks import as_open_share, refusal
 Values = Mapping[str, float]
 
 # Skills have no scale of their own: the prior sets it.
-MU, SIGMA, BETA, TAU = 25.0, 25.0 / 3.0, 25.0 / 6.0, 25.0 / 300.0
+MU = 25.0
+SIGMA = 25.0 / 3.0
+BETA = 25.0 / 6.0
+TAU = 25.0 / 300.0
 
 TRAIN_SHARE = 0.7
 FEWEST_GAMES = 20
 MOST_EVALUATIONS = 400
 # Final trust radius of the search and step of the finite differences, in steps of the parameters.
-PRECISION, DIFFERENCE = 0.005, 0.1
+PRECISION = 0.005
+DIFFERENCE = 0.1
 # Parameters whose estimates are correlated by more than this cannot be separated.
 TOGETHER = 0.95
 # Blocks of a log that count as independent observations.
@@ -41,7 +45,9 @@ BLOCKS = 40
 # Below this share of the largest curvature the likelihood counts as flat.
 FLAT = 1e-6
 Scale = tuple[Callable[[float], Any], Callable[[float], Any]]  # the transform and its inverse
-LOG, LOGIT, PLAIN = (np.log, np.exp), (logit, expit), (float, float)
+LOG = (np.log, np.exp)
+LOGIT = (logit, expit)
+PLAIN = (float, float)
 # Drifts count by their variance: near 0, a deviation or its logarithm has no effect.
 SQUARE: Scale = (np.square, lambda variance: np.sqrt(max(variance, 0.0)))
 
@@ -96,7 +102,11 @@ class Fit:
     def verdict(self) -> Literal["better", "worse", "undecided"]:
         """Verdict on the forecasts compared with a constant one, by the interval of the gain."""
         _, low, high = self.gain
-        return "better" if low > 0.0 else "worse" if high < 0.0 else "undecided"
+        if low > 0.0:
+            return "better"
+        if high < 0.0:
+            return "worse"
+        return "undecided"
 
     @property
     def failed(self) -> bool:
@@ -138,20 +148,27 @@ def fit(log: MatchLog, *, train_share: float = TRAIN_SHARE, quiet: bool = True) 
     bounds = np.array([list(map(p.to_scale, (p.start, p.low, p.high))) for p in parameters])
     with tqdm(desc="fit", unit="replay", disable=quiet, total=None) as bar:
 
-        def loss_at(place: Floats) -> float:
+        def loss_at(point: Floats) -> float:
             bar.update()
-            return float(losses(_values_at(parameters, place)).mean())
+            return float(losses(_values_at(parameters, point)).mean())
 
         result = minimize(
-            loss_at, bounds[:, 0], method="COBYQA", bounds=bounds[:, 1:],
-            options={"initial_tr_radius": 1.0, "final_tr_radius": PRECISION,
-                     "maxfev": MOST_EVALUATIONS},
-        )  # fmt: skip
+            loss_at,
+            bounds[:, 0],
+            method="COBYQA",
+            bounds=bounds[:, 1:],
+            options={
+                "initial_tr_radius": 1.0,
+                "final_tr_radius": PRECISION,
+                "maxfev": MOST_EVALUATIONS,
+            },
+        )
     values = _values_at(parameters, result.x)
     intervals, notes = _intervals(
         lambda values: np.bincount(pairs.game, losses(values), train.num_games).astype(float),
-        parameters, values,
-    )  # fmt: skip
+        parameters,
+        values,
+    )
     notes += [f"{name} is not identified: {reason}" for name, reason in reasons.items()]
     values = {"mu": MU, "sigma": SIGMA, **values, **dict.fromkeys(reasons, 0.0)}
     defaults = {parameter.name: parameter.default for parameter in parameters}
@@ -178,17 +195,19 @@ class Parameter:
     default: float  # value before the fit
 
     def to_scale(self, value: float) -> float:
-        """Return the place of a value on the transformed scale, in steps."""
+        """Return the position of a value on the transformed scale, in steps."""
         return float(self.scale[0](value)) / self.step
 
-    def from_scale(self, place: float) -> float:
-        """Return the value at a place, within the bounds."""
-        return float(np.clip(self.scale[1](place * self.step), self.low, self.high))
+    def from_scale(self, point: float) -> float:
+        """Return the value at a point, within the bounds."""
+        return float(np.clip(self.scale[1](point * self.step), self.low, self.high))
 
     def at_boundary(self, value: float) -> bool:
         """Return whether a value is at a bound, or nearly; a lower bound of 0 does not count."""
-        low, place, high = map(self.to_scale, (self.low, value, self.high))
-        gap = high - place if self.low == 0.0 else min(place - low, high - place)
+        low, point, high = map(self.to_scale, (self.low, value, self.high))
+        gap = high - point
+        if self.low != 0.0:
+            gap = min(gap, point - low)
         return gap < 0.02 * (high - low)
 
 
@@ -197,50 +216,67 @@ def parameters_of(log: MatchLog, drawn: bool) -> tuple[list[Parameter], dict[str
 
     ``drawn`` says whether games can be drawn.
     """
-    share, size, start = share_of_draws(log), log.team_size, log.game_start[:-1]
-    share = min(max(share, 2e-4), 0.9)
+    share = min(max(share_of_draws(log), 2e-4), 0.9)
     drift = 0.05 * SIGMA
-    away = 0.0 if log.time is None else float(variance_of_time_away(log, 1.0).mean())
+    away = 0.0
+    if log.time is not None:
+        away = float(variance_of_time_away(log, 1.0).mean())
     per_day = drift / np.sqrt(away or 1.0)
-    uneven = (np.maximum.reduceat(size, start) != np.minimum.reduceat(size, start)).any()
-    at_home = ""
+    every = [
+        Parameter("beta", LOG, 0.02 * SIGMA, 20.0 * SIGMA, BETA, 0.4, BETA),
+        Parameter("tau", SQUARE, 0.0, SIGMA, TAU, drift**2, TAU),
+        Parameter("draw_probability", LOGIT, 1e-4, 0.95, share, 0.3, share),
+        Parameter("time_drift", SQUARE, 0.0, SIGMA, 0.2 * per_day, per_day**2, 0.0),
+        Parameter("advantage", PLAIN, -3.0 * SIGMA, 3.0 * SIGMA, 0.0, 0.1 * SIGMA, 0.0),
+        Parameter("team_exponent", PLAIN, 0.0, 2.0, 0.5, 0.3, 0.0),
+    ]
+    reasons = _unidentified(log, drawn, away)
+    return [parameter for parameter in every if parameter.name not in reasons], reasons
+
+
+def _unidentified(log: MatchLog, drawn: bool, away: float) -> dict[str, str]:
+    """Return why a log does not identify parameters, by their names.
+
+    Args:
+        log: the log.
+        drawn: whether games can be drawn.
+        away: mean number of days between two games of a player.
+    """
+    reasons = {}
+    if not drawn:
+        reasons["draw_probability"] = "no game was drawn"
+    if away == 0.0:
+        reasons["time_drift"] = "the log shows no time between games of a player"
     if log.game_size.max() > 2:
-        at_home = "some games have more than two sides"
+        reasons["advantage"] = "some games have more than two sides"
     elif log.neutral is None:
-        at_home = "the log does not say which side was at home or first"
+        reasons["advantage"] = "the log does not say which side was at home or first"
     elif log.neutral.all():
-        at_home = "all games are on neutral ground"
-    found = {
-        Parameter("beta", LOG, 0.02 * SIGMA, 20.0 * SIGMA, BETA, 0.4, BETA): "",
-        Parameter("tau", SQUARE, 0.0, SIGMA, TAU, drift**2, TAU): "",
-        Parameter("draw_probability", LOGIT, 1e-4, 0.95, share, 0.3, share): (
-            "" if drawn else "no game was drawn"
-        ),
-        Parameter("time_drift", SQUARE, 0.0, SIGMA, 0.2 * per_day, per_day**2, 0.0): (
-            "" if away > 0.0 else "the log shows no time between games of a player"
-        ),
-        Parameter("advantage", PLAIN, -3.0 * SIGMA, 3.0 * SIGMA, 0.0, 0.1 * SIGMA, 0.0): at_home,
-        Parameter("team_exponent", PLAIN, 0.0, 2.0, 0.5, 0.3, 0.0): (
-            "" if uneven else "all sides of a game have the same size"
-        ),
-    }
-    identified = [parameter for parameter, reason in found.items() if not reason]
-    return identified, {parameter.name: reason for parameter, reason in found.items() if reason}
+        reasons["advantage"] = "all games are on neutral ground"
+    start = log.game_start[:-1]
+    largest = np.maximum.reduceat(log.team_size, start)
+    smallest = np.minimum.reduceat(log.team_size, start)
+    if (largest == smallest).all():
+        reasons["team_exponent"] = "all sides of a game have the same size"
+    return reasons
 
 
-def _values_at(parameters: Sequence[Parameter], place: Floats) -> dict[str, float]:
-    """Return the values by name at a place of the search."""
-    return {p.name: p.from_scale(float(x)) for p, x in zip(parameters, place, strict=True)}
+def _values_at(parameters: Sequence[Parameter], point: Floats) -> dict[str, float]:
+    """Return the values by name at a point of the search."""
+    return {p.name: p.from_scale(float(x)) for p, x in zip(parameters, point, strict=True)}
 
 
 def _forecast(log: MatchLog, pairs: Pairs, values: Values) -> Floats:
     """Return log probabilities of each pair of sides before its game, (pairs, 3)."""
-    given: dict[str, Any] = {"mu": MU, "sigma": SIGMA, "draw_probability": 0.0, **values}
-    replay = replay_trueskill(log, **given)
+    parameters: dict[str, Any] = {"mu": MU, "sigma": SIGMA, "draw_probability": 0.0, **values}
+    replay = replay_trueskill(log, **parameters)
     return gaussian_log_probabilities(
-        pairs.gap(replay.team_mean), pairs.sum(replay.team_variance), pairs.sum(log.team_size),
-        given["beta"], given["draw_probability"],
-    )  # fmt: skip
+        pairs.gap(replay.team_mean),
+        pairs.sum(replay.team_variance),
+        pairs.sum(log.team_size),
+        parameters["beta"],
+        parameters["draw_probability"],
+    )
 
 
 def _intervals(
@@ -250,23 +286,30 @@ def _intervals(
 ) -> tuple[dict[str, tuple[float, float]], list[str]]:
     """Return intervals by name, and notes on parameters that the log does not identify."""
     inner = [p for p in parameters if not p.at_boundary(values[p.name])]
-    notes = [f"{p.name} ran to a boundary, {values[p.name]:.4g}: it has no interval"
-             for p in parameters if p not in inner]  # fmt: skip
+    notes = []
+    for parameter in parameters:
+        if parameter not in inner:
+            value = f"{values[parameter.name]:.4g}"
+            notes.append(f"{parameter.name} ran to a boundary, {value}: it has no interval")
     if not inner:
         return {}, notes
-    place = np.array([p.to_scale(values[p.name]) for p in inner])
+    point = np.array([p.to_scale(values[p.name]) for p in inner])
     least = np.array([p.to_scale(p.low) for p in inner]) + DIFFERENCE
     slopes, curvature = derivatives(
-        lambda place: losses({**values, **_values_at(inner, place)}), np.maximum(place, least)
+        lambda point: losses({**values, **_values_at(inner, point)}), np.maximum(point, least)
     )
-    quantile, intervals = _quantile(blocks_of(len(slopes))), {}
+    quantile = _quantile(blocks_of(len(slopes)))
+    intervals = {}
     for k, parameter in enumerate(inner):
         # A drift of 0 is treated as known in the intervals of the others.
-        kept = [j for j, other in enumerate(inner) if place[j] > 0.0
-                or parameter.scale is SQUARE or other.scale is not SQUARE]  # fmt: skip
+        kept = []
+        for j, other in enumerate(inner):
+            if point[j] > 0.0 or parameter.scale is SQUARE or other.scale is not SQUARE:
+                kept.append(j)
         own = parameter_covariance(slopes[:, kept], curvature[np.ix_(kept, kept)])
         half = quantile * np.sqrt(own[kept.index(k), kept.index(k)]) or np.inf
-        low, high = place[k] - half, place[k] + half
+        low = point[k] - half
+        high = point[k] + half
         intervals[parameter.name] = parameter.from_scale(low), parameter.from_scale(high)
     covariance = parameter_covariance(slopes, curvature)
     spread = np.sqrt(np.diag(covariance))
@@ -282,34 +325,39 @@ def _judged(log: MatchLog, train_games: int, defaults: Values, values: Values) -
     pairs = log.pairs
     late = pairs.game >= train_games
     seen = pairs.outcome[~late]
-    rest = Pairs._make(column[late] for column in pairs)
-    fitted, default = (_forecast(log, pairs, given)[late] for given in (values, defaults))
-    losses = log_losses(fitted, rest.outcome)
+    held_out = Pairs._make(column[late] for column in pairs)
+    fitted = _forecast(log, pairs, values)[late]
+    default = _forecast(log, pairs, defaults)[late]
+    losses = log_losses(fitted, held_out.outcome)
 
     def constant_losses(probabilities: Any) -> Floats:
         """Return the losses of one forecast, (3,), for all pairs."""
-        return log_losses(np.tile(np.log(probabilities), (losses.size, 1)), rest.outcome)
+        with np.errstate(divide="ignore"):  # no draws
+            log_probability = np.log(probabilities)
+        return log_losses(np.tile(log_probability, (losses.size, 1)), held_out.outcome)
 
     counts = np.array([(seen == value).sum() for value in (1, 0, -1)]) + 0.5
+    if values["draw_probability"] == 0.0:  # no game was drawn, as the fitted forecast knows
+        counts[1] = 0.0
     shares = counts / counts.sum()
     win = 0.5 * (1.0 - shares[1])
     even = constant_losses([win, shares[1], win])
     by_side = constant_losses(shares) if log.has_first_side else even
     best_constant = even if even.mean() <= by_side.mean() else by_side
     block = blocks_of(log.num_games - train_games)
-    draws = bool((rest.outcome == 0).any())
-    calibrated = calibrations(fitted, rest.outcome)
+    draws = bool((held_out.outcome == 0).any())
+    calibrated = calibrations(fitted, held_out.outcome)
 
     def interval(values: Floats) -> tuple[float, float]:
         """Return the ends of the 95 % interval of a mean over pairs."""
         mean = float(values.mean())
-        excess = np.bincount(block[rest.game - train_games], values - mean).astype(np.float64)
+        excess = np.bincount(block[held_out.game - train_games], values - mean).astype(np.float64)
         half = _quantile(block) * float(np.sqrt(_between(excess[:, None])[0, 0])) / values.size
         return mean - half, mean + half
 
     def error(forecast: Floats) -> float:
-        costs = pair_costs(forecast[:, 0] - forecast[:, 2], rest.outcome)
-        return mean_over_pairs(costs, rest.game)[0]
+        costs = pair_costs(forecast[:, 0] - forecast[:, 2], held_out.outcome)
+        return mean_over_pairs(costs, held_out.game)[0]
 
     return {
         "log_loss": float(losses.mean()),
@@ -317,7 +365,7 @@ def _judged(log: MatchLog, train_games: int, defaults: Values, values: Values) -
         "log_loss_constant": float(even.mean()),
         "log_loss_constant_interval": interval(even),
         "log_loss_by_side": float(by_side.mean()),
-        "log_loss_default": float(log_losses(default, rest.outcome).mean()),
+        "log_loss_default": float(log_losses(default, held_out.outcome).mean()),
         "gain": (float((best_constant - losses).mean()), *interval(best_constant - losses)),
         "prediction_error": error(fitted),
         "prediction_error_default": error(default),
@@ -341,26 +389,28 @@ def _quantile(block: Integers) -> float:
 
 def _between(sums: Floats) -> Floats:
     """Return the covariance of a total over all blocks, from its sums in each, (blocks, p)."""
-    rest = sums - sums.mean(axis=0)
-    return rest.T @ rest * (len(sums) / max(len(sums) - 1, 1))
+    centred = sums - sums.mean(axis=0)
+    return centred.T @ centred * (len(sums) / max(len(sums) - 1, 1))
 
 
 def derivatives(
-    losses: Callable[[Floats], Floats], place: Floats, step: float = DIFFERENCE
+    losses: Callable[[Floats], Floats], point: Floats, step: float = DIFFERENCE
 ) -> tuple[Floats, Floats]:
     """Return slopes (games, p) of losses and the curvature (p, p) of their sum.
 
-    ``losses`` maps a place, (p,), to the loss of each game, (games,). The differences are central.
+    ``losses`` maps a point, (p,), to the loss of each game, (games,). The differences are central.
     """
-    axes, twice = step * np.eye(place.size), 2.0 * losses(place).sum()
-    forward, backward = (
-        np.array([losses(place + sign * axis) for axis in axes]) for sign in (1.0, -1.0)
-    )
+    axes = step * np.eye(point.size)
+    twice = 2.0 * losses(point).sum()
+    forward = np.array([losses(point + axis) for axis in axes])
+    backward = np.array([losses(point - axis) for axis in axes])
     both = forward.sum(axis=1) + backward.sum(axis=1)
     curvature = np.diag(both - twice)
-    for i, j in zip(*np.tril_indices(place.size, -1), strict=True):
-        corners = (losses(place + sign * (axes[i] + axes[j])).sum() for sign in (1.0, -1.0))
-        curvature[i, j] = curvature[j, i] = 0.5 * (sum(corners) - both[i] - both[j] + twice)
+    for i, j in zip(*np.tril_indices(point.size, -1), strict=True):
+        corner = axes[i] + axes[j]
+        corners = losses(point + corner).sum() + losses(point - corner).sum()
+        curvature[i, j] = 0.5 * (corners - both[i] - both[j] + twice)
+        curvature[j, i] = curvature[i, j]
     return (forward - backward).T / (2.0 * step), curvature / step**2
 
 

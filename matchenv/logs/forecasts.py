@@ -61,17 +61,17 @@ def gaussian_log_probabilities(
         beta: standard deviation of one player's performance around skill.
         draw_probability: of two even sides of known skill, in [0, 1).
     """
-    distinct, place = np.unique(players, return_inverse=True)
+    distinct, position = np.unique(players, return_inverse=True)
     margins = [draw_margin_from_probability(draw_probability, beta, int(n)) for n in distinct]
-    return _log_probabilities(gap, variance, np.array(margins)[place])
+    return _log_probabilities(gap, variance, np.array(margins)[position])
 
 
 @compiled
 def _log_probabilities(gap: Floats, variance: Floats, margin: Floats) -> Floats:
     out = np.empty((gap.size, 3))
     for k in range(gap.size):
-        for place, outcome in enumerate((1, 0, -1)):
-            out[k, place] = log_outcome_probability_of(gap[k], variance[k], outcome, margin[k])
+        for column, outcome in enumerate((1, 0, -1)):
+            out[k, column] = log_outcome_probability_of(gap[k], variance[k], outcome, margin[k])
     return out
 
 
@@ -136,12 +136,17 @@ def calibrations(log_probability: Floats, outcome: Outcomes) -> dict[str, Any]:
 def _calibration(probability: Floats, happened: NDArray[np.bool_], end: float) -> dict[str, Any]:
     """Return one of ``calibrations``, with bins from 0 to ``end``."""
     edges = np.linspace(0.0, end, BINS + 1)
-    place = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, BINS - 1)
-    count = np.bincount(place, minlength=BINS)
+    bin_number = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, BINS - 1)
+    count = np.bincount(bin_number, minlength=BINS)
     with np.errstate(invalid="ignore"):
-        stated = np.bincount(place, probability, BINS) / count
-        observed = np.bincount(place, happened, BINS) / count
+        stated = np.bincount(bin_number, probability, BINS) / count
+        observed = np.bincount(bin_number, happened, BINS) / count
         filled = count > 0
         error = np.dot(np.abs(stated - observed)[filled], count[filled]) / np.float64(count.sum())
-    found = {"edges": edges, "count": count, "stated": stated, "observed": observed}
-    return found | {"error": float(error)}
+    return {
+        "edges": edges,
+        "count": count,
+        "stated": stated,
+        "observed": observed,
+        "error": float(error),
+    }

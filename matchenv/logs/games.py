@@ -15,6 +15,7 @@ from matchenv.logs.ranks import ranks_from_scores, sides_of_equal_rank
 from matchenv.logs.results import AGREEING, DRAW
 from matchenv.logs.rows import Rows
 from matchenv.runtime.arrays import Integers, Masks
+from matchenv.runtime.checks import counted
 
 
 @dataclass
@@ -59,8 +60,16 @@ def games_of_rows(rows: Rows, layout: Layout) -> Games:
     line = rows.frame["line"].to_numpy()[index]
     start = np.flatnonzero(np.diff(game[index], prepend=-1))
     unplayed = np.unique(game[result.outcome.unplayed])
+    arrays = _arrays(rows, grouping, index, result, layout)
+    if "unordered" in arrays:
+        team_game = np.repeat(np.arange(len(start)), np.diff(arrays["game_start"]))
+        count = len(np.unique(team_game[arrays["unordered"]]))
+        rows.notes.append(
+            f"{counted(count, 'game')} with sides in unknown order, for example several losers: "
+            "these sides are not compared with each other"
+        )
     return Games(
-        arrays=_arrays(rows, grouping, index, result, layout),
+        arrays=arrays,
         line=np.minimum.reduceat(line, start) if len(start) else start,
         lines=set(line.tolist()),
         games=len(np.setdiff1d(game[game >= 0], unplayed)),
@@ -115,9 +124,10 @@ def _add_returning_games(rows: Rows, game: Integers) -> None:
         rows.notes.append("rows of a game are not together: they are gathered by the game's name")
         return
     run = pd.Series(np.cumsum(begins))
-    back = (run != run.groupby(game).transform("min")).to_numpy() & (game >= 0)
+    back = (run != run.groupby(game).transform("min")).to_numpy()
+    back = back & _without_faulty_games(rows, game)
     if back.any() and "time" in rows.frame:
-        back &= (rows.frame["time"].groupby(game).transform("nunique") != 1).to_numpy()
+        back = back & (rows.frame["time"].groupby(game).transform("nunique") != 1).to_numpy()
     rows.add(back, "game comes back after another", rows.frame["game"], "game {}")
 
 
@@ -197,8 +207,9 @@ def _levels(
 ) -> tuple[Integers, Masks]:
     """Return levels of the rows' sides, the higher the better, and which are in unknown order.
 
-    Sides that did not finish are below all others. The order among them is unknown, and so is that
-    among the winners and among the losers of a game of more than two sides.
+    Sides that did not finish are below all others, or have lost as others did. The order among them
+    is unknown, and so is that among the winners and among the losers of a game of more than two
+    sides.
 
     Returns:
         ``(level, unknown)``, both of shape (usable rows,).
@@ -206,7 +217,8 @@ def _levels(
     side = grouping.side[usable]
     unfinished = result.outcome.unfinished[usable]
     values = result.of_sides(grouping.side, usable).loc[side].reset_index(drop=True)
-    values = values.mask(unfinished)
+    if result.column.role != "result":
+        values = values.mask(unfinished)
     known = values.notna().to_numpy()
     level = np.zeros(len(side), np.int64)
     level[known] = 1 + np.unique(values[known].to_numpy(), return_inverse=True)[1]
@@ -214,7 +226,6 @@ def _levels(
     if "unordered" in rows.frame:
         unknown |= rows.frame["unordered"].to_numpy(np.bool_, na_value=False)[usable]
     if result.column.role == "result":
-        level[unfinished] = 1  # a side that did not finish lost as the others did
         numbers = result.outcome.value[usable].astype(float).to_numpy()
         is_zero_drawn = bool((numbers == -1.0).any())
         drawn = (numbers == DRAW) | ((numbers == 0.0) & is_zero_drawn)

@@ -209,7 +209,9 @@ class MatchLog:
 
     def _check_games(self) -> None:
         """Check players, ranks, times and weights against the games."""
-        player, count, game = self.player, self.num_players, self.entry_game
+        player = self.player
+        count = self.num_players
+        game = self.entry_game
         outside = (player < 0) | (player >= count)
         _refuse(outside, f"player must be an index into the {count} players", player, "entry")
         before = self.entry_before
@@ -238,6 +240,8 @@ class MatchLog:
         equal = sides_of_equal_rank(self.rank, self.game_start)
         differs = (count > 0) & (count < equal)
         _refuse(differs, "unordered must be equal for sides of one rank", unordered, "team")
+        alone = unordered & (equal == 1)
+        _refuse(alone, "unordered must be False for a side alone with its rank", unordered, "team")
         rule = "unordered must leave two sides in a known order"
         _refuse(unordered & (equal == self.game_size[self.team_game]), rule, unordered, "team")
 
@@ -308,7 +312,8 @@ class MatchLog:
         Raises:
             ValueError: see ``MatchLog``, and if games and scores differ in number.
         """
-        games, scores = [list(teams) for teams in games], [list(points) for points in scores]
+        games = [list(teams) for teams in games]
+        scores = [list(points) for points in scores]
         if len(scores) != len(games):
             raise ValueError(f"scores must hold {len(games)} games, got {len(scores)}")
         for game, (teams, points) in enumerate(zip(games, scores, strict=True)):
@@ -354,7 +359,8 @@ def _refuse(wrong: Masks, rule: str, values: NDArray[Any], part: str) -> None:
 
 def _read_only(name: str, value: ArrayLike) -> NDArray[Any]:
     """Return a read-only copy with the data type of this array of a log."""
-    array, dtype = as_array(name, value), np.dtype(ARRAYS[name])
+    array = as_array(name, value)
+    dtype = np.dtype(ARRAYS[name])
     if array.ndim != 1 or (array.size and not np.can_cast(array.dtype, dtype, "same_kind")):
         raise refusal(f"{name} must be a one-dimensional array of {dtype}", value)
     converted: NDArray[Any] = array.astype(dtype)

@@ -11,6 +11,10 @@ from matchenv.logs.faults import BadLogError
 # Players of Dota 2 with lower numbers of their slots play for the Radiant.
 FIRST_DIRE_SLOT = 128
 
+# Parts of the names of lists of players, and of sides that hold their players.
+PLAYERS = ("player", "participant", "member", "competitor", "standing", "result")
+SIDES_OF_PLAYERS = ("team", "side", "roster", "faction")
+
 Row = dict[str, str]
 
 
@@ -92,20 +96,34 @@ def _rows_of_game(game: Mapping[str, Any], number: int) -> list[Row]:
 
 
 def _players_of(game: Mapping[str, Any]) -> list[Row]:
-    """Return the values of each player of a game and their side; none without a list of players."""
-    for value in game.values():
-        if not _is_list_of_objects(value):
-            continue
-        if any(map(_nested_players, value)):
-            return _players_of_sides(value)
-    for name, value in game.items():
-        if _is_list_of_objects(value) and len(value) > 1 and _are_players(name):
-            return [_flat(player) for player in value]
+    """Return the values of each player of a game and their side; none without a list of players.
+
+    A list of players comes before one of sides that hold their players.
+    """
+    lists = _lists_of_objects(game)
+    for name, items in lists:
+        if len(items) > 1 and _is_named(name, PLAYERS) and not any(map(_nested_players, items)):
+            return [_flat(player) for player in items]
+    for name, items in lists:
+        if len(items) > 1 and _is_named(name, PLAYERS + SIDES_OF_PLAYERS):
+            if all(map(_nested_players, items)):
+                return _players_of_sides(items)
+            return [_flat(player) for player in items]
     return []
 
 
-def _are_players(name: str) -> bool:
-    words = ("player", "participant", "member", "competitor", "result", "standing", "team", "side")
+def _lists_of_objects(values: Mapping[str, Any]) -> list[tuple[str, list[Any]]]:
+    """Return the lists of objects in an object, also in nested ones, with their names."""
+    lists = []
+    for name, value in values.items():
+        if isinstance(value, dict):
+            lists += _lists_of_objects(value)
+        elif _is_list_of_objects(value):
+            lists.append((name, value))
+    return lists
+
+
+def _is_named(name: str, words: Iterable[str]) -> bool:
     return any(word in name.lower() for word in words)
 
 

@@ -17,7 +17,8 @@ from matchenv.runtime.checks import LARGEST_SKILL, SMALLEST, as_integer, counted
 from matchenv.runtime.files import csv_bytes, without_apostrophe
 
 # Above these shares of games left out, the user is warned, and nothing is rated.
-MANY_LEFT_OUT, TOO_MANY_LEFT_OUT = 0.1, 0.5
+MANY_LEFT_OUT = 0.1
+TOO_MANY_LEFT_OUT = 0.5
 # Reasons that an error names.
 REASONS = 3
 TIME_ADVICE = (
@@ -145,7 +146,7 @@ def read_log(
             ``settings.strict``, for any bad row. The message has the most frequent reasons, and
             ``bad_rows`` all rows that were set aside.
     """
-    from matchenv.logs.tables import first_side_column, read_games  # with pandas, slow to load
+    from matchenv.logs.tables import read_games  # with pandas, which is slow to load
 
     settings = settings or ReadingSettings()
     file = Path(path)
@@ -155,31 +156,32 @@ def read_log(
     for name in wanted:
         if name not in header:
             raise BadLogError(f"further: no column {name!r} in the header {', '.join(header)}")
-    found = read_games(
+    table_reading = read_games(
         table.columns, table.lines, table.bad, settings.chosen_columns, settings.time_format
     )
-    games = found.games
-    columns = dict(found.layout.columns)
-    if found.layout.sides is not None:
-        for role, names in zip(("first", "second"), found.layout.sides.columns, strict=True):
+    games = table_reading.games
+    columns = dict(table_reading.layout.columns)
+    if table_reading.layout.sides is not None:
+        for role, names in zip(
+            ("first", "second"), table_reading.layout.sides.columns, strict=True
+        ):
             columns[role] = " and ".join(names)
     columns[games.result.role] = " and ".join(games.result.names)
-    if found.times is not None:
-        columns["time"] = " and ".join(found.times.columns)
-    has_first = "neutral" in games.arrays
+    if table_reading.times is not None:
+        columns["time"] = " and ".join(table_reading.times.columns)
     set_aside = games.lines.union(table.bad)
     reading = Reading(
         log=MatchLog(**games.arrays),
         file_name=file.name,
         sha256=table.sha256,
         column_names=columns,
-        time_format=None if found.times is None else found.times.format,
+        time_format=None if table_reading.times is None else table_reading.times.format,
         bad_rows=sorted(table.bad.values()),
         rows=len(set(table.lines)),
         rows_left_out=len(set(table.lines) - set_aside),
         games=games.games,
-        notes=(*table.notes, *found.read_as),
-        first_side=first_side_column(found.layout) if has_first else "",
+        notes=(*table.notes, *table_reading.read_as),
+        first_side=table_reading.first_side,
         header=header,
         further=_cells_of_games(table, wanted, games.line.tolist()),
     )
@@ -218,7 +220,7 @@ def _check_enough(reading: Reading, strict: bool) -> None:
     left = len(reading.bad_rows_by_reason) - len(reasons)
     if left:
         reasons.append(f"and {counted(left, 'other reason')}")
-    if f"{UNREADABLE} time" in reading.bad_rows_by_reason:
+    if any(reason.startswith(f"{UNREADABLE} time") for reason in reasons):
         reasons.append(TIME_ADVICE)
     message = "; ".join([f"{reading.file_name}: {problem}", *reasons])
     raise (GamesLeftOutError if rated else BadLogError)(message, bad)
@@ -292,7 +294,8 @@ def read_ratings(
         raise ValueError(f"{kind} must hold at least one player, got none in {path}")
     bad = [str(row) for row in table.bad.values()]
     for name in numbers:
-        least, cells = SMALLEST if name == "sigma" else -LARGEST_SKILL, columns[name]
+        least = SMALLEST if name == "sigma" else -LARGEST_SKILL
+        cells = columns[name]
         columns[name] = [_number(cell) for cell in cells]
         bad += [
             f"line {line}: {name} is {cell.strip()!r}"
@@ -308,8 +311,8 @@ def read_ratings(
     return {**names, **{name: columns[name] for name in numbers}}
 
 
-def _number(text: str) -> float:
+def _number(cell: str) -> float:
     try:
-        return math.nan if "_" in text else float(text)
+        return math.nan if "_" in cell else float(cell)
     except ValueError:
         return math.nan

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 
 from matchenv.logs.forecasts import draws_of_games, share_of_draws
-from matchenv.logs.match_log import Indices, MatchLog, check_seconds
+from matchenv.logs.match_log import MatchLog, check_seconds
+from matchenv.logs.ranks import Indices
 from matchenv.runtime.arrays import Floats, Integers, Masks
 from matchenv.runtime.checks import (
     as_float_array,
@@ -171,7 +172,8 @@ def variance_of_time_away(log: MatchLog, time_drift: float) -> Floats:
     if log.time is None:
         raise ValueError(f"time_drift must be 0 for a log without times, got {time_drift!r}")
     check_seconds(log.time)
-    time, before = log.time[log.entry_game], log.entry_before
+    time = log.time[log.entry_game]
+    before = log.entry_before
     days = np.where(before < 0, 0.0, time - time[before]) / SECONDS_PER_DAY
     return time_drift**2 * days
 
@@ -205,22 +207,30 @@ def prepared(
         float(model.beta), float(tau), margin.margin, margin.grows, TOLERANCE, MAX_ITERATIONS
     )
     room = Room(
-        np.empty(len(log.player)), np.empty(len(log.player)),
+        np.empty(len(log.player)),
+        np.empty(len(log.player)),
         np.empty((TABLE_ROWS, int(log.game_size.max(initial=0)))),
-        np.empty(log.num_teams), np.empty(log.num_teams), np.zeros(log.num_games), np.empty(0),
-    )  # fmt: skip
+        np.empty(log.num_teams),
+        np.empty(log.num_teams),
+        np.zeros(log.num_games),
+        np.empty(0),
+    )
     return priors[0], priors[1], constants, games_of(log, model), room
 
 
 @compiled
 def rate_game(games: Games, constants: Constants, game: int, room: Room) -> None:
     """Update the beliefs about the players of one game in place, and write its results."""
-    first_team, last_team = games.game_start[game], games.game_start[game + 1]
-    first, last = games.team_start[first_team], games.team_start[last_team]
+    first_team = games.game_start[game]
+    last_team = games.game_start[game + 1]
+    first = games.team_start[first_team]
+    last = games.team_start[last_team]
     if last - first == 2 and games.weight[first] == games.weight[first + 1] == 1.0:
         _rate_two(games, constants, game, room)
         return
-    mu, sigma, weight = room.mu, room.sigma, games.weight
+    mu = room.mu
+    sigma = room.sigma
+    weight = games.weight
     start = games.team_start[first_team : last_team + 1]
     rank = games.rank[first_team:last_team]
     total = 0.0
@@ -231,9 +241,14 @@ def rate_game(games: Games, constants: Constants, game: int, room: Room) -> None
         mu[m] += share
     for team in range(first_team, last_team):
         room.team_mean[team], room.team_variance[team] = side_performance(
-            mu, sigma, weight, constants.beta, constants.tau,
-            games.team_start[team], games.team_start[team + 1],
-        )  # fmt: skip
+            mu,
+            sigma,
+            weight,
+            constants.beta,
+            constants.tau,
+            games.team_start[team],
+            games.team_start[team + 1],
+        )
     teams = Teams(mu, sigma, weight, start)
     if games.is_partial[game]:
         first_place = rank.astype(np.float64)
@@ -253,19 +268,26 @@ def rate_game(games: Games, constants: Constants, game: int, room: Room) -> None
 @compiled(refcounted=False)
 def _rate_two(games: Games, constants: Constants, game: int, room: Room) -> None:
     """Rate a game of two players of weight 1, twice as fast as the general form."""
-    team, mu, sigma, beta = games.game_start[game], room.mu, room.sigma, constants.beta
-    i, j = games.team_start[team], games.team_start[team + 1]
+    team = games.game_start[game]
+    mu = room.mu
+    sigma = room.sigma
+    beta = constants.beta
+    i = games.team_start[team]
+    j = games.team_start[team + 1]
     outcome = np.sign(games.rank[team + 1] - games.rank[team])
     margin = margin_between(constants.draw_margin, constants.margin_grows, 2)
     mu[i] += games.advantage[game]
-    one, other = drifted(sigma[i], constants.tau), drifted(sigma[j], constants.tau)
-    room.team_mean[team], room.team_mean[team + 1] = mu[i], mu[j]
+    one = drifted(sigma[i], constants.tau)
+    other = drifted(sigma[j], constants.tau)
+    room.team_mean[team] = mu[i]
+    room.team_mean[team + 1] = mu[j]
     room.team_variance[team] = one * one + beta * beta
     room.team_variance[team + 1] = other * other + beta * beta
     if room.log_probability.size:
         variance = total_variance(one, other, beta)
-        found = log_outcome_probability_of(mu[i] - mu[j], variance, outcome, margin)
-        room.log_probability[game] = found
+        room.log_probability[game] = log_outcome_probability_of(
+            mu[i] - mu[j], variance, outcome, margin
+        )
     mu[i], sigma[i], mu[j], sigma[j] = update_two(mu[i], one, mu[j], other, outcome, beta, margin)
     mu[i] -= games.advantage[game]
 
@@ -322,31 +344,41 @@ def replay_trueskill(log: MatchLog, **parameters: Any) -> BeliefReplay:
     away = np.sqrt(variance_of_time_away(log, model.time_drift))
     _replay(games, constants, away, mu, sigma, room)
     noise = model.beta**2 * log.team_sums(games.weight**2)
-    mean, variance = room.team_mean, room.team_variance
+    mean = room.team_mean
+    variance = room.team_variance
     quality = match_qualities(log.game_start, mean, variance, np.maximum(noise, LEAST_VARIANCE))
     as_float_array("results at these parameters", np.hstack((room.mu, room.sigma, quality)))
     return BeliefReplay(
-        team_mean=mean, team_variance=variance, quality=quality, mu=mu, sigma=sigma,
-        entry_mu=room.mu, entry_sigma=room.sigma,
+        team_mean=mean,
+        team_variance=variance,
+        quality=quality,
+        mu=mu,
+        sigma=sigma,
+        entry_mu=room.mu,
+        entry_sigma=room.sigma,
         unconverged=np.flatnonzero(~(room.change <= constants.tolerance)),
-    )  # fmt: skip
+    )
 
 
 @compiled(nogil=True)  # Ctrl-C works during a long log
 def _replay(
     games: Games, constants: Constants, away: Floats, mu: Floats, sigma: Floats, room: Room
 ) -> None:
-    player, start = games.player, games.team_start
+    player = games.player
+    start = games.team_start
     for game in range(games.game_start.size - 1):
-        first, last = start[games.game_start[game]], start[games.game_start[game + 1]]
+        first = start[games.game_start[game]]
+        last = start[games.game_start[game + 1]]
         for entry in range(first, last):
             k = player[entry]
-            room.mu[entry], room.sigma[entry] = mu[k], sigma[k]
+            room.mu[entry] = mu[k]
+            room.sigma[entry] = sigma[k]
             if away[entry] > 0.0:
                 room.sigma[entry] = drifted(sigma[k], away[entry])
         rate_game(games, constants, game, room)
         for entry in range(first, last):
-            mu[player[entry]], sigma[player[entry]] = room.mu[entry], room.sigma[entry]
+            mu[player[entry]] = room.mu[entry]
+            sigma[player[entry]] = room.sigma[entry]
 
 
 Belief = tuple[float, float]
@@ -414,15 +446,19 @@ def replay_system(log: MatchLog, system: RatingSystem) -> BeliefReplay:
             f"rate must return a finite mean and deviation, got {after[entry]!r} in game "
             f"{log.entry_game[entry]}"
         )
-    mean, variance = log.team_sums(known[:, 0]), log.team_sums(known[:, 1] ** 2 + system.tau**2)
+    mean = log.team_sums(known[:, 0])
+    variance = log.team_sums(known[:, 1] ** 2 + system.tau**2)
     noise = np.full(log.num_teams, system.beta**2)
     return BeliefReplay(
-        team_mean=mean, team_variance=variance,
+        team_mean=mean,
+        team_variance=variance,
         quality=match_qualities(log.game_start, mean, variance + noise, noise),
-        mu=final[:, 0].copy(), sigma=final[:, 1].copy(),
-        entry_mu=history[:, 0].copy(), entry_sigma=history[:, 1].copy(),
+        mu=final[:, 0].copy(),
+        sigma=final[:, 1].copy(),
+        entry_mu=history[:, 0].copy(),
+        entry_sigma=history[:, 1].copy(),
         unconverged=np.empty(0, np.int64),
-    )  # fmt: skip
+    )
 
 
 @compiled
@@ -445,6 +481,8 @@ def ratings_table(log: MatchLog, replay: BeliefReplay) -> dict[str, Any]:
     They make a table, for example by ``pandas.DataFrame``.
     """
     return {
-        "player": np.array(log.players, object), "mu": replay.mu, "sigma": replay.sigma,
+        "player": np.array(log.players, object),
+        "mu": replay.mu,
+        "sigma": replay.sigma,
         "games": log.games_played,
-    }  # fmt: skip
+    }

@@ -10,26 +10,31 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from matchenv.logs.columns import WINS, plain_name
+from matchenv.logs.columns import WINS, plain_name, words
 from matchenv.logs.numbers import MISSING, numbers_of
 from matchenv.runtime.arrays import Masks
 
-WIN, DRAW, LOSS = 1.0, 0.5, -1.0
+WIN = 1.0
+DRAW = 0.5
+LOSS = -1.0
 WORDS: dict[str, float] = {}
 WORDS |= dict.fromkeys(("win", "won", "w", "victory", "winner", "true", "1-0"), WIN)
 WORDS |= dict.fromkeys(("loss", "lost", "lose", "l", "defeat", "loser", "false", "0-1"), LOSS)
 WORDS |= dict.fromkeys(("draw", "drawn", "d", "tie", "tied", "t", "mutual draw", "½", "1/2"), DRAW)
-WORDS |= dict.fromkeys(("1/2-1/2", "½-½", "0.5-0.5"), DRAW)
+WORDS |= dict.fromkeys(("1/2-1/2", "½-½", "0.5-0.5", "both bad", "bothbad", "both good"), DRAW)
 # Sides that did not finish are last, in an unknown order.
-UNFINISHED = (
-    "dnf", "did not finish", "dsq", "dq", "disqualified", "ret", "ret.", "retired", "retirement",
-    "w/o", "wo", "walkover", "forfeit", "forfeited", "ff", "withdrawn", "withdrew", "wd",
-)  # fmt: skip
+UNFINISHED = [
+    *words("dnf dsq dq disqualified ret ret. retired retirement w/o wo walkover"),
+    *words("forfeit forfeited ff withdrawn withdrew wd"),
+    "did not finish",
+]
 # Words for games that were not played.
-UNPLAYED = (
-    "bye", "*", "dns", "did not start", "cancelled", "canceled", "postponed", "not played",
-    "unplayed", "void", "no contest",
-)  # fmt: skip
+UNPLAYED = [
+    *words("bye * dns cancelled canceled postponed unplayed void"),
+    "did not start",
+    "not played",
+    "no contest",
+]
 NUMBERS = (-1.0, 0.0, 0.5, 1.0)
 # Results of two sides that agree, the smaller one first. 0 twice is a draw where -1 is a loss.
 AGREEING = {(0.0, 1.0), (0.5, 0.5), (-1.0, 1.0), (0.0, 0.0)}
@@ -81,7 +86,7 @@ def _flags(flags: pd.Series[bool], codes: Any) -> Masks:
 
 
 def outcomes_of_sides(
-    cells: Sequence[str], name: str, sides: Sequence[Sequence[str]], words: tuple[str, str]
+    cells: Sequence[str], name: str, sides: Sequence[Sequence[str]], names: tuple[str, str]
 ) -> tuple[Outcomes, Outcomes]:
     """Return what a column of a wide log says of both sides of each game.
 
@@ -89,14 +94,14 @@ def outcomes_of_sides(
         cells: the column.
         name: its name.
         sides: names of the first and of the second side of each game.
-        words: names of the two sides in the header, for example white and black.
+        names: names of the two sides in the header, for example white and black.
     """
     codes, distinct = pd.factorize(pd.Series(cells, dtype=object))
     texts = pd.Series(distinct, dtype=object).str.strip().str.lower().str.replace("_", " ")
-    values = texts.map(lambda text: _first_value(text, name, words)).astype(float)
+    values = texts.map(lambda cell: _first_value(cell, name, names)).astype(float)
     numbers = numbers_of(texts, "score").astype("Float64").astype(float)
     meaning = _value_of_number(name, numbers.dropna().unique())
-    if words[1] and plain_name(name).startswith(words[1]):  # whether the second side won
+    if names[1] and plain_name(name).startswith(names[1]):  # whether the second side won
         meaning = {number: -value for number, value in meaning.items() if value != DRAW}
     values = values.fillna(numbers.map(meaning).astype(float))
     first = values.take(codes).reset_index(drop=True)
@@ -112,20 +117,20 @@ def outcomes_of_sides(
     return Outcomes(first, *flags), Outcomes(second, *flags)
 
 
-def _first_value(text: str, name: str, words: tuple[str, str]) -> float | None:
+def _first_value(cell: str, name: str, names: tuple[str, str]) -> float | None:
     """Return the result of the first side, from a cell in lower case; None if it is no word."""
     column = plain_name(name)
-    for word, value in zip(words, (WIN, LOSS), strict=True):
-        if plain_name(text) in _names_of_side(word):
+    for word, value in zip(names, (WIN, LOSS), strict=True):
+        if plain_name(cell) in _names_of_side(word):
             return value
-        if column in [f"{word}{win}" for win in WINS] and text in WORDS:
+        if column in [f"{word}{win}" for win in WINS] and cell in WORDS:
             # The column says whether this side won.
-            return value if WORDS[text] == WIN else -value
-    if re.match(r"(tie|draw)\b", text) or text == "x":
+            return value if WORDS[cell] == WIN else -value
+    if re.match(r"(tie|draw)\b", cell) or cell == "x":
         return DRAW
-    if text in WORDS:
-        return WORDS[text]
-    line = SCORE_LINE.fullmatch(text)
+    if cell in WORDS:
+        return WORDS[cell]
+    line = SCORE_LINE.fullmatch(cell)
     if line is not None:
         return _compared(_points(line[1]), _points(line[2]))
     return None
@@ -143,8 +148,8 @@ def _names_of_side(word: str) -> set[str]:
     return names
 
 
-def _points(text: str) -> float:
-    return 0.5 if text in ("½", "1/2") else float(text)
+def _points(score: str) -> float:
+    return 0.5 if score in ("½", "1/2") else float(score)
 
 
 def _compared(first: float, second: float) -> float:
@@ -154,14 +159,14 @@ def _compared(first: float, second: float) -> float:
     return WIN if first > second else LOSS
 
 
-def _value_of_number(name: str, found: Iterable[float]) -> dict[float, float]:
+def _value_of_number(name: str, values: Iterable[float]) -> dict[float, float]:
     """Return the result of the first side for each number of a column.
 
     1 and 2 are the number of the winning side, and 0 beside 2 a draw. Otherwise 1 is a win of the
     first side, 0.5 a draw, and 0 or -1 a loss; where -1 occurs, 0 is a draw. In a column named
     after the winner, 0 and 1 could be either.
     """
-    numbers = set(found)
+    numbers = set(values)
     if numbers <= {0.0, 1.0, 2.0} and 2.0 in numbers:
         return {1.0: WIN, 2.0: LOSS, 0.0: DRAW}
     if "winner" in plain_name(name) and 0.0 in numbers:

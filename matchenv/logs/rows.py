@@ -38,7 +38,7 @@ ENDED_EARLY = re.compile(r"(^|[ (])(w/o|wo|walkover|ret\.?|retired|def\.?|defaul
 
 @dataclass
 class Rows:
-    """A row for each player in each game, and faults found so far.
+    """A row for each player in each game, and faults outcome so far.
 
     Attributes:
         frame: columns line, game, player and team (strings, NA where missing); at_home (True for
@@ -49,6 +49,7 @@ class Rows:
         whole: (rows,) whether a fault leaves out the whole game.
         alone: (rows,) whether a fault leaves out the side only, if two others are left.
         notes: what was decided.
+        first_side: column that says which side was first; empty if none does.
         unit: how many units of the times make a second.
     """
 
@@ -58,12 +59,18 @@ class Rows:
     whole: Masks
     alone: Masks
     notes: list[str]
+    first_side: str = ""
     unit: int = 1
 
     def add(
-        self, wrong: Masks, reason: str, values: Sequence[Any] | pd.Series[Any], form: str = "{}",
-        *, alone: bool = False,
-    ) -> None:  # fmt: skip
+        self,
+        wrong: Masks,
+        reason: str,
+        values: Sequence[Any] | pd.Series[Any],
+        form: str = "{}",
+        *,
+        alone: bool = False,
+    ) -> None:
         """Add wrong rows to the bad ones, with formatted values; a line keeps its first fault."""
         if not wrong.any():
             return
@@ -151,39 +158,38 @@ def _long_rows(
     for role in ("game", "player"):
         frame[role] = _names(cells[columns[role]])
     frame["team"] = _names(cells[columns["team"]]) if "team" in columns else None
-    notes: list[str] = []
-    frame["at_home"] = None
-    first = _first_sides(cells, layout)
-    if first is not None:
-        frame["at_home"] = first
+    first_side, frame["at_home"] = _first_sides(cells, layout)
     outcomes = []
     for result in layout.results:
         texts = cells[result.names[0]]
-        found = outcomes_of(texts, result.role)
+        outcome = outcomes_of(texts, result.role)
         if result.role == "result":
-            found = _winners_by_name(found, texts, result.names[0], frame)
-        outcomes.append((result, found))
+            outcome = _winners_by_name(outcome, texts, result.names[0], frame)
+        outcomes.append((result, outcome))
     nobody = np.zeros(len(frame), np.bool_)
-    return Rows(frame, outcomes, bad, nobody, nobody.copy(), notes)
+    return Rows(frame, outcomes, bad, nobody, nobody.copy(), [], first_side)
 
 
-def _first_sides(cells: Mapping[str, Sequence[str]], layout: Layout) -> pd.Series[Any] | None:
-    """Return whether the side of each row was first, if a column says so."""
+def _first_sides(
+    cells: Mapping[str, Sequence[str]], layout: Layout
+) -> tuple[str, pd.Series[Any] | None]:
+    """Return the column that says whether the side of each row was first, and what it says."""
     for role in ("at_home", "team"):
         if role not in layout.columns:
             continue
-        texts = pd.Series(cells[layout.columns[role]], dtype=object).str.strip().str.lower()
+        name = layout.columns[role]
+        texts = pd.Series(cells[name], dtype=object).str.strip().str.lower()
         words = set(texts.unique())
         if role == "team" and not (words <= {"home", "away"} or words <= {"white", "black"}):
             continue
         known = texts.map(AT_HOME)
-        if known.notna().all():
-            return known
-    return None
+        if known.notna().all() and known.nunique() == 2:
+            return name, known
+    return "", None
 
 
 def _winners_by_name(
-    found: Outcomes, cells: Sequence[str], name: str, frame: pd.DataFrame
+    outcome: Outcomes, cells: Sequence[str], name: str, frame: pd.DataFrame
 ) -> Outcomes:
     """Return outcomes where a column names the winning side or player of the game in each row.
 
@@ -193,16 +199,16 @@ def _winners_by_name(
     if stem and stem != plain_name(name):
         side = frame["team"].map(lambda team: plain_name(str(team)), na_action="ignore")
         if (side == stem).any():
-            won = found.value.replace({0.0: LOSS})
+            won = outcome.value.replace({0.0: LOSS})
             own = won.where(side == stem, -won)
-            return found._replace(value=own.where(side.notna()))
-    if found.value.notna().mean() > 0.5:
-        return found
+            return outcome._replace(value=own.where(side.notna()))
+    if outcome.value.notna().mean() > 0.5:
+        return outcome
     winner = _names(cells)
     is_own = (winner == frame["player"]) | (winner == frame["team"])
     has_winner = is_own.groupby(frame["game"]).transform("any")
     named = is_own.map({True: WIN, False: LOSS}).where(has_winner & winner.notna())
-    return found._replace(value=found.value.fillna(named))
+    return outcome._replace(value=outcome.value.fillna(named))
 
 
 def _wide_rows(
@@ -256,7 +262,8 @@ def _wide_rows(
         (result, out._replace(unplayed=out.unplayed | unplayed)) for result, out in outcomes
     ]
     nobody = np.zeros(len(frame), np.bool_)
-    return Rows(frame, outcomes, bad, nobody, nobody.copy(), notes), source
+    first_side = two.columns[0][0] if two.is_first else ""
+    return Rows(frame, outcomes, bad, nobody, nobody.copy(), notes, first_side), source
 
 
 def _winner_first(cells: Mapping[str, Sequence[str]], layout: Layout, count: int) -> list[Outcomes]:

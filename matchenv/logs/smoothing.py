@@ -107,11 +107,17 @@ def smooth(
     most = as_integer("max_iterations", max_iterations, 1)
     entries = len(log.player)
     chains = Chains(
-        model.tau**2 + variance_of_time_away(log, model.time_drift), mean,
-        np.empty((log.num_players, 3)), np.zeros((entries, 2)), np.empty((entries, 2)),
-        np.zeros(entries), np.full(entries, np.inf),
-    )  # fmt: skip
-    extrapolation, iterations, change = Extrapolation(), 0, np.inf
+        model.tau**2 + variance_of_time_away(log, model.time_drift),
+        mean,
+        np.empty((log.num_players, 3)),
+        np.zeros((entries, 2)),
+        np.empty((entries, 2)),
+        np.zeros(entries),
+        np.full(entries, np.inf),
+    )
+    extrapolation = Extrapolation()
+    iterations = 0
+    change = np.inf
 
     def sweep(forwards: bool, room: Room = room) -> tuple[float, float]:
         chains.near[:] = 0.0
@@ -167,19 +173,24 @@ def _sweep(
         and the evidence of all games in a forward sweep that computes their probabilities.
     """
     drift, prior_mean, near, messages, cavity, mu, sigma = chains
-    player, start, log_probability = games.player, games.team_start, room.log_probability
-    change, log_evidence = 0.0, 0.0
+    player = games.player
+    start = games.team_start
+    log_probability = room.log_probability
+    change = 0.0
+    log_evidence = 0.0
     num_games = games.game_start.size - 1
     for step in range(num_games):
         game = step if forwards else num_games - 1 - step
-        first, last = start[games.game_start[game]], start[games.game_start[game + 1]]
+        first = start[games.game_start[game]]
+        last = start[games.game_start[game + 1]]
         for entry in range(first, last):
             k = player[entry]
             variance = drift[entry] if forwards else near[k, 2]
             precision, shift = _widened(near[k, 0], near[k, 1], variance)
             cavity[entry, 0] = precision + messages[entry, 0]
             cavity[entry, 1] = shift + messages[entry, 1]
-            messages[entry, 0], messages[entry, 1] = precision, shift
+            messages[entry, 0] = precision
+            messages[entry, 1] = shift
             room.mu[entry] = prior_mean[k] + cavity[entry, 1] / cavity[entry, 0]
             room.sigma[entry] = 1.0 / math.sqrt(cavity[entry, 0])
         rate_game(games, constants, game, room)
@@ -187,18 +198,23 @@ def _sweep(
             log_evidence += log_probability[game]
         for entry in range(first, last):
             k = player[entry]
-            mean, deviation = room.mu[entry] - prior_mean[k], room.sigma[entry]
+            mean = room.mu[entry] - prior_mean[k]
+            deviation = room.sigma[entry]
             change = max(change, abs(mean - mu[entry]) / deviation)
             change = max(change, abs(deviation / sigma[entry] - 1.0))
-            mu[entry], sigma[entry] = mean, deviation
-            rest, past = cavity[entry], messages[entry]
+            mu[entry] = mean
+            sigma[entry] = deviation
+            others = cavity[entry]
+            past = messages[entry]
             # No game widens a belief; a negative number is a rounding error.
-            precision = max(0.0, 1.0 / (deviation * deviation) - rest[0])
-            shift = mean * (rest[0] + precision) - rest[1]
-            near[k, 0], near[k, 1], near[k, 2] = past[0] + precision, past[1] + shift, drift[entry]
+            precision = max(0.0, 1.0 / (deviation * deviation) - others[0])
+            shift = mean * (others[0] + precision) - others[1]
+            near[k, 0] = past[0] + precision
+            near[k, 1] = past[1] + shift
+            near[k, 2] = drift[entry]
             if log_probability.size:
                 log_evidence += _log_overlap(past[0], past[1], precision, shift)
-                log_evidence -= _log_overlap(rest[0], rest[1], precision, shift)
+                log_evidence -= _log_overlap(others[0], others[1], precision, shift)
     return change, log_evidence
 
 
@@ -235,9 +251,12 @@ def curves_table(log: MatchLog, smoothed: SmoothedLog) -> dict[str, Any]:
     game = log.entry_game[order]
     times = {} if log.time is None else {"time": log.time[game]}
     return {
-        "player": np.array(log.players, object)[log.player[order]], "game": game, **times,
-        "mu": smoothed.mu[order], "sigma": smoothed.sigma[order],
-    }  # fmt: skip
+        "player": np.array(log.players, object)[log.player[order]],
+        "game": game,
+        **times,
+        "mu": smoothed.mu[order],
+        "sigma": smoothed.sigma[order],
+    }
 
 
 class Extrapolation:
@@ -257,7 +276,8 @@ class Extrapolation:
 
     def improve(self, before: Floats, after: Floats) -> None:
         """Overwrite ``after``, the result of an iteration from ``before``."""
-        history, step = self._history, after - before
+        history = self._history
+        step = after - before
         if history and np.square(step).sum() > np.square(history[-1][1]).sum():
             history.clear()
             self._restarts += 1
@@ -267,8 +287,10 @@ class Extrapolation:
             self._pause -= 1
         elif len(history) > 1:
             places, steps = map(np.array, zip(*history, strict=True))
-            moves, turns = np.diff(places, axis=0), np.diff(steps, axis=0)
+            moves = np.diff(places, axis=0)
+            turns = np.diff(steps, axis=0)
             # Not by BLAS, whose order of summation depends on the number of threads.
-            gram, slope = np.einsum("ik,jk", turns, turns), np.einsum("ik,k", turns, steps[-1])
+            gram = np.einsum("ik,jk", turns, turns)
+            slope = np.einsum("ik,k", turns, steps[-1])
             share = np.linalg.lstsq(gram, slope, rcond=None)[0]
             after -= np.einsum("i,ik", share, moves + turns)

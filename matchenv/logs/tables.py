@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from matchenv.logs.columns import Layout, find_layout
-from matchenv.logs.faults import BadLogError, BadRows
+from matchenv.logs.faults import BadRows
 from matchenv.logs.games import Games, games_of_rows
 from matchenv.logs.rows import rows_of_table
 from matchenv.logs.times import (
@@ -30,6 +30,7 @@ class TableReading:
     layout: Layout
     times: Times | None
     games: Games
+    first_side: str  # column that says which side was first; empty if none does
     read_as: tuple[str, ...]  # lines that say what was read from which column
 
 
@@ -52,11 +53,11 @@ def read_games(
     Raises:
         BadLogError: for columns that are missing or disagree, or an unknown format.
     """
-    layout = find_layout(list(cells), chosen)
+    layout = find_layout(cells, chosen)
     times, notes = times_of_rows(cells, layout, time_format)
     rows = rows_of_table(cells, lines, bad, layout, times)
     games = games_of_rows(rows, layout)
-    read_as = [_columns_text(layout, games), _first_side_text(layout, games)]
+    read_as = [_columns_text(layout, games), _first_side_text(rows.first_side)]
     read_as.append(_time_text(cells, times, games, time_format))
     unused = [name for name in layout.further if name.lower().replace("_", "") == "timeplayed"]
     if unused:
@@ -64,7 +65,7 @@ def read_games(
             f"column {unused[0]!r} is not used: --partial-play {unused[0]} weighs performances by "
             "the share of the game that a player took part in"
         )
-    return TableReading(layout, times, games, (*read_as, *notes, *rows.notes))
+    return TableReading(layout, times, games, rows.first_side, (*read_as, *notes, *rows.notes))
 
 
 def _columns_text(layout: Layout, games: Games) -> str:
@@ -85,21 +86,11 @@ def _names_text(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names))
 
 
-def _first_side_text(layout: Layout, games: Games) -> str:
+def _first_side_text(first_side: str) -> str:
     """Return which column says which side was first."""
-    if "neutral" not in games.arrays:
+    if not first_side:
         return "first side: no column says who was at home or first, so no side has an advantage"
-    return f"first side: by {first_side_column(layout)!r}"
-
-
-def first_side_column(layout: Layout) -> str:
-    """Return the column that says which side was first, for a log that has one."""
-    if layout.sides is not None:
-        return layout.sides.columns[0][0]
-    for role in ("at_home", "team"):
-        if role in layout.columns:
-            return layout.columns[role]
-    return ""
+    return f"first side: by {first_side!r}"
 
 
 def _time_text(
@@ -126,26 +117,30 @@ def _time_text(
     return f"time: {columns}, read as {form}{span}{hint}"
 
 
+def _cells_of_table(frame: Any) -> dict[str, list[str]]:
+    """Return the columns of a table as strings, blank for missing values."""
+    cells: dict[str, list[str]] = {}
+    for column in getattr(frame, "columns", frame):
+        name = str(column).strip()
+        if name in cells:
+            raise ValueError(f"two columns are named {name!r}")
+        values = pd.Series(list(frame[column]), dtype=object)
+        cells[name] = values.map(str).where(values.notna(), "").tolist()
+    if len({len(values) for values in cells.values()}) > 1:
+        raise ValueError("its columns have different lengths")
+    return cells
+
+
 def arrays_of_table(frame: Any, columns: Mapping[str, str]) -> dict[str, Any]:
     """Return the arguments of ``MatchLog`` for a table; see ``MatchLog.from_table``."""
-    names = [str(column).strip() for column in getattr(frame, "columns", frame)]
-    cells: dict[str, list[str]] = {}
-    bad: BadRows = {}
     try:
-        for name, column in zip(names, getattr(frame, "columns", frame), strict=True):
-            if names.count(name) > 1:
-                raise ValueError(f"two columns are named {name!r}")
-            values = pd.Series(list(frame[column]), dtype=object)
-            cells[name] = values.map(str).where(values.notna(), "").tolist()
-        if len({len(values) for values in cells.values()}) > 1:
-            raise ValueError("its columns have different lengths")
-    except BadLogError:
-        raise
+        cells = _cells_of_table(frame)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"frame must be a data frame or a dict of columns of equal length: {error}"
         ) from None
     count = len(next(iter(cells.values()), []))
+    bad: BadRows = {}
     chosen = [f"{role}={name}" for role, name in columns.items()]
     reading = read_games(cells, range(count), bad, chosen)
     if bad:

@@ -14,8 +14,11 @@ from matchenv.logs.faults import BadLogError
 from matchenv.logs.numbers import MISSING, numbers_of
 
 CLOCKS = ("", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p")
-DAYS, NUMBER, ISO = "yyyymmdd", "number", "iso"
-AMERICAN, EUROPEAN = "month/day/year", "day/month/year"
+DAYS = "yyyymmdd"
+NUMBER = "number"
+ISO = "iso"
+AMERICAN = "month/day/year"
+EUROPEAN = "day/month/year"
 # Names of time formats, and the formats of ``pandas.to_datetime``.
 TIME_FORMATS = {
     DAYS: ["%Y%m%d"],
@@ -29,7 +32,8 @@ UNITS = ((1e17, 10**9, "nanoseconds"), (1e14, 10**6, "microseconds"), (1e11, 100
 FIRST_EPOCH = 1e8  # smaller numbers are no seconds since 1970, but for example numbers of rounds
 # Share of the values that must be times, for a column whose name does not say so.
 NEARLY_ALL = 0.95
-FIRST_YEAR, LAST_YEAR = 1850, 2100
+FIRST_YEAR = 1850
+LAST_YEAR = 2100
 CLOCK = re.compile(r"\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?( ?[AaPp][Mm])?Z?")
 TIME_NAME = re.compile(r"time|date|day|when|start|begin|end|finish|played|stamp|at$")
 NOT_OF_GAMES = re.compile(r"birth|dob|join|regist|update|duration|length|seconds|minutes|control")
@@ -62,11 +66,16 @@ def times_of_rows(
     notes: list[str] = []
     clocks = [name for name in layout.times if _are_clocks(cells[name])]
     candidates = [name for name in layout.times if name not in clocks]
+    for name in list(candidates):
+        if "game" in layout.columns and _is_of_players(cells[name], cells[layout.columns["game"]]):
+            candidates.remove(name)
+            notes.append(f"column {name!r} is not used: it has times of players, not of games")
     readable = [name for name in candidates if _is_time(cells[name], time_format, 0.5)]
     if candidates and not readable:  # its rows will be reported as unreadable
         readable = candidates[:1]
     if not readable:
-        readable, notes = _guessed(cells, layout)
+        readable, more = _guessed(cells, layout)
+        notes += more
     if not readable:
         notes += [f"column {name!r} holds clock times without a date" for name in clocks[:1]]
         return None, notes
@@ -77,21 +86,31 @@ def times_of_rows(
     return _times(cells, columns, time_format), notes
 
 
+def _is_of_players(cells: Sequence[str], game: Sequence[str]) -> bool:
+    """Return whether a column has values that are no moments and differ within most games."""
+    values, used = read_times(_sample(cells), None)
+    moments = values.notna().sum() > 0.5 * len(values)
+    if moments and (used != NUMBER or values.max() >= FIRST_EPOCH):
+        return False
+    distinct = pd.Series(cells, dtype=object).groupby(pd.Series(game, dtype=object)).nunique()
+    return bool((distinct > 1).mean() > 0.5)
+
+
 def _guessed(cells: Mapping[str, Sequence[str]], layout: Layout) -> tuple[list[str], list[str]]:
     """Return a column without a usual name that holds times, and a note."""
-    found = [name for name in layout.further if _could_be_time(name, cells[name])]
-    named = [name for name in found if _is_named(name)]
+    candidates = [name for name in layout.further if _could_be_time(name, cells[name])]
+    named = [name for name in candidates if _is_named(name)]
     ends = [name for name in named if re.search("end|finish", plain_name(name))]
-    for names in (ends, named, found):
-        if len(names) == 1 or (names and names is not found):
-            others = [repr(name) for name in found if name != names[0]]
+    for names in (ends, named, candidates):
+        if len(names) == 1 or (names and names is not candidates):
+            others = [repr(name) for name in candidates if name != names[0]]
             notes = []
             if others:
                 notes.append(f"{', '.join(others)} could be the time too: --columns time=NAME")
             return names[:1], notes
-    if found:
-        names = " and ".join(map(repr, found))
-        return [], [f"columns {names} look like times: --columns time=NAME uses one"]
+    if candidates:
+        listed = " and ".join(map(repr, candidates))
+        return [], [f"columns {listed} look like times: --columns time=NAME uses one"]
     return [], []
 
 
@@ -152,9 +171,12 @@ def _times(
     unit, _ = unit_of(values) if used == NUMBER else (1, "")
     missing = texts.str.lower().isin(MISSING)
     return Times(
-        columns, values.take(codes).reset_index(drop=True), unit, used,
+        columns,
+        values.take(codes).reset_index(drop=True),
+        unit,
+        used,
         missing.take(codes).reset_index(drop=True),
-    )  # fmt: skip
+    )
 
 
 def unit_of(values: pd.Series[Any]) -> tuple[int, str]:
@@ -215,15 +237,13 @@ def _seconds(texts: pd.Series[Any], name: str) -> pd.Series[Any]:
         texts = texts.str.replace(r"^(\d{4})[./](\d{1,2})[./](\d{1,2})", r"\1-\2-\3", regex=True)
     elif name in (AMERICAN, EUROPEAN):
         texts = texts.str.replace(r"^(\d{1,2})[.-](\d{1,2})[.-](\d+)", r"\1/\2/\3", regex=True)
-        texts = texts.str.replace(
-            r"^(\d{1,2}/\d{1,2}/)(\d{2})(?!\d)", _with_century, regex=True
-        )  # fmt: skip
-    found = pd.Series(pd.NaT, texts.index, dtype="datetime64[us, UTC]")
+        texts = texts.str.replace(r"^(\d{1,2}/\d{1,2}/)(\d{2})(?!\d)", _with_century, regex=True)
+    parsed = pd.Series(pd.NaT, texts.index, dtype="datetime64[us, UTC]")
     for form in TIME_FORMATS.get(name, [name]):
-        left = texts[found.isna()]
-        read = pd.to_datetime(left, format=form, errors="coerce", utc=True).astype(found.dtype)
-        found = found.where(found.notna(), read)
-    return (found.astype("int64") / 1e6).where(found.notna())
+        left = texts[parsed.isna()]
+        read = pd.to_datetime(left, format=form, errors="coerce", utc=True).astype(parsed.dtype)
+        parsed = parsed.where(parsed.notna(), read)
+    return (parsed.astype("int64") / 1e6).where(parsed.notna())
 
 
 def _with_century(match: re.Match[str]) -> str:

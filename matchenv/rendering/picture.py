@@ -383,6 +383,10 @@ class Canvas:
         self._shapes.set_clip(None if box is None else [SCALE * side for side in box])
 
 
+class NoScreenError(OSError):
+    """No visible window can be opened."""
+
+
 class Window:
     """A window that opens with its first picture.
 
@@ -406,7 +410,7 @@ class Window:
             closed.
 
         Raises:
-            OSError: if no visible window can be opened; the message names alternatives.
+            NoScreenError: if no visible window can be opened; the message names alternatives.
         """
         size = picture.shape[1], picture.shape[0]
         screen = pygame.display.get_surface()
@@ -415,10 +419,10 @@ class Window:
                 pygame.display.init()
                 screen = pygame.display.set_mode(size)
             except pygame.error as error:
-                raise OSError(f"no window can be opened ({error}); {REMEDY}") from error
+                raise NoScreenError(f"no window can be opened ({error}); {REMEDY}") from error
             pygame.display.set_caption(self.caption)
         if pygame.display.get_driver() in UNSEEN and not os.environ.get("SDL_VIDEODRIVER"):
-            raise OSError(f"the window would be invisible; {REMEDY}")
+            raise NoScreenError(f"the window would be invisible; {REMEDY}")
         data = np.ascontiguousarray(picture).data
         screen.blit(pygame.image.frombuffer(data, size, "RGB"), (0, 0))
         pygame.display.flip()

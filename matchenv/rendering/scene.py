@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar
 
+import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
@@ -115,6 +116,7 @@ class SceneRenderer(ABC, Generic[State]):
         self._first_limits: list[Limits] = [(0.0, 1.0)] * count
         self._shows_truth = bool(render_true_skill)
         self._window: Window | None = None
+        self._has_screen = True
 
     @abstractmethod
     def players(self, state: State, row: int) -> Players:
@@ -223,12 +225,21 @@ class SceneRenderer(ABC, Generic[State]):
         return sheet(scenes, SINGLE_WIDTH if alone else SHARED_WIDTH, SHAPE)
 
     def show(self, state: State) -> None:
-        """Show the current pictures in the window for one frame if the mode is ``"human"``."""
-        if self.render_mode == "human":
-            from matchenv.rendering.picture import Window
+        """Show the current pictures in the window for one frame if the mode is ``"human"``.
 
-            self._window = self._window or Window(self.simulator.env_id)
+        Without a screen, episodes go on after a warning.
+        """
+        if self.render_mode != "human" or not self._has_screen:
+            return
+        from matchenv.rendering.picture import NoScreenError, Window
+
+        if self._window is None:
+            self._window = Window(self.simulator.env_id)
+        try:
             self._window.show(self.grid(state), RENDER_FPS)
+        except NoScreenError as error:
+            self._has_screen = False
+            gymnasium.logger.warn(f"render_mode='human' shows nothing: {error}")
 
     def close(self) -> None:
         """Close the window if one is open."""

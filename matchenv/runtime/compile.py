@@ -1,40 +1,89 @@
 """Compiled functions: Numba's ``njit`` with this package's options.
 
-Numba compiles a function at its first call and caches the result: in ``NUMBA_CACHE_DIR`` if that is
-set, else beside the source, else in the user's cache folder. It notices changes of the function's
-own file, but not of the functions that it calls, as after ``git pull``; code in the first two
-places is therefore deleted here if any source has changed.
+Numba compiles a function at its first call and caches the result on disk. It notices changes of the
+function's own file, but not of constants and functions that the function takes from other files. So
+the folder of the cache is named after a digest of all sources of this package: changed sources have
+a new folder. It lies in ``NUMBA_CACHE_DIR`` if that is set, else in the package's own folder, else
+in the user's cache folder.
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from multiprocessing import parent_process
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
-# "" is Numba's default. Set, it overrides a .numba_config.yaml of the working folder, which could
-# name a folder of somebody's code.
-os.environ.setdefault("NUMBA_CACHE_DIR", "")
-os.environ.setdefault("NUMBA_CACHE_LOCATOR_CLASSES", "")
-
+import numba
 from numba import njit, typeof
 from numba.core import event
 from numba.core.compiler_lock import global_compiler_lock
 
-from matchenv.runtime import source_files
+from matchenv.runtime import PACKAGE, cache_folder, source_files
 
 NOTICE = "matchenv: compiling, which takes some seconds; later runs like this one do not"
 NO_CACHE = (
     "matchenv finds no folder to keep compiled code in, so every process compiles again, which "
     "takes some seconds; set NUMBA_CACHE_DIR to a folder that can be written"
 )
+
+# Read from the environment when Numba is imported.
+numba_settings: Any = numba.config
+
+# Sources change back and forth while somebody works on them: the caches of this many are kept.
+KEPT_CACHES = 3
+
+
+def digest_of_sources() -> str:
+    """Return a digest of the names and contents of this package's Python files."""
+    digest = hashlib.sha256()
+    for file in source_files():
+        content = file.read_bytes()
+        digest.update(f"{file.relative_to(PACKAGE)} {len(content)} ".encode())
+        digest.update(content)
+    return digest.hexdigest()[:16]
+
+
+def folder_of_compiled_code() -> Path | None:
+    """Create and return the folder of the cache; None if no folder can be written.
+
+    Folders of earlier sources of the same installation are removed, except for the newest ones.
+    """
+    if numba_settings.CACHE_DIR:
+        parents = [Path(numba_settings.CACHE_DIR)]
+    else:
+        parents = [PACKAGE / "__pycache__", cache_folder()]
+    installation = hashlib.sha256(str(PACKAGE).encode()).hexdigest()[:8]
+    name = f"matchenv-{installation}-{digest_of_sources()}"
+    for parent in parents:
+        folder = parent / name
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            os.utime(folder)  # now the newest; fails in a folder that cannot be written
+        except OSError:
+            continue
+        _remove_all_but_the_newest(parent.glob(f"matchenv-{installation}-*"))
+        return folder
+    return None
+
+
+def _remove_all_but_the_newest(folders: Iterable[Path]) -> None:
+    with suppress(OSError):  # another process may remove them too
+        newest_first = sorted(folders, key=lambda folder: folder.stat().st_mtime, reverse=True)
+        for folder in newest_first[KEPT_CACHES:]:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+_cache = folder_of_compiled_code()
+_decorating = Lock()
 
 
 def compiled(
@@ -58,39 +107,34 @@ def compiled(
     if function is None:
         return partial(compiled, nogil=nogil, refcounted=refcounted, inline=inline)
     options: dict[str, Any] = {
-        "error_model": "numpy", "nogil": nogil, "_nrt": refcounted, "forceinline": inline
-    }  # fmt: skip
-    try:
-        return njit(cache=True, **options)(function)
-    except RuntimeError as error:
-        if "cache" not in str(error):
-            raise
+        "error_model": "numpy",
+        "nogil": nogil,
+        "_nrt": refcounted,
+        "forceinline": inline,
+    }
+    if _cache is None:
         warnings.warn(NO_CACHE, stacklevel=1)  # on this line, so that Python shows it once
         return njit(**options)(function)
+    return _with_cache(_cache, function, options)
 
 
-def forget_old_code() -> None:
-    """Delete compiled code if the sources differ from those that it was made of."""
-    folders, digest = set[Path](), hashlib.sha256()
-    for file in source_files():
-        if b"@compiled" in (content := file.read_bytes()):
-            digest.update(content)
-            folders.add(file.parent)
-    stamp = _cache_of(Path(__file__).parent) / "compiled_sources.txt"
-    with suppress(OSError):
-        if stamp.exists() and stamp.read_text() == digest.hexdigest():
-            return
-        stamp.parent.mkdir(parents=True, exist_ok=True)
-        for old in [file for folder in folders for file in _cache_of(folder).glob("*.nb[ci]")]:
-            old.unlink(missing_ok=True)
-        stamp.write_text(digest.hexdigest())
+def _with_cache(folder: Path, function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    """Return the compiled function, which keeps its code in a folder.
 
-
-def _cache_of(folder: Path) -> Path:
-    """Return where Numba keeps the compiled code of the sources in a folder."""
-    name = f"{folder.name}_{hashlib.sha1(str(folder).encode()).hexdigest()}"
-    cache = os.environ.get("NUMBA_CACHE_DIR")
-    return Path(cache, name) if cache else folder / "__pycache__"
+    Numba reads the setting when a function is decorated. It is reset at once, since it would apply
+    to functions of other packages too.
+    """
+    with _decorating:
+        before = numba_settings.CACHE_DIR
+        numba_settings.CACHE_DIR = str(folder)
+        try:
+            return njit(cache=True, **options)(function)
+        except RuntimeError as error:
+            if "cannot cache" not in str(error):
+                raise
+            return njit(**options)(function)  # it has no source file
+        finally:
+            numba_settings.CACHE_DIR = before
 
 
 def code_for(function: Any, *arguments: Any) -> Callable[..., Any]:
@@ -129,6 +173,3 @@ if hasattr(os, "register_at_fork"):
         after_in_parent=global_compiler_lock.release,
         after_in_child=global_compiler_lock.release,
     )
-
-if parent_process() is None:
-    forget_old_code()

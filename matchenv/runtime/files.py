@@ -18,7 +18,6 @@ import platform
 import re
 import stat
 import sys
-import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import is_dataclass
@@ -30,7 +29,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.runtime.checks import printable
-from matchenv.runtime.signals import temporary_files
 
 # Arrays by name.
 Arrays = dict[str, NDArray[Any]]
@@ -43,9 +41,6 @@ _numbers = count()
 
 # Key of the checksum in an .npz and in checked JSON.
 CHECKSUM = "checksum"
-
-# Most bytes of an unpacked .npz: a small file can claim to unpack to terabytes.
-LARGEST_NPZ = 1 << 30
 
 # A spreadsheet evaluates cells that start with one of these.
 FORMULA = tuple("=+-@")
@@ -85,7 +80,6 @@ def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
                 remove_unfinished(target.parent.glob(".*.unfinished"))
                 name = f".{next(_numbers)}.{os.getpid()}@{platform.node()}.unfinished"
                 begun[target] = target.with_name(name)
-                temporary_files.add(begun[target])  # first, so that a signal always removes it
                 with open(begun[target], "wb") as file:
                     if stat.S_IMODE(mode):
                         begun[target].chmod(stat.S_IMODE(mode))
@@ -99,7 +93,6 @@ def write_together(files: Iterable[tuple[Path, bytes]]) -> None:
         for temporary in begun.values():
             with suppress(OSError):
                 temporary.unlink(missing_ok=True)
-            temporary_files.discard(temporary)
 
 
 @contextmanager
@@ -135,8 +128,7 @@ def folder_lock(folder: Path) -> Iterator[None]:
         folder: created if it does not exist, and removed again if it stays empty.
 
     Raises:
-        ValueError: if another process works in the folder (names that process), for a file,
-            or for links to other places, through which a received folder could change other files.
+        ValueError: if another process works in the folder (names that process), or for a file.
         OSError: if the folder cannot be created or written.
     """
     from filelock import FileLock, Timeout  # slow to import
@@ -150,18 +142,11 @@ def folder_lock(folder: Path) -> Iterator[None]:
     lock = FileLock(file, timeout=0)
     try:
         lock.acquire()
-        temporary_files.add(file)
         holder = f"process {os.getpid()} on {platform.node()} ({' '.join(sys.argv)})"
         if os.name != "nt":  # Windows writes to no locked file, and keeps an open one
             with errors_name(file):
                 file.write_text(holder, encoding="utf-8", errors="backslashreplace")
-        content = [*folder.rglob("*")]  # does not follow links
-        for path in filter(Path.is_symlink, content):
-            target = Path(os.path.realpath(path))
-            hidden = any(part.startswith(".") for part in path.relative_to(folder).parts)
-            if not (hidden or target.is_relative_to(os.path.realpath(folder))):
-                raise ValueError(f"out must hold no links to other places, got {path} to {target}")
-        remove_unfinished(path for path in content if path.match(".*.unfinished"))
+        remove_unfinished(folder.rglob(".*.unfinished"))
         yield
     except Timeout:
         holder = ""
@@ -176,7 +161,6 @@ def folder_lock(folder: Path) -> Iterator[None]:
             # Removed before the release: a process that has opened it notices, and tries again.
             with suppress(PermissionError):
                 file.unlink(missing_ok=True)
-            temporary_files.discard(file)
             lock.release()
         for path in missing:
             with suppress(OSError):
@@ -223,14 +207,9 @@ def read_npz(path: Path, belongs_to: Any = None) -> Arrays:
 
     Raises:
         FileNotFoundError: if the file does not exist.
-        ValueError: for a file that is damaged, belongs to something else or unpacks to more than
-            ``LARGEST_NPZ`` bytes; names it.
+        ValueError: for a file that is damaged, or belongs to something else; names it.
     """
     try:
-        with zipfile.ZipFile(path) as archive:
-            size = sum(member.file_size for member in archive.infolist())
-        if size > LARGEST_NPZ:
-            raise ValueError(f"it unpacks to {size:,} bytes, at most {LARGEST_NPZ:,} are read")
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except FileNotFoundError:

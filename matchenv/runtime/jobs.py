@@ -1,32 +1,31 @@
-"""Folders of results that can be resumed: settings, finished jobs, result files.
+"""Results that are kept one job at a time, in a folder that takes more jobs later.
 
-The result of a job depends on the job and the settings alone. It is kept with a checksum under the
-settings, versions and code that made it; a damaged result is computed again.
+A job has a key: plain data that determines its result. What a folder holds is used, and what is
+missing is played. A damaged result is played again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-import shutil
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from operator import methodcaller
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from tqdm import tqdm
 
 from matchenv.runtime.checks import as_flag
 from matchenv.runtime.files import (
     LOCK,
     Arrays,
-    checksum,
     folder_lock,
     json_bytes,
     npz_bytes,
-    read_json,
     read_npz,
     write_bytes,
     write_together,
@@ -35,101 +34,92 @@ from matchenv.runtime.parallel import LOCAL, check_engine, results_of
 from matchenv.runtime.provenance import provenance
 
 SETTINGS, BLOCKS = "settings.json", "blocks"
-# In the folder of the blocks: the names of the result files.
-FILES = "files.json"
 
 # Name of an array of times in seconds, which is never written: no two runs have the same.
 CLOCK = "clock"
+# Name of an array with one truth value: each episode's row would be the same in a smaller job.
+EXTENDABLE = "extendable"
+# Names of texts that are kept with a result: the key, and the versions that made it.
+KEY, MADE_WITH = "key", "made_with"
 
 
 @dataclass(frozen=True)
 class Job:
-    """A block of work with a seed of its own.
+    """A block of episodes.
 
     Attributes:
-        name: unique name, also of its file.
-        count: number of episodes, for the progress bar.
-        call: does the work and returns the result; can be pickled.
-        lasting: whether later runs may reuse the result.
+        key: plain data that determines the result, without the number of episodes; None if no
+            later run can know whether its result would be the same, for example for a class that a
+            notebook defines.
+        count: number of episodes.
+        call: does the work and returns the result.
+        call_from: plays only the episodes from an index on, for a job with fewer episodes whose
+            result is known and ``EXTENDABLE``; None if that is not possible.
+        name: name in messages.
     """
 
-    name: str
+    key: Mapping[str, Any] | None
     count: int
     call: Callable[[], Arrays]
-    lasting: bool = True
+    call_from: Callable[[int], Arrays] | None = None
+    name: str = ""
 
 
 @dataclass(frozen=True)
 class RunOptions:
     """How a command works: workers, output folder, printing. Results do not depend on it.
 
-    In a script, a call with more than one worker must stand under
-    ``if __name__ == "__main__":``, since the workers import the script.
-
     Attributes:
         out: folder for finished jobs and result files; None keeps nothing. A call with the same
-            folder resumes work that was stopped.
-        replace_out: whether to delete results of other settings in the folder, not refuse them.
-        workers: number of jobs at the same time; None for one on each core.
+            folder uses the jobs in it, also after other settings, and plays those that are missing.
+        overwrite: whether to play all jobs again.
+        workers: number of jobs at the same time, in processes of their own if it is more than 1;
+            None for one on each core.
         engine: where jobs run; see ``matchenv.runtime.parallel.results_of``.
         quiet: whether to hide the progress bar.
         report: called with the results, even if the files cannot be written.
 
     Raises:
-        ValueError: for a bad number of workers, engine or ``replace_out``.
+        ValueError: for a bad number of workers, engine or ``overwrite``.
     """
 
     out: str | Path | None = None
-    replace_out: bool = False
-    workers: int | None = None
+    overwrite: bool = False
+    workers: int | None = 1
     engine: str = LOCAL
     quiet: bool = False
     report: Callable[[Any], object] | None = None
 
     def __post_init__(self) -> None:
         check_engine(self.engine, self.workers)
-        as_flag("replace_out", self.replace_out)
+        as_flag("overwrite", self.overwrite)
 
     @contextmanager
     def store(self, settings: Mapping[str, Any]) -> Iterator[Store]:
         """Open the folder and lock it during a block.
 
         Args:
-            settings: everything that determines the results, as plain data; versions and code are
-                added.
+            settings: what was asked for, as plain data, to be read by people.
 
         Raises:
-            ValueError: for a folder with other settings (names them) or other files, and one in
-                which another process works.
+            ValueError: for a folder with other files, and one in which another process works.
             OSError: if the folder cannot be written.
         """
         if self.out is None:
-            yield Store(self, None, "")
+            yield Store(self, None)
             return
         folder = Path(self.out)
-        content = json_bytes({**settings, "made_with": provenance()})
-        wanted = json.loads(content)
         with folder_lock(folder):
-            known = _known_settings(folder)
-            differing = [] if known is None else list(_differences(known, wanted))
-            if differing and not self.replace_out and any((folder / BLOCKS).glob("*")):
+            known = (folder / SETTINGS).exists() or (folder / BLOCKS).exists()
+            if not known and any(path.name != LOCK for path in folder.iterdir()):
                 raise ValueError(
-                    f"out holds results that were made with other settings, versions or files: "
-                    f"{'; '.join(differing)}. Rerun with the original ones, or choose another "
-                    f"folder than {folder}"
+                    f"out must be a new folder or one with results, got {folder} with other files "
+                    "in it"
                 )
-            blocks = folder / BLOCKS
-            if differing:
-                # Before the settings change, so that no result is ever under the wrong ones.
-                with suppress(OSError, TypeError, ValueError):
-                    for path in [(folder / name).resolve() for name in read_json(blocks / FILES)]:
-                        if folder.resolve() in path.parents:  # a folder can be another's
-                            path.unlink(missing_ok=True)
-                shutil.rmtree(blocks, ignore_errors=True)
-            if known != wanted:
-                write_bytes(folder / SETTINGS, content)
-            blocks.mkdir(exist_ok=True)
-            yield Store(self, folder, checksum(wanted))
+            content = json_bytes({**settings, MADE_WITH: provenance()})
+            _write_if_changed(folder, [(SETTINGS, content)])
+            (folder / BLOCKS).mkdir(exist_ok=True)
+            yield Store(self, folder)
 
 
 class Store(NamedTuple):
@@ -138,50 +128,38 @@ class Store(NamedTuple):
     Attributes:
         run: the options.
         folder: the folder; None keeps nothing.
-        key: a checksum of the settings.
     """
 
     run: RunOptions
     folder: Path | None
-    key: str
 
     def results(self, jobs: Sequence[Job]) -> list[Arrays]:
-        """Return the results of jobs, in order; run those not finished and keep their results.
+        """Return the results of jobs, in order; play those that are missing and keep their results.
 
         Args:
-            jobs: independent jobs with unique names.
+            jobs: independent jobs.
 
         Returns:
-            The arrays of each job; ``CLOCK`` only of jobs that ran now.
+            The arrays of each job; ``CLOCK`` only of jobs that were played now.
 
         Raises:
             OSError: if a result cannot be written; earlier results stay.
         """
-        done: dict[str, Arrays] = {}
-        kept = {} if self.folder is None else {
-            job.name: self.folder / BLOCKS / f"{job.name}.npz" for job in jobs if job.lasting
-        }  # fmt: skip
-        for name, path in kept.items():
-            try:
-                if path.exists():
-                    done[name] = read_npz(path, [self.key, name])
-            except ValueError as error:
-                warnings.warn(f"{error}; it is computed again", stacklevel=2)
-        missing = [job for job in jobs if job.name not in done]
-        total, left = (sum(job.count for job in group) for group in (jobs, missing))
-        running = results_of(methodcaller("call"), missing, self.run.workers, self.run.engine)
-        with (
-            closing(running),
-            tqdm(total=total, initial=total - left, unit="episode", disable=self.run.quiet) as bar,
-        ):
-            for index, arrays in running:
-                job = missing[index]
-                done[job.name] = arrays
-                if job.name in kept:
-                    lasting = {key: array for key, array in arrays.items() if key != CLOCK}
-                    write_bytes(kept[job.name], npz_bytes(lasting, [self.key, job.name]))
-                bar.update(job.count)
-        return [done[job.name] for job in jobs]
+        progress = _Progress(self, jobs)
+        progress.read()
+        total = sum(job.count for job in jobs)
+        with tqdm(total=total, unit="episode", disable=self.run.quiet) as bar:
+            while missing := progress.missing():
+                bar.n = total - sum(task.count for task in missing)
+                bar.refresh()
+                running = results_of(
+                    methodcaller("call"), missing, self.run.workers, self.run.engine
+                )
+                with closing(running):
+                    for index, arrays in running:
+                        progress.add(missing[index], arrays)
+                        bar.update(missing[index].count)
+        return [progress.done[index] for index in range(len(jobs))]
 
     def finish(self, found: Any, files: Iterable[tuple[str, bytes]]) -> None:
         """Report the results and write their files, by name; skip files with equal content.
@@ -192,40 +170,175 @@ class Store(NamedTuple):
         """
         try:
             if self.folder is not None:
-                changed, written = [], list(files)
-                names = json_bytes(sorted(name for name, _ in written))
-                for name, content in (*written, (f"{BLOCKS}/{FILES}", names)):
-                    path = self.folder / name
-                    if not path.is_file() or path.read_bytes() != content:
-                        path.parent.mkdir(parents=True, exist_ok=True)
-                        changed.append((path, content))
-                write_together(changed)
+                _write_if_changed(self.folder, files)
         finally:
             if self.run.report is not None:
                 self.run.report(found)
 
 
-def _known_settings(folder: Path) -> dict[str, Any] | None:
-    """Return the settings of the results in a folder; None for a new folder."""
-    file = folder / SETTINGS
-    try:
-        known = read_json(file)
-    except FileNotFoundError:
-        if any(path.name != LOCK for path in folder.iterdir()):
-            raise ValueError(
-                f"out must be a new folder or one with results of this command, got {folder} "
-                "with other files in it"
-            ) from None
+@dataclass(frozen=True)
+class _Task:
+    """A job to be played, from its first episode that is not known on."""
+
+    number: int
+    job: Job
+    start: int
+
+    @property
+    def name(self) -> str:
+        """The name of the job."""
+        return self.job.name
+
+    @property
+    def count(self) -> int:
+        """Number of episodes that are played."""
+        return self.job.count - self.start
+
+    def call(self) -> Arrays:
+        """Play the episodes."""
+        if self.start and self.job.call_from is not None:
+            return self.job.call_from(self.start)
+        return self.job.call()
+
+
+class _Progress:
+    """The known results of some jobs.
+
+    Attributes:
+        done: results by the index of their job.
+        begun: results of the first episodes, by the index of a job with more episodes.
+    """
+
+    def __init__(self, store: Store, jobs: Sequence[Job]) -> None:
+        self.done: dict[int, Arrays] = {}
+        self.begun: dict[int, Arrays] = {}
+        self._folder, self._jobs = store.folder, jobs
+        self._overwrite = store.run.overwrite
+        self._made_with = json.dumps(provenance()) if store.folder is not None else ""
+
+    def read(self) -> None:
+        """Read what the folder holds, and say in one line which other versions made it."""
+        if self._folder is None or self._overwrite:
+            return
+        versions: dict[str, int] = {}
+        for index, job in enumerate(self._jobs):
+            if job.key is None:
+                continue
+            stored = self._stored(job)
+            if stored is None:
+                continue
+            count, made_with, arrays = stored
+            if count >= job.count:
+                self.done[index] = {name: array[: job.count] for name, array in arrays.items()}
+                if count == job.count:
+                    self.done[index] = arrays
+            else:
+                self.begun[index] = arrays
+            if made_with != self._made_with:
+                versions[made_with] = versions.get(made_with, 0) + 1
+        if versions:
+            number = sum(versions.values())
+            others = " and ".join(_difference(text, self._made_with) for text in versions)
+            warnings.warn(
+                f"{number} of {len(self._jobs)} blocks in {self._folder} were made with {others}; "
+                "they are used as they are, and --overwrite plays them again",
+                stacklevel=3,
+            )
+
+    def missing(self) -> list[_Task]:
+        """Return the tasks that are left."""
+        tasks = []
+        for index, job in enumerate(self._jobs):
+            if index not in self.done:
+                start = len(_rows(self.begun[index])) if index in self.begun else 0
+                tasks.append(_Task(index, job, start))
+        return tasks
+
+    def add(self, task: _Task, arrays: Arrays) -> None:
+        """Add the result of a task, and write it."""
+        job = task.job
+        if task.start:
+            begun = self.begun.pop(task.number)
+            if not arrays[EXTENDABLE]:  # random choices: the whole job is played
+                return
+            clock = arrays.get(CLOCK)
+            arrays = {name: np.concatenate([begun[name], arrays[name]]) for name in begun}
+            if clock is not None:
+                arrays[CLOCK] = clock
+        self.done[task.number] = {
+            name: array for name, array in arrays.items() if name != EXTENDABLE
+        }
+        if self._folder is None or job.key is None:
+            return
+        kept = {name: array for name, array in arrays.items() if name != CLOCK}
+        if task.start:
+            kept[EXTENDABLE] = np.array(True)
+        kept[KEY] = np.array(_text_of(job))
+        kept[MADE_WITH] = np.array(self._made_with)
+        files = self._files_of(job)
+        path = self._path_of(job, job.count)
+        write_bytes(path, npz_bytes(kept))
+        for count, file in files.items():
+            if count < job.count:
+                file.unlink()
+
+    def _path_of(self, job: Job, count: int) -> Path:
+        digest = hashlib.sha256(_text_of(job).encode()).hexdigest()[:32]
+        assert self._folder is not None
+        return self._folder / BLOCKS / f"{digest}_{count}.npz"
+
+    def _files_of(self, job: Job) -> dict[int, Path]:
+        """Return the files of a job with any number of episodes, by this number."""
+        path = self._path_of(job, 0)
+        stem = path.name.removesuffix("0.npz")
+        return {
+            int(file.stem.removeprefix(stem)): file for file in path.parent.glob(f"{stem}*.npz")
+        }
+
+    def _stored(self, job: Job) -> tuple[int, str, Arrays] | None:
+        """Return the best stored result of a job: episodes, versions, arrays; None if none is."""
+        files = self._files_of(job)
+        # The job itself, else one with more episodes, else one with as many as possible.
+        order = sorted(files, key=lambda count: (count != job.count, count < job.count, -count))
+        for count in order:
+            try:
+                arrays = read_npz(files[count])
+                key = str(arrays.pop(KEY))
+                made_with = str(arrays.pop(MADE_WITH))
+            except (KeyError, ValueError) as error:
+                warnings.warn(f"{error}; it is played again", stacklevel=5)
+                continue
+            extendable = bool(arrays.pop(EXTENDABLE, False)) and job.call_from is not None
+            if key == _text_of(job) and (count == job.count or extendable):
+                return count, made_with, arrays
         return None
-    except ValueError:
-        raise ValueError(f"{file} is damaged; choose another folder") from None
-    return known if isinstance(known, dict) else {}
 
 
-def _differences(known: dict[str, Any], wanted: dict[str, Any], inside: str = "") -> Iterator[str]:
-    for key in sorted(known.keys() | wanted.keys()):
-        before, now = known.get(key), wanted.get(key)
-        if isinstance(before, dict) and isinstance(now, dict):
-            yield from _differences(before, now, f"{inside}{key}: ")
-        elif before != now:
-            yield f"{inside}{key} was {before!r} and is {now!r}"
+def _text_of(job: Job) -> str:
+    return json.dumps(job.key, sort_keys=True)
+
+
+def _rows(arrays: Arrays) -> Any:
+    return next(iter(arrays.values()))
+
+
+def _difference(before: str, now: str) -> str:
+    """Return the versions of another run that differ from those of this one."""
+    present = json.loads(now)
+    differing = [
+        f"{name} {value}"
+        for name, value in json.loads(before).items()
+        if present.get(name) != value
+    ]
+    return ", ".join(differing) or "other versions"
+
+
+def _write_if_changed(folder: Path, files: Iterable[tuple[str, bytes]]) -> None:
+    """Write files by name, all or none; leave those with equal content alone."""
+    changed = []
+    for name, content in files:
+        path = folder / name
+        if not path.is_file() or path.read_bytes() != content:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            changed.append((path, content))
+    write_together(changed)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-import sysconfig
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import fields
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +17,8 @@ from matchenv.runtime.checks import errors_named, refusal, shown
 
 FORM = re.compile(r"(?P<module>\w+(\.\w+)*):(?P<name>[A-Za-z_]\w*)(:(?P<options>.*))?")
 
-# Whether modules that are not installed may be imported. None: those that the user names, and no
-# modules that only a policy file names.
+# Whether modules of others may be imported. None: those that the user names, and no modules that
+# only a policy file names.
 _any_code: ContextVar[bool | None] = ContextVar("_any_code", default=None)
 
 
@@ -34,8 +32,8 @@ class CodeRefused(ValueError):
 
 
 @contextmanager
-def only_installed_code(*, allow_code: bool = False) -> Iterator[None]:
-    """Refuse modules that are not installed, and classes without a required base, within a block.
+def only_own_code(*, allow_code: bool = False) -> Iterator[None]:
+    """Refuse modules of other packages, and classes without a required base, within a block.
 
     For commands that read files of other people, for example the folder of a run.
 
@@ -94,7 +92,7 @@ def class_from_spec(
 
     Raises:
         ValueError: if there is no such class, or its module may not be imported (see
-            ``only_installed_code``).
+            ``only_own_code``).
     """
     form = FORM.fullmatch(text) if isinstance(text, str) else None
     if form is None:
@@ -105,17 +103,11 @@ def class_from_spec(
     if _any_code.get() is False and base is None:
         raise CodeRefused(f"{label} can run any code: look at it, then give --allow-code")
     search_working_folder()
-    parts = form["module"].split(".")
-    if _any_code.get() is False and parts[0] != "matchenv":
-        spec = find_spec(parts[0])  # imports nothing
-        places = list(spec.submodule_search_locations or [spec.origin or ""]) if spec else []
-        installed = {Path(sysconfig.get_path(name)) for name in ("purelib", "platlib")}
-        ours = all(installed.intersection(Path(place).parents) for place in places)
-        if parts[-1] == "__main__" or not ours:
-            raise CodeRefused(
-                f"{label} would run the code of {', '.join(places)}, which is no module of an "
-                "installed package: look at it, then give --allow-code"
-            )
+    if _any_code.get() is False and form["module"].partition(".")[0] != "matchenv":
+        raise CodeRefused(
+            f"{label} would run the code of the module {form['module']}: look at it, then give "
+            "--allow-code"
+        )
     try:
         factory = getattr(import_module(form["module"]), form["name"])
     except (ImportError, AttributeError) as error:

@@ -1,30 +1,26 @@
-"""Independent jobs in several processes of this machine, or on a Ray cluster.
+"""Independent jobs in several processes of this machine (joblib), or on a Ray cluster.
 
-Local workers are spawned, ignore Ctrl-C and SIGTERM, and never outlive the process that started
-them. Results do not depend on where jobs run.
+Results do not depend on where jobs run.
 """
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import pickle
 import platform
 import signal
 import socket
-import sys
 import threading
+import time
 import traceback
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import islice
 from multiprocessing import resource_tracker
-from pathlib import Path
 from typing import Any, TypeVar
 
 from matchenv.runtime.checks import as_integer
@@ -36,18 +32,18 @@ Job = TypeVar("Job")
 
 LOCAL, RAY = "local", "ray"
 
-ELSEWHERE = "give workers=1, or define its classes and functions at the top level of a module"
-
-# Seconds between checks that all worker processes are alive.
-POLL = 5.0
+# Times in a row that workers may be killed before any job is done, for example for lack of memory.
+RETRIES = 3
+# Seconds between checks of a worker that the process which started it still lives.
+POLL = 0.5
 # Times that Ray repeats a job whose process or machine was killed, before it is an error.
-RETRIES = 5
+RAY_RETRIES = 5
 # Seconds to wait for a cluster; Ray itself would try for minutes.
 CONNECT = 10.0
 
 
 class WorkerEnded(OSError):
-    """A worker process was killed, or exited, before its job was done."""
+    """Worker processes were killed, or exited, before their jobs were done."""
 
 
 def check_engine(engine: str, workers: int | None) -> None:
@@ -74,123 +70,104 @@ def results_of(
     Closing the generator ends all work at once: use ``contextlib.closing``.
 
     Args:
-        work: function at the top level of a module.
-        jobs: its argument for each call; independent of each other, and can be pickled.
+        work: function of one job.
+        jobs: its argument for each call, independent of each other. Jobs, functions and classes of
+            a script or notebook are sent to the workers by value.
         workers: number of jobs at the same time, >= 1; None for one on each core.
         engine: ``"local"`` for processes of this machine; ``"ray"`` for the cluster that
             ``ray.init()`` finds, or starts on this machine; ``"ray:ADDRESS"`` for one at an
             address: ``"ray:auto"``, ``"ray:10.0.0.1:6379"``, ``"ray:ray://head:10001"``.
 
     Raises:
-        WorkerEnded: if a process ended before its job was done; names the job.
+        WorkerEnded: if processes were killed, or exited, again and again before their jobs were
+            done; names the jobs.
     """
     check_engine(engine, workers)
     if engine != LOCAL:
         return _on_a_cluster(work, jobs, engine.partition(":")[2] or None, workers)
-    cores = getattr(os, "sched_getaffinity", lambda _: range(os.cpu_count() or 1))(0)
-    return _on_this_machine(work, jobs, workers or len(cores))
+    if workers is None:
+        from joblib import cpu_count  # slow to import
+
+        workers = cpu_count()
+    return _on_this_machine(work, jobs, workers)
 
 
 def _on_this_machine(
     work: Callable[[Job], Result], jobs: Sequence[Job], workers: int
 ) -> Generator[tuple[int, Result]]:
     """Yield results as ``results_of``; a single worker or job runs in this process."""
-    # Windows can wait for so many processes at once.
-    workers = min(workers, len(jobs), *((61,) if sys.platform == "win32" else ()))
+    workers = min(workers, len(jobs))
     if workers < 2:
         for index, job in enumerate(jobs):
             yield index, work(job)
         return
+    missing = dict(enumerate(jobs))
+    failures = 0
+    while missing:
+        try:
+            with _cancelling(_start_workers(work, missing, workers)) as results:
+                for index, result in results:
+                    del missing[index]
+                    failures = 0
+                    yield index, result
+        except BrokenProcessPool as error:
+            failures += 1
+            if failures > RETRIES:
+                running = islice(missing, workers)
+                names = " or ".join(_name_of(jobs, index) for index in running)
+                raise WorkerEnded(
+                    f"worker processes were killed, or ended, {failures} times at {names} (is "
+                    "there memory enough?)"
+                ) from error
+
+
+def _start_workers(
+    work: Callable[[Job], Result], jobs: Mapping[int, Job], workers: int
+) -> Generator[tuple[int, Result]]:
+    """Start jobs in worker processes, and return a generator of indices and results."""
+    from joblib import Parallel, delayed, parallel_config
+
+    calls = [delayed(_run_numbered)(index, work, job) for index, job in jobs.items()]
     if hasattr(signal, "pthread_sigmask"):
-        # Starting this helper process resets the signal mask.
-        with _safe_path():
-            resource_tracker.ensure_running()
-    # Spawned, since a fork inherits locks that threads of libraries hold.
-    others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin_worker)
-    pending: dict[Future[Result], int] = {}
-    try:
-        with signals_wait(), _main_module_for_workers(jobs), _safe_path():
-            pending |= {pool.submit(_run, work, job): index for index, job in enumerate(jobs)}
-        # Close this process's end, so that half a result of a killed worker is not waited for.
-        pool._result_queue._writer.close()  # type: ignore[attr-defined]
-        processes = set(multiprocessing.active_children()) - others
-        while pending:
-            first = list(islice(pending, 2 * workers))  # jobs start in order
-            done = wait(first, POLL, FIRST_COMPLETED).done
-            for future in filter(done.__contains__, first):
-                result = future.result()
-                yield pending.pop(future), result
-            # A worker killed while it sends a result holds the lock of the others.
-            if any(process.exitcode is not None for process in processes):
-                raise BrokenProcessPool
-    except BrokenProcessPool as error:
-        names = " or ".join(_name_of(jobs, index) for index in list(pending.values())[:workers])
-        raise WorkerEnded(
-            f"a worker process was killed, or ended, at {names} (is there memory enough? does a "
-            'script start its work below if __name__ == "__main__":?)'
-        ) from error
-    except (AttributeError, TypeError, pickle.PicklingError) as error:
-        if "pickle" not in str(error) or hasattr(error, "__notes__"):  # of a job
-            raise
-        raise ValueError(f"{error}; {ELSEWHERE}") from error
-    finally:
-        with signals_wait():
-            # Idle workers exit by themselves.
-            for process in set(multiprocessing.active_children()) - others if pending else ():
-                process.kill()
-            pool.shutdown()
+        resource_tracker.ensure_running()  # its start would reset the mask of signals
+    with (
+        signals_wait(),
+        parallel_config(
+            "loky",
+            inner_max_num_threads=1,
+            initializer=_begin_worker,
+            initargs=(os.getpid(),),
+        ),
+    ):
+        pool = Parallel(workers, return_as="generator_unordered", batch_size=1, max_nbytes=None)
+        return pool(calls)
 
 
 @contextmanager
-def _main_module_for_workers(jobs: Sequence[Any]) -> Iterator[None]:
-    """Let workers start without the main module if it is no file, as in a notebook.
-
-    Raises:
-        ValueError: if a job needs that module.
-    """
-    main = sys.modules["__main__"]
-    file = getattr(main, "__file__", None)
-    if file is not None and Path(file).is_file():
-        yield
-        return
-    for index, job in enumerate(jobs):
-        if b"__main__" in pickle.dumps(job):
-            raise ValueError(
-                f"{_name_of(jobs, index)} needs what only this session has; {ELSEWHERE}"
-            )
-    vars(main).pop("__file__", None)
+def _cancelling(results: Generator[Result]) -> Iterator[Generator[Result]]:
+    """Cancel the jobs of a generator at the end of the block."""
     try:
-        yield
+        yield results
     finally:
-        if file is not None:
-            main.__file__ = file
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # joblib warns of each cancelled job
+            results.close()
 
 
-@contextmanager
-def _safe_path() -> Iterator[None]:
-    """Let Python start without the working folder, where a socket.py would be imported first.
-
-    Workers get the path of this process as soon as they have started.
-    """
-    before = os.environ.get("PYTHONSAFEPATH", "")
-    os.environ["PYTHONSAFEPATH"] = "1"
-    try:
-        yield
-    finally:
-        os.environ["PYTHONSAFEPATH"] = before  # "" is unset
-
-
-def _begin_worker() -> None:
+def _begin_worker(parent: int) -> None:
     """Print warnings in one line, and end when the parent process was killed."""
     warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
-    threading.Thread(target=_exit_with_parent, daemon=True).start()
+    threading.Thread(target=_exit_with_parent, args=(parent,), daemon=True).start()
 
 
-def _exit_with_parent() -> None:
-    if (parent := multiprocessing.parent_process()) is not None:
-        parent.join()
-        os._exit(1)
+def _exit_with_parent(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(POLL)
+    os._exit(1)
+
+
+def _run_numbered(index: int, work: Callable[[Job], Result], job: Job) -> tuple[int, Result]:
+    return index, _run(work, job)
 
 
 def _run(work: Callable[[Job], Result], job: Job) -> Result:
@@ -227,7 +204,7 @@ def _on_a_cluster(
     try:
         if not was_connected:
             _connect(ray, address)
-        call = ray.remote(num_cpus=1, max_retries=RETRIES)(_run_remotely)
+        call = ray.remote(num_cpus=1, max_retries=RAY_RETRIES)(_run_remotely)
         shared = ray.put((provenance(), os.getcwd(), work))
         while True:
             free = (workers or len(jobs)) - len(pending)
@@ -241,8 +218,10 @@ def _on_a_cluster(
             except ray.exceptions.RayTaskError as error:
                 raise error.cause from error
             except ray.exceptions.RayError as error:
-                why = f"ended {RETRIES + 1} times at {_name_of(jobs, index)}: {_first_line(error)}"
-                raise WorkerEnded(f"processes of the cluster {why}") from None
+                raise WorkerEnded(
+                    f"processes of the cluster ended {RAY_RETRIES + 1} times at "
+                    f"{_name_of(jobs, index)}: {_first_line(error)}"
+                ) from None
             yield index, result
     finally:
         with suppress(Exception):  # the first error matters

@@ -1,17 +1,15 @@
 """An HTTP interface to a pool, for services in other languages."""
 
-# mypy does not accept models that are built at runtime as types.
-# mypy: disable-error-code="misc, valid-type"
-
 from __future__ import annotations
 
 import asyncio
+import gc
 import ipaddress
 import socket
+import sys
 import time
 from collections.abc import AsyncIterator, Callable
-from inspect import getdoc, signature
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 import uvicorn
@@ -21,7 +19,6 @@ from fastapi.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from fastapi_swagger import patch_fastapi
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, Summary
 from prometheus_client import generate_latest as metrics_text
-from pydantic import AfterValidator, ConfigDict, Field, create_model
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -29,68 +26,45 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import matchenv
-from matchenv.service.players import Game, Meeting, Player, RankedPlayer, Split, UnknownPlayerError
-from matchenv.service.pool import Pool
-from matchenv.trueskill import Rating
+from matchenv.service import schemas
+from matchenv.service.players import GameExistsError, RatedGame, UnknownPlayerError
+from matchenv.service.pool import Pool, latest_ratings
 
-# Limits of one request, chosen so that it takes about a second.
-BODY_BYTES, SPLIT_PLAYERS, PROPOSALS, WAITING, RANKS = 1_000_000, 100, 25, 10_000, 10_000
-# Proposals, matches and splits that are computed at the same time; backups that are sent.
-DECISIONS, BACKUPS = 2, 2
+# Most bytes of a body; other limits of one request are in ``schemas``.
+BODY_BYTES = 1_000_000
+# Games of one request that are rated at once, which other requests wait for.
+BLOCK_OF_GAMES = 250
+# Proposals, matches and splits that are computed at the same time.
+DECISIONS = 2
+# Backups that are sent at the same time, each of which is in memory, and bytes sent at once.
+BACKUPS = 2
+BACKUP_CHUNK = 1 << 16
+BACKUP_TYPE = "application/vnd.sqlite3"
 # Seconds to receive a request, to send its answer, between two checks of these, and to finish
 # requests after a signal.
-REQUEST_SECONDS, ANSWER_SECONDS, CHECK_SECONDS, LAST_SECONDS = 10, 60, 1, 1
+REQUEST_SECONDS = 10
+ANSWER_SECONDS = 60
+CHECK_SECONDS = 1
+LAST_SECONDS = 1
+# Seconds until a thread that computes lets another one run.
+SWITCH_SECONDS = 0.001
 # Open connections, and connections that the system accepts ahead: together well below the 256 file
 # descriptors that some systems allow a process.
-CONNECTIONS, BACKLOG = 100, 64
-
-# Type of a backup, and bytes that are sent at once.
-SQLITE, PART = "application/vnd.sqlite3", 1 << 16
+CONNECTIONS = 100
+BACKLOG = 64
 
 ERRORS: dict[int | str, dict[str, Any]] = {
     404: {"description": "A name is not in the pool."},
+    409: {"description": "The id is that of a different game."},
     413: {"description": f"The body has more than {BODY_BYTES:,} bytes."},
     422: {"description": "Bad input; nothing was changed."},
-    503: {"description": "The file could not be written, or there are too many connections."},
+    503: {
+        "description": "The file could not be written or has gone, "
+        "or there are too many connections."
+    },
 }
 
-Entry = TypeVar("Entry")
-create: Any = create_model  # its overloads do not accept fields in a mapping
-
-
-def model(name: str, of: Any, *, body: bool = False, **types: Any) -> Any:
-    """Build a pydantic model with the fields of a named tuple or the parameters of a call.
-
-    Args:
-        name: name of the model.
-        of: the named tuple or the call.
-        body: refuse undeclared fields, and strings or booleans in place of numbers.
-        types: types of further fields, or in place of their own.
-    """
-    hints, fields = get_type_hints(of) | types, dict(types)
-    for parameter in signature(of).parameters.values():
-        default = ... if parameter.default is parameter.empty else parameter.default
-        fields[parameter.name] = (hints[parameter.name], default)
-    summary = (getdoc(of) or "").partition("\n")[0]
-    config = ConfigDict(extra="forbid" if body else "ignore", strict=body)
-    return create(name, __config__=config, __doc__=summary, **fields)
-
-
-PLAYER, RATING = model("Player", Player, exposed=float), model("Rating", Rating)
-MEETING, SPLIT = model("Meeting", Meeting), model("Split", Split)
-STANDINGS = create("Standings", standings=list[model("RankedPlayer", RankedPlayer)])
-HEALTH = create("Health", status=str, players=int, games=int)
-# Stop at the first bad entry: half a million errors would take a gigabyte.
-Rows = Annotated[list[Entry], Field(fail_fast=True)]
-GAME = Annotated[
-    model("GameBody", Game, body=True, teams=Rows[Rows[str]], ranks=Rows[float],
-          weights=Rows[Rows[float]] | None),
-    AfterValidator(lambda game: Game(**dict(game))),
-]  # fmt: skip
-OPPONENTS = Annotated[int, Field(le=PROPOSALS)]
-MEMBERS = Annotated[list[str], Field(max_length=SPLIT_PLAYERS)]
-AT_MOST = Field(max_length=WAITING)
-QUEUE = Annotated[list[str], AT_MOST] | Annotated[dict[str, float], AT_MOST]
+Result = TypeVar("Result")
 
 
 def create_app(pool: Pool) -> FastAPI:
@@ -106,151 +80,228 @@ def create_app(pool: Pool) -> FastAPI:
     )
     app.add_middleware(RequestBodyLimitMiddleware, max_body_size=BODY_BYTES)
     patch_fastapi(app)
-    for kind, status in ((UnknownPlayerError, 404), (RequestValidationError, 422),
-                         (ValueError, 422), (OSError, 503)):  # fmt: skip
-        app.add_exception_handler(kind, _error_handler(status))
+    app.add_exception_handler(UnknownPlayerError, _error_handler(404))
+    app.add_exception_handler(GameExistsError, _error_handler(409))
+    app.add_exception_handler(ValueError, _error_handler(422))
+    app.add_exception_handler(OSError, _error_handler(503))
+    app.add_exception_handler(RequestValidationError, _refuse_body)
+    _add_metrics(app, pool)
     _add_service(app, pool)
     _add_players(app, pool)
+    _add_games(app, pool)
+    _add_decisions(app, pool)
     return app
 
 
 def _error_handler(status: int) -> Callable[[Request, Exception], JSONResponse]:
     def handle(request: Request, error: Exception) -> JSONResponse:
-        detail = str(error)
-        if isinstance(error, RequestValidationError):
-            # The bad input itself is left out, since JSON has no NaN.
-            parts = [f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()]
-            if request.method == "POST" and "json" not in request.headers.get("content-type", ""):
-                parts.append("bodies must be JSON with Content-Type: application/json")
-            detail = "; ".join(parts)
-        return JSONResponse({"detail": detail[:1000]}, status)
+        return _refusal(str(error), status)
 
     return handle
 
 
-def _add_service(app: FastAPI, pool: Pool) -> None:
+def _refusal(detail: str, status: int) -> JSONResponse:
+    return JSONResponse({"detail": detail[:1000]}, status)
+
+
+def _refuse_body(request: Request, error: Exception) -> JSONResponse:
+    """Say what is wrong with a body; its content is left out, since JSON has no NaN."""
+    assert isinstance(error, RequestValidationError)
+    reasons = []
+    for reason in error.errors():
+        location = ".".join(str(step) for step in reason["loc"])
+        reasons.append(f"{location}: {reason['msg']}")
+    if request.method == "POST" and "json" not in request.headers.get("content-type", ""):
+        reasons.append("bodies must be JSON with Content-Type: application/json")
+    return _refusal("; ".join(reasons), 422)
+
+
+def _add_metrics(app: FastAPI, pool: Pool) -> None:
+    """Count the requests, and declare the route of the metrics."""
     registry = CollectorRegistry()
     players = Gauge("matchenv_players", "Players in the pool.", registry=registry)
     players.set_function(lambda: len(pool))
     games = Gauge("matchenv_games", "Games rated since the pool was created.", registry=registry)
     games.set_function(lambda: pool.games)
-    labels = ("method", "route", "status")
     requests = Summary(
-        "matchenv_request_seconds", "Requests and their durations.", labels, registry=registry
+        "matchenv_request_seconds",
+        "Requests and their durations.",
+        ("method", "route", "status"),
+        registry=registry,
     )
 
     def counted(inner: ASGIApp) -> ASGIApp:
         async def answer(scope: Scope, receive: Receive, send: Send) -> None:
             if scope["type"] != "http":
-                return await inner(scope, receive, send)
-            start, status = time.perf_counter(), 0
+                await inner(scope, receive, send)
+                return
+            start = time.perf_counter()
+            status = 0
 
-            async def note(message: Message) -> None:
+            async def send_noting_status(message: Message) -> None:
                 nonlocal status
                 status = message.get("status", status)
                 await send(message)
 
             try:
-                await inner(scope, receive, note)
+                await inner(scope, receive, send_noting_status)
             except asyncio.CancelledError:  # the service stops
                 if not status:
-                    await Response(status_code=503)(scope, receive, note)
+                    await Response(status_code=503)(scope, receive, send_noting_status)
             finally:
-                # Declared routes and methods only: clients could create any number of other labels.
-                is_known = "route" in scope and status != 405
-                route = scope["route"].path if is_known else "other"
-                method = scope["method"] if is_known else "other"
-                requests.labels(method, route, status or 500).observe(time.perf_counter() - start)
+                seconds = time.perf_counter() - start
+                method, route = _labels(scope, status)
+                requests.labels(method, route, status or 500).observe(seconds)
 
         return answer
 
     app.add_middleware(counted)
 
-    @app.get("/health", tags=["service"], response_model=HEALTH)
-    async def health() -> Any:  # like the metrics, even while all threads work
-        return {"status": "ok", "players": len(pool), "games": pool.games}
-
     @app.get("/metrics", tags=["service"], response_class=PlainTextResponse)
     async def metrics() -> Response:
         return Response(metrics_text(registry), media_type=CONTENT_TYPE_LATEST)
 
-    @app.get("/backup", tags=["service"], response_class=Response,
-             responses={200: {"content": {SQLITE: {}}}})  # fmt: skip
+
+def _labels(scope: Scope, status: int) -> tuple[str, str]:
+    """Return the method and the route of a request, as declared.
+
+    Clients could create any number of other labels.
+    """
+    if "route" not in scope or status == 405:
+        return "other", "other"
+    return scope["method"], scope["route"].path
+
+
+def _add_service(app: FastAPI, pool: Pool) -> None:
+    @app.head("/health", include_in_schema=False)
+    @app.get(
+        "/health",
+        tags=["service"],
+        response_model=schemas.Health,
+        responses={503: {"model": schemas.Health, "description": "The pool's file has gone."}},
+    )
+    async def health(response: Response) -> Any:  # like the metrics, even while all threads work
+        status = "ok"
+        if pool.has_lost_file():
+            response.status_code = 503
+            status = "the pool's file has been moved or removed"
+        return {"status": status, "players": len(pool), "games": pool.games}
+
+    @app.get(
+        "/backup",
+        tags=["service"],
+        response_class=Response,
+        responses={200: {"content": {BACKUP_TYPE: {}}}},
+    )
     async def backup() -> Response:
-        return StreamingResponse(parts_of_backup(), media_type=SQLITE)
+        return StreamingResponse(chunks_of_backup(), media_type=BACKUP_TYPE)
 
     sending = _semaphores(BACKUPS)
 
-    async def parts_of_backup() -> AsyncIterator[bytes]:
-        async with sending():  # until the client has read it: each is in memory
+    async def chunks_of_backup() -> AsyncIterator[bytes]:
+        async with sending():  # until the client has read it
             content = await run_in_threadpool(pool.backup)
-            for start in range(0, len(content), PART):
-                yield content[start : start + PART]
+            for start in range(0, len(content), BACKUP_CHUNK):
+                yield content[start : start + BACKUP_CHUNK]
 
 
 def _add_players(app: FastAPI, pool: Pool) -> None:
-    @app.get("/players/{name:path}", tags=["players"], response_model=PLAYER)
-    def show(name: str) -> Any:
-        with pool._lock:  # both numbers from the same belief
-            return pool.player(name)._asdict() | {"exposed": pool.expose(name)}
+    def described(name: str) -> Any:
+        player = pool.player(name)
+        return player._asdict() | {"exposed": pool.exposed(player.mu, player.sigma)}
+
+    @app.post("/players", status_code=201, tags=["players"], response_model=schemas.Player)
+    def add(body: schemas.PlayerBody) -> Any:
+        pool.add_many([body.to_player()])
+        return described(body.name)
+
+    @app.post(
+        "/players/bulk", status_code=201, tags=["players"], response_model=schemas.PlayersAdded
+    )
+    def add_bulk(body: schemas.PlayersBody) -> Any:
+        pool.add_many([player.to_player() for player in body.players])
+        return {"added": len(body.players)}
+
+    @app.get("/players/{name:path}", tags=["players"], response_model=schemas.Player)
+    async def show(name: str) -> Any:  # waits for nothing
+        return described(name)
 
     @app.delete("/players/{name:path}", status_code=204, tags=["players"])
     def remove(name: str) -> None:
         pool.remove(name)
 
-    @app.get("/standings", tags=["players"], response_model=STANDINGS)
-    def standings(limit: int = Query(100, le=RANKS)) -> Any:
+    @app.get("/standings", tags=["players"], response_model=schemas.Standings)
+    def standings(limit: int = Query(100, le=schemas.RANKS)) -> Any:
         return {"standings": pool.standings(limit)}
 
+    @app.post("/blocks", status_code=204, tags=["players"])
+    def block(body: schemas.BlockBody) -> None:
+        pool.block(body.one, body.other)
+
+    @app.post("/blocks/lifted", status_code=204, tags=["players"])
+    def unblock(body: schemas.BlockBody) -> None:
+        pool.unblock(body.one, body.other)
+
+
+def _add_games(app: FastAPI, pool: Pool) -> None:
+    @app.post("/games", tags=["games"], response_model=schemas.Ratings)
+    async def rate(body: schemas.GamesBody) -> Response:
+        games = [game.to_game() for game in body.games]
+        if len(games) > BLOCK_OF_GAMES:  # a bad one must not leave the blocks before it rated
+            await run_in_threadpool(pool.check, games)
+        rated: list[RatedGame] = []
+        # Between two blocks, waiting requests have the pool. An empty list is one block, which the
+        # pool refuses.
+        for start in range(0, max(len(games), 1), BLOCK_OF_GAMES):
+            rated += await run_in_threadpool(pool.rate, games[start : start + BLOCK_OF_GAMES])
+        return await run_in_threadpool(answer, rated)
+
+    def answer(rated: list[RatedGame]) -> Response:
+        ratings = {}
+        for name, rating in latest_ratings(rated).items():
+            ratings[name] = rating._asdict()
+        return JSONResponse({"ratings": ratings})
+
+
+def _add_decisions(app: FastAPI, pool: Pool) -> None:
     deciding = _semaphores(DECISIONS)
 
-    def ratings(games: list[Game]) -> Any:
-        names = {name for game in games for side in game.teams for name in side}
-        return {name: pool[name] for name in sorted(names)}
+    async def decide(request: Request, decision: Callable[[], Result]) -> Result | Response:
+        async with deciding():  # waiting in threads would leave none for other requests
+            if await request.is_disconnected():
+                return Response(status_code=499)
+            return await run_in_threadpool(decision)
 
-    def post(
-        path: str, tag: str, call: Callable[..., Any], kind: Any,
-        answer: Callable[[Any, Any], Any], status: int = 200, **types: Any,
-    ) -> None:  # fmt: skip
-        """Declare a request whose body has the parameters of a call, some with other ``types``.
+    @app.post("/proposals", tags=["decisions"], response_model=schemas.Proposals)
+    async def propose(body: schemas.ProposalsBody, request: Request) -> Any:
+        def decision() -> Any:
+            return {"proposals": pool.propose(body.player, body.k, body.among)}
 
-        ``answer`` builds the answer, of type ``kind``, from the body and the result of the call.
-        """
+        return await decide(request, decision)
 
-        def change(body: Any) -> Any:
-            # A player of the change must not be removed before the answer is built.
-            with pool._lock:
-                return answer(body, call(**dict(body)))
+    @app.post("/matches", tags=["decisions"], response_model=schemas.Matches)
+    async def match(body: schemas.MatchesBody, request: Request) -> Any:
+        def decision() -> Any:
+            return {"matches": pool.match(body.waiting)}
 
-        async def decide(body: Any, request: Request) -> Any:
-            async with deciding():  # waiting in threads would leave none for other requests
-                if await request.is_disconnected():
-                    return Response(status_code=499)
-                return answer(body, await run_in_threadpool(call, **dict(body)))
+        return await decide(request, decision)
 
-        endpoint: Any = decide if tag == "decisions" else change
-        endpoint.__name__ = path.strip("/").replace("/", "_")
-        name = f"{endpoint.__name__.title()}Body"
-        endpoint.__annotations__["body"] = model(name, call, body=True, **types)
-        app.post(path, status_code=status, tags=[tag], response_model=kind)(endpoint)
+    @app.post("/splits", tags=["decisions"], response_model=schemas.Split)
+    async def split(body: schemas.SplitBody, request: Request) -> Any:
+        def decision() -> Any:
+            return pool.split(body.players, body.sides, body.together)
 
-    post("/players", "players", pool.add, PLAYER, lambda body, _: show(body.name), 201)
-    post("/blocks", "players", pool.block, None, lambda *_: None, 204)
-    post("/blocks/lifted", "players", pool.unblock, None, lambda *_: None, 204)
-    post("/games", "games", pool.rate, create("Ratings", ratings=dict[str, RATING]),
-         lambda body, _: {"ratings": ratings(body.games)}, games=Rows[GAME])  # fmt: skip
-    post("/proposals", "decisions", pool.propose, create("Proposals", proposals=list[MEETING]),
-         lambda _, found: {"proposals": found}, k=OPPONENTS, among=Rows[str] | None)  # fmt: skip
-    post("/matches", "decisions", pool.match, create("Matches", matches=list[MEETING]),
-         lambda _, found: {"matches": found}, waiting=QUEUE)  # fmt: skip
-    post("/splits", "decisions", pool.split, SPLIT, lambda _, found: found,
-         players=MEMBERS, together=Rows[Rows[str]])  # fmt: skip
+        return await decide(request, decision)
 
 
 def _semaphores(count: int) -> Callable[[], asyncio.Semaphore]:
     """Return a function that returns the semaphore of the running event loop."""
-    known = WeakKeyDictionary[Any, asyncio.Semaphore]()
-    return lambda: known.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(count))
+    semaphores = WeakKeyDictionary[Any, asyncio.Semaphore]()
+
+    def semaphore() -> asyncio.Semaphore:
+        return semaphores.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(count))
+
+    return semaphore
 
 
 class LimitedConnection(H11Protocol):
@@ -265,9 +316,15 @@ class LimitedConnection(H11Protocol):
         super().connection_made(transport)
         self.since = self.loop.time()
         self._check()
-        alive: list[Any] = [c for c in self.connections if not c.transport.is_closing()]
-        if len(alive) >= CONNECTIONS:
-            waiting = (connection for connection in alive if connection.waits)
+        alive = 0
+        waiting = []
+        connections: set[Any] = self.connections
+        for connection in connections:
+            if not connection.transport.is_closing():
+                alive += 1
+                if connection.waits:
+                    waiting.append(connection)
+        if alive >= CONNECTIONS:
             min(waiting, key=lambda connection: connection.since).transport.abort()
 
     def on_response_complete(self) -> None:
@@ -281,7 +338,9 @@ class LimitedConnection(H11Protocol):
         return self.cycle is None or self.cycle.response_complete or self.cycle.more_body
 
     def _check(self) -> None:
-        limit = REQUEST_SECONDS + (0 if self.waits else ANSWER_SECONDS)
+        limit = REQUEST_SECONDS
+        if not self.waits:
+            limit += ANSWER_SECONDS
         if self.loop.time() > self.since + limit:
             self.transport.abort()
         if not self.transport.is_closing():
@@ -294,7 +353,9 @@ def listen(host: str, port: int) -> socket.socket:
     Raises:
         OSError: if the host is not an address of this machine, or the port is taken.
     """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    family = socket.AF_INET
+    if ":" in host:
+        family = socket.AF_INET6
     try:
         return socket.create_server((host, port), family=family, backlog=BACKLOG)
     except (OSError, ValueError, TypeError) as error:  # ValueError, TypeError: malformed hosts
@@ -325,4 +386,10 @@ def serve(pool: Pool, listener: socket.socket, host: str = "localhost") -> None:
         limit_concurrency=CONNECTIONS,
         timeout_graceful_shutdown=LAST_SECONDS,
     )
+    # Large requests must not hold up others: threads that compute let waiting ones run, and the
+    # garbage collector skips the imported modules, which it would search several times for each
+    # large body.
+    sys.setswitchinterval(SWITCH_SECONDS)
+    gc.collect()
+    gc.freeze()
     uvicorn.Server(config).run(sockets=[listener])

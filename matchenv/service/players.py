@@ -16,6 +16,7 @@ from matchenv.runtime.checks import (
     printable,
     refusal,
 )
+from matchenv.trueskill import Rating
 
 LONGEST_NAME = 200
 
@@ -36,29 +37,35 @@ class PoolSettings:
         25.0 / 6.0, as_positive_number, "standard deviation of one performance around skill, > 0"
     )
     tau: float = option(
-        25.0 / 300.0, as_non_negative_number,
+        25.0 / 300.0,
+        as_non_negative_number,
         "standard deviation of a skill's drift before each game, >= 0",
-    )  # fmt: skip
+    )
     draw_probability: float = option(
         0.1, as_probability, "probability of a draw between equal sides, in [0, 1); 0 refuses draws"
     )
     drift_per_day: float = option(
-        0.0, as_non_negative_number,
+        0.0,
+        as_non_negative_number,
         "standard deviation of a skill's drift per day without a game, >= 0; d days add "
         "d drift_per_day^2 to the variance",
-    )  # fmt: skip
+    )
     recent: int = option(
-        0, as_integer, "number of a player's last opponents to exclude, 0 to 1,000",
-        low=0, high=1000,
-    )  # fmt: skip
+        0,
+        as_integer,
+        "number of a player's last opponents to exclude, 0 to 1,000",
+        low=0,
+        high=1000,
+    )
     games_left: int = option(
         500, as_integer, "remaining games, for rules that depend on them, >= 1", low=1
     )
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            value = each.metadata["check"](each.name, getattr(self, each.name))
-            object.__setattr__(self, each.name, value)
+        for setting in fields(self):
+            check = setting.metadata["check"]
+            value = check(setting.name, getattr(self, setting.name))
+            object.__setattr__(self, setting.name, value)
 
 
 class UnknownPlayerError(ValueError):
@@ -67,6 +74,10 @@ class UnknownPlayerError(ValueError):
 
 class PlayerExistsError(ValueError):
     """Raised when a new player's name is already in the pool."""
+
+
+class GameExistsError(ValueError):
+    """Raised when another game with the same id is already in the pool."""
 
 
 class NewPlayer(NamedTuple):
@@ -93,11 +104,26 @@ class Game(NamedTuple):
         ranks: one number per side; lower is better, equal ranks are a draw.
         weights: factor of each member's performance by side, for example the share of the game that
             the member played; None for all 1.
+        id: name of the game, so that a repeated call does not rate it twice: 1 to 200 characters
+            without control characters; None for a game that is rated by every call.
     """
 
     teams: Sequence[Sequence[str]]
     ranks: Sequence[float]
     weights: Sequence[Sequence[float]] | None = None
+    id: str | None = None
+
+
+class RatedGame(NamedTuple):
+    """A game after it was rated.
+
+    Attributes:
+        number: 1 for the first game of the pool, and so on.
+        ratings: beliefs about its players after the game, by name.
+    """
+
+    number: int
+    ratings: dict[str, Rating]
 
 
 class Player(NamedTuple):
@@ -108,7 +134,8 @@ class Player(NamedTuple):
         region: region of the player; None for players without one.
         mu: mean of the belief about the skill.
         sigma: standard deviation of the belief at time ``seen``.
-        seen: time of the last game, or of being added, in seconds.
+        seen: time of the last game, in seconds; before the first game, the time of being added with
+            a belief, or None for a new player with the pool's prior, which does not drift.
         games_played: number of games.
         recent: names of the last opponents, most recent first.
         blocked: names of players who must not meet this one.
@@ -118,7 +145,7 @@ class Player(NamedTuple):
     region: str | None
     mu: float
     sigma: float
-    seen: float
+    seen: float | None
     games_played: int = 0
     recent: tuple[str, ...] = ()
     blocked: tuple[str, ...] = ()
@@ -174,8 +201,8 @@ def as_name(argument: str, value: Any) -> str:
     Raises:
         ValueError: if it is anything else.
     """
-    is_text = isinstance(value, str) and value.strip() and printable(value) == value
-    if not is_text or len(value) > LONGEST_NAME:
+    is_name = isinstance(value, str) and len(value) <= LONGEST_NAME and value.strip() != ""
+    if not is_name or printable(value) != value:
         raise ValueError(
             f"{argument} must be a string of 1 to {LONGEST_NAME} characters without control "
             f"characters, got {str(value)[:LONGEST_NAME]!r}"
@@ -194,7 +221,16 @@ def as_names(argument: str, value: Any, least: int = 0) -> list[str]:
     names = [as_name(argument, name) for name in value]
     if len(names) < least:
         raise ValueError(f"{argument} must contain at least {least} names, got {len(names)}")
+    check_distinct(argument, names)
+    return names
+
+
+def check_distinct(argument: str, names: Sequence[str]) -> None:
+    """Refuse names of which one occurs twice.
+
+    Raises:
+        ValueError: names the first of them.
+    """
     if len(set(names)) < len(names):
         ((name, _),) = Counter(names).most_common(1)
         raise ValueError(f"{argument} must contain distinct names, got {name!r} twice")
-    return names

@@ -10,18 +10,22 @@ from functools import lru_cache
 
 import numpy as np
 
-from matchenv.runtime.arrays import Floats, Integers
+from matchenv.runtime.arrays import Floats, Integers, Masks
 from matchenv.runtime.compile import compiled
 from matchenv.service.players import Split
 from matchenv.trueskill import Rating, team_match_quality
 from matchenv.trueskill.sides import log_quality_of_sides
 
+# All splits of up to this many players are compared.
+MOST_EXACT = 12
+# For more, this many random splits are drawn with a fixed seed, and exchanges improve the best of
+# them by more than rounding.
+RANDOM_SPLITS = 1000
+SEED = 0
+STARTS = 20
+PRECISION = 1e-12
 # Most parties whose fit is searched.
 DEEPEST = 200
-
-# All splits of up to MOST_EXACT players are compared. For more, TRIED random splits are drawn with
-# a fixed seed, and exchanges improve the best STARTS of them by more than rounding (PRECISION).
-MOST_EXACT, TRIED, SEED, STARTS, PRECISION = 12, 1000, 0, 20, 1e-12
 
 
 def fairest_teams(
@@ -38,45 +42,110 @@ def fairest_teams(
     Raises:
         ValueError: if the parties do not fit.
     """
+    is_exact = len(ratings) <= MOST_EXACT
     groups = sorted(groups, key=len, reverse=True)  # single players fill the gaps between parties
-    size = np.array([len(group) for group in groups])
-    # Sums over each unit: means, variances of performances, and noise variances.
-    units = np.array([
-        [sum(ratings[name].mu for name in group) for group in groups],
-        [sum(ratings[name].sigma ** 2 + beta**2 for name in group) for group in groups],
-        size * beta**2,
-    ])  # fmt: skip
-    rng, (least, rest) = np.random.default_rng(SEED), divmod(len(ratings), sides)
-    room = least + (np.arange(sides) < rest)
-    splits, left = np.empty((1, 0), dtype=np.int64), room[None]
-    for unit, players in enumerate(size.tolist()):
-        # Of empty sides with equal room, only the first is tried.
-        is_empty = left == room
-        is_twin = np.zeros(left.shape, dtype=np.bool_)
-        is_twin[:, 1:] = is_empty[:, 1:] & is_empty[:, :-1] & (room[1:] == room[:-1])
-        split, side = np.nonzero((left >= players) & ~is_twin)
-        if len(ratings) > MOST_EXACT and split.size > TRIED:
-            if players > 1:  # keep no split in which later parties do not fit
-                rooms = left[split]
-                rooms[np.arange(len(side)), side] -= players
-                kinds, kind = np.unique(np.sort(rooms, axis=1), axis=0, return_inverse=True)
-                parties = tuple(size[unit + 1 :][size[unit + 1 :] > 1].tolist())
-                possible = np.array([parties_fit(tuple(each), parties) for each in kinds.tolist()])
-                split, side = (each[possible[kind.ravel()]] for each in (split, side))
-            kept = rng.permutation(split.size)[:TRIED]
-            split, side = split[kept], side[kept]
-        splits, left = np.column_stack((splits[split], side)), left[split]
-        left[np.arange(len(side)), side] -= players
+    sizes = np.array([len(group) for group in groups])
+    units = sums_of_units(groups, ratings, beta)
+    splits = candidate_splits(sizes, sides, None if is_exact else RANDOM_SPLITS)
     if len(splits) == 0:
         raise ValueError(f"together must fit into {sides} teams of {len(ratings)} players")
-    starts = STARTS if len(ratings) > MOST_EXACT else 1  # the best of all splits needs no search
-    best = np.argsort([-log_quality(split, units, sides) for split in splits])[:starts]
-    improved = [exchange(splits[start], size, units, sides) for start in best]
+    qualities = np.array([log_quality(split, units, sides) for split in splits])
+    by_quality = np.argsort(-qualities)
+    if is_exact:
+        best = splits[by_quality[0]]
+    else:
+        best = best_by_exchanges(splits[by_quality[:STARTS]], sizes, units, sides)
     teams: list[list[str]] = [[] for _ in range(sides)]
-    for group, side in zip(groups, splits[best[np.argmax(improved)]].tolist(), strict=True):
+    for group, side in zip(groups, best.tolist(), strict=True):
         teams[side] += group
     beliefs = [[ratings[name] for name in team] for team in teams]
     return Split(teams, team_match_quality(beliefs, beta))
+
+
+def sums_of_units(
+    groups: Sequence[Sequence[str]], ratings: Mapping[str, Rating], beta: float
+) -> Floats:
+    """Return the sums over each unit of means, variances of performances and noise variances.
+
+    Returns:
+        An array of shape (3, units).
+    """
+    units = np.zeros((3, len(groups)))
+    for unit, group in enumerate(groups):
+        for name in group:
+            mu, sigma = ratings[name]
+            units[0, unit] += mu
+            units[1, unit] += sigma**2 + beta**2
+        units[2, unit] = len(group) * beta**2
+    return units
+
+
+def candidate_splits(sizes: Integers, sides: int, most: int | None) -> Integers:
+    """Return splits into sides whose sizes differ by at most one.
+
+    Args:
+        sizes: number of players of each unit, the largest first, shape (units,).
+        sides: number of sides.
+        most: number of random splits to keep; None for all splits.
+
+    Returns:
+        The side of each unit, shape (splits, units); no rows if the parties do not fit.
+    """
+    rng = np.random.default_rng(SEED)
+    smallest, larger_sides = divmod(int(sizes.sum()), sides)
+    room = smallest + (np.arange(sides) < larger_sides)
+    splits = np.empty((1, 0), dtype=np.int64)
+    left = room[np.newaxis]  # seats left on each side of each split
+    for unit, players in enumerate(sizes.tolist()):
+        split, side = np.nonzero((left >= players) & ~_is_twin(left, room))
+        if most is not None and len(split) > most:
+            if players > 1:
+                later = sizes[unit + 1 :]
+                possible = _leaves_room(left, split, side, players, later[later > 1])
+                split = split[possible]
+                side = side[possible]
+            kept = rng.permutation(len(split))[:most]
+            split = split[kept]
+            side = side[kept]
+        splits = np.column_stack((splits[split], side))
+        left = left[split]
+        left[np.arange(len(side)), side] -= players
+    return splits
+
+
+def _is_twin(left: Integers, room: Integers) -> Masks:
+    """Return the sides like the one before them: of empty sides with equal room, one is enough."""
+    is_empty = left == room
+    is_twin = np.zeros(left.shape, dtype=np.bool_)
+    is_twin[:, 1:] = is_empty[:, 1:] & is_empty[:, :-1] & (room[1:] == room[:-1])
+    return is_twin
+
+
+def _leaves_room(
+    left: Integers, split: Integers, side: Integers, players: int, parties: Integers
+) -> Masks:
+    """Return whether all later parties fit after a unit has joined a side, for each choice.
+
+    Args:
+        left: seats left on each side of each split, shape (splits, sides).
+        split: the split of each choice, shape (choices,).
+        side: the side that the unit joins, shape (choices,).
+        players: size of the unit.
+        parties: sizes of the later parties, the largest first.
+    """
+    rooms = left[split]
+    rooms[np.arange(len(side)), side] -= players
+    distinct, index = np.unique(np.sort(rooms, axis=1), axis=0, return_inverse=True)
+    sizes = tuple(parties.tolist())
+    fits = np.array([parties_fit(tuple(row), sizes) for row in distinct.tolist()])
+    return fits[index.ravel()]
+
+
+def best_by_exchanges(splits: Integers, sizes: Integers, units: Floats, sides: int) -> Integers:
+    """Return the best of some splits after exchanges of units, shape (units,)."""
+    improved = splits.copy()
+    qualities = [exchange(split, sizes, units, sides) for split in improved]
+    return improved[np.argmax(qualities)]
 
 
 @lru_cache(maxsize=1 << 16)
@@ -87,11 +156,15 @@ def parties_fit(room: tuple[int, ...], parties: tuple[int, ...]) -> bool:
     """
     if not parties or len(parties) > DEEPEST:
         return True
-    return any(
-        parties_fit(tuple(sorted((*room[:k], room[k] - parties[0], *room[k + 1 :]))), parties[1:])
-        for k in reversed(range(len(room)))
-        if room[k] >= parties[0] and room[k] not in room[k + 1 :]
-    )
+    largest = parties[0]
+    for side in reversed(range(len(room))):
+        seats = room[side]
+        is_tried = seats in room[side + 1 :]
+        if seats >= largest and not is_tried:
+            after = sorted((*room[:side], seats - largest, *room[side + 1 :]))
+            if parties_fit(tuple(after), parties[1:]):
+                return True
+    return False
 
 
 @compiled
@@ -105,20 +178,25 @@ def log_quality(split: Integers, units: Floats, sides: int) -> float:
 
 
 @compiled(nogil=True)
-def exchange(split: Integers, size: Integers, units: Floats, sides: int) -> float:
+def exchange(split: Integers, sizes: Integers, units: Floats, sides: int) -> float:
     """Exchange units of equal size in place until none improves; return the log quality."""
-    quality, is_better = log_quality(split, units, sides), True
+    quality = log_quality(split, units, sides)
+    is_better = True
     while is_better:
         is_better = False
         for i in range(split.size):
             for j in range(i):
-                one, two = split[i], split[j]
-                if size[i] != size[j] or one == two:
+                side_i = split[i]
+                side_j = split[j]
+                if sizes[i] != sizes[j] or side_i == side_j:
                     continue
-                split[i], split[j] = two, one
-                other = log_quality(split, units, sides)
-                if other > quality + PRECISION * max(1.0, abs(quality)):
-                    quality, is_better = other, True
+                split[i] = side_j
+                split[j] = side_i
+                exchanged = log_quality(split, units, sides)
+                if exchanged > quality + PRECISION * max(1.0, abs(quality)):
+                    quality = exchanged
+                    is_better = True
                 else:
-                    split[i], split[j] = one, two
+                    split[i] = side_i
+                    split[j] = side_j
     return quality

@@ -2,9 +2,9 @@
 
 For games of two players, ``two_player`` has the public functions, ``game`` their scalar kernels,
 ``normal`` the standard normal and its truncations, and ``draw_margin`` the draw margins. For games
-of any number of sides, ``rating`` rates, ``probabilities`` forecasts, ``teams`` checks arguments
-and ``sides`` has the kernels. ``trueskill`` has the ``TrueSkill`` object, whose methods are these
-functions.
+of any number of sides, ``rating`` rates, ``probabilities`` forecasts and ``teams`` checks
+arguments; ``sides`` has the kernels of full orders, ``partial_order`` those of orders known only in
+part. ``trueskill`` has the ``TrueSkill`` object, whose methods are these functions.
 """
 
 from importlib import import_module
@@ -34,28 +34,38 @@ if TYPE_CHECKING:
     from matchenv.trueskill.two_player import update as update
     from matchenv.trueskill.two_player import win_probability as win_probability
 
-_NAMES = {
-    "draw_margin": ("draw_margin_from_probability", "draw_probability_from_margin"),
-    "probabilities": (
-        "first_place_probability", "ranking_probability", "team_draw_probability",
-        "team_match_quality", "team_win_probability",
-    ),
-    "rating": ("ConvergenceWarning", "Rating", "expose", "rate"),
-    "trueskill": ("TrueSkill",),
-    "two_player": (
-        "draw_density", "draw_probability", "match_quality", "true_draw_density", "update",
-        "win_probability",
-    ),
-}  # fmt: skip
-__all__ = [name for names in _NAMES.values() for name in names]
+# The module of each public name.
+_MODULES = {
+    "ConvergenceWarning": "rating",
+    "Rating": "rating",
+    "TrueSkill": "trueskill",
+    "draw_density": "two_player",
+    "draw_margin_from_probability": "draw_margin",
+    "draw_probability": "two_player",
+    "draw_probability_from_margin": "draw_margin",
+    "expose": "rating",
+    "first_place_probability": "probabilities",
+    "match_quality": "two_player",
+    "ranking_probability": "probabilities",
+    "rate": "rating",
+    "team_draw_probability": "probabilities",
+    "team_match_quality": "probabilities",
+    "team_win_probability": "probabilities",
+    "true_draw_density": "two_player",
+    "update": "two_player",
+    "win_probability": "two_player",
+}
+__all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use, so that environments load only the kernels."""
-    for module, names in _NAMES.items():
-        if name in names:
-            return globals().setdefault(name, getattr(import_module(f"{__name__}.{module}"), name))
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = import_module(f"{__name__}.{_MODULES[name]}")
+    value = getattr(module, name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -76,7 +76,9 @@ class DrawMargin(NamedTuple):
 @compiled
 def margin_between(margin: float, grows: bool, players: int) -> float:
     """Return the margin between two sides with ``players`` members in total; see ``DrawMargin``."""
-    return margin * math.sqrt(players) if grows else margin
+    if grows:
+        return margin * math.sqrt(players)
+    return margin
 
 
 def as_draw_margin(draw_probability: Any, draw_margin: Any, beta: float) -> DrawMargin:

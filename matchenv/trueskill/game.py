@@ -153,7 +153,10 @@ def log_outcome_probability_of(
     c = math.sqrt(variance)
     if outcome != 0:
         return log_normal_probability((outcome * gap - draw_margin) / c)
-    return draw_moments(gap / c, draw_margin / c)[3] if draw_margin > 0.0 else -math.inf
+    if draw_margin == 0.0:
+        return -math.inf
+    _, _, _, log_probability = draw_moments(gap / c, draw_margin / c)
+    return log_probability
 
 
 @compiled(inline=True)
@@ -203,7 +206,9 @@ def updated_belief(
         complement: 1 - w.
     """
     inverse = 1.0 / math.sqrt(variance)
-    own, other, noise = sigma * inverse, sigma_other * inverse, beta * inverse
+    own = sigma * inverse
+    other = sigma_other * inverse
+    noise = beta * inverse
     # 1 - w own^2 as a sum of positive terms: nothing cancels where own^2 is close to 1.
     share = other * other + 2.0 * (noise * noise) + own * own * complement
     return mu + sigma * own * v, sigma * math.sqrt(min(1.0, share))
@@ -236,8 +241,16 @@ PART = 64
 # Offsets of the sections of a block in an array of TABLE numbers: the beliefs before a game, the
 # outcome (+1 i won, -1 j won, 0 a draw), the draw density and the beliefs after the game. With one
 # array and constant offsets the compiler knows that sections do not overlap.
-(MU_I, SIGMA_I, MU_J, SIGMA_J, OUTCOME, DENSITY,
- NEW_MU_I, NEW_SIGMA_I, NEW_MU_J, NEW_SIGMA_J) = range(0, 10 * PART, PART)  # fmt: skip
+MU_I = 0 * PART
+SIGMA_I = 1 * PART
+MU_J = 2 * PART
+SIGMA_J = 3 * PART
+OUTCOME = 4 * PART
+DENSITY = 5 * PART
+NEW_MU_I = 6 * PART
+NEW_SIGMA_I = 7 * PART
+NEW_MU_J = 8 * PART
+NEW_SIGMA_J = 9 * PART
 TABLE = 10 * PART
 
 # The largest lead that ``near_mills_ratio`` supports.
@@ -257,33 +270,41 @@ def update_games(games: Floats, count: int, beta: float, draw_margin: float, tau
     """
     others = 0
     for k in range(min(count, PART)):  # min() tells the compiler that sections do not overlap
-        mu_i, mu_j, outcome = games[MU_I + k], games[MU_J + k], games[OUTCOME + k]
+        mu_i = games[MU_I + k]
+        mu_j = games[MU_J + k]
+        outcome = games[OUTCOME + k]
         variance = total_variance(games[SIGMA_I + k], games[SIGMA_J + k], beta)
         games[DENSITY + k] = density_at_zero(mu_i - mu_j, variance)
-        sigma_i, sigma_j = drifted(games[SIGMA_I + k], tau), drifted(games[SIGMA_J + k], tau)
+        sigma_i = drifted(games[SIGMA_I + k], tau)
+        sigma_j = drifted(games[SIGMA_J + k], tau)
         variance = total_variance(sigma_i, sigma_j, beta)
         lead = standardised_lead(mu_i - mu_j, variance, outcome, draw_margin)
         others += (abs(lead) >= TAIL_START) | (outcome == 0.0)
         ratio = near_mills_ratio(min(abs(lead), LARGEST_LEAD))
-        mean, _, rest = win_moments_from(lead, normal_density(lead), *ratio)
+        mean, _, complement = win_moments_from(lead, normal_density(lead), *ratio)
         v = outcome * mean
         games[NEW_MU_I + k], games[NEW_SIGMA_I + k] = updated_belief(
-            mu_i, sigma_i, sigma_j, beta, variance, v, rest
+            mu_i, sigma_i, sigma_j, beta, variance, v, complement
         )
         games[NEW_MU_J + k], games[NEW_SIGMA_J + k] = updated_belief(
-            mu_j, sigma_j, sigma_i, beta, variance, -v, rest
+            mu_j, sigma_j, sigma_i, beta, variance, -v, complement
         )
     if others == 0:
         return
     # Draws, and games of players far apart, use the scalar functions.
     for k in range(count):
-        sigma_i, sigma_j = drifted(games[SIGMA_I + k], tau), drifted(games[SIGMA_J + k], tau)
+        sigma_i = drifted(games[SIGMA_I + k], tau)
+        sigma_j = drifted(games[SIGMA_J + k], tau)
         result = np.int64(games[OUTCOME + k])  # other callers' type, so no second compilation
-        gap, variance = games[MU_I + k] - games[MU_J + k], total_variance(sigma_i, sigma_j, beta)
+        gap = games[MU_I + k] - games[MU_J + k]
+        variance = total_variance(sigma_i, sigma_j, beta)
         lead = standardised_lead(gap, variance, result, draw_margin)
         if abs(lead) >= TAIL_START or result == 0:
-            after = update_two(
+            (
+                games[NEW_MU_I + k],
+                games[NEW_SIGMA_I + k],
+                games[NEW_MU_J + k],
+                games[NEW_SIGMA_J + k],
+            ) = update_two(
                 games[MU_I + k], sigma_i, games[MU_J + k], sigma_j, result, beta, draw_margin
             )
-            games[NEW_MU_I + k], games[NEW_SIGMA_I + k] = after[0], after[1]
-            games[NEW_MU_J + k], games[NEW_SIGMA_J + k] = after[2], after[3]

@@ -73,7 +73,9 @@ Q = (
 )
 
 # Gauss-Legendre nodes and weights on [0, 1], for narrow draws.
-NODES, WEIGHTS = 0.5 * np.array(np.polynomial.legendre.leggauss(10)) + np.array([[0.5], [0.0]])
+LEGENDRE_NODES, LEGENDRE_WEIGHTS = np.polynomial.legendre.leggauss(10)
+NODES = 0.5 * LEGENDRE_NODES + 0.5
+WEIGHTS = 0.5 * LEGENDRE_WEIGHTS
 
 
 @compiled(inline=True)
@@ -93,11 +95,11 @@ def exponential(x: float) -> float:
     low = (C[2] + C[3] * r) + (C[4] + C[5] * r) * square
     middle = (C[6] + C[7] * r) + (C[8] + C[9] * r) * square
     high = (C[10] + C[11] * r) + (C[12] + C[13] * r) * square
-    rest = low + middle * fourth + high * (fourth * fourth)
+    tail = low + middle * fourth + high * (fourth * fourth)
     small = x < SMALL
     power = (np.float64(rounded).view(np.int64) << EXPONENT_BITS) + BITS_OF_ONE
     power += SMALL_SHIFT if small else 0
-    scaled = (1.0 + (r + square * rest)) * np.int64(power).view(np.float64)
+    scaled = (1.0 + (r + square * tail)) * np.int64(power).view(np.float64)
     return scaled * (SMALL_SCALE if small else 1.0)
 
 
@@ -223,19 +225,26 @@ def draw_moments(t: float, e: float) -> tuple[float, float, float, float]:
     Returns:
         ``(v, w, 1 - w, log probability)``, each to full relative precision; v is odd in t.
     """
-    sign = -1.0 if t > 0.0 else 1.0
+    sign = 1.0
+    if t > 0.0:
+        sign = -1.0
     t = abs(t)
-    low, high = t - e, t + e
+    low = t - e
+    high = t + e
     if low <= 0.0 and e >= 1.0:  # most of the mass lies inside
         missing = normal_probability(low) + normal_probability(-high)
-        mass, near, far = 1.0 - missing, normal_density(low), normal_density(high)
+        mass = 1.0 - missing
+        near = normal_density(low)
+        far = normal_density(high)
         mean = -near * math.expm1(-2.0 * t * e) / mass
         w = mean * mean + (high * far - low * near) / mass
         return sign * mean, w, 1.0 - w, math.log1p(-missing)
     if t * e <= 1.0:
         # Narrow: a difference of two distribution functions would cancel, so integrate
         # cosh(t u) exp(-u^2 / 2) and its moments over 0 < u < e, where all terms are positive.
-        mass, linear, square = 0.0, 0.0, 0.0
+        mass = 0.0
+        linear = 0.0
+        square = 0.0
         for k in range(NODES.size):
             u = e * NODES[k]
             weight = WEIGHTS[k] * math.exp(-0.5 * u * u)
@@ -249,7 +258,8 @@ def draw_moments(t: float, e: float) -> tuple[float, float, float, float]:
         return sign * (t - mean), 1.0 - complement, complement, logarithm
     # In one tail: moments beyond the near end minus those beyond the far end. The factor
     # exp(-2 t e) <= 0.14 of the latter limits cancellation.
-    damp, width = math.exp(-2.0 * t * e), 2.0 * e
+    damp = math.exp(-2.0 * t * e)
+    width = 2.0 * e
     mass, mean, square = tail_integrals(low)
     if damp > 0.0:
         far_0, far_1, far_2 = tail_integrals(high)

@@ -201,7 +201,9 @@ def _log_evidence(comparisons: Comparisons, mean: Floats, variance: Floats) -> f
     for k in range(comparisons.drawn.size):
         better_mean, better_variance = _belief_without(comparisons, k, TO_BETTER, mean, variance)
         worse_mean, worse_variance = _belief_without(comparisons, k, TO_WORSE, mean, variance)
-        outcome = 0 if comparisons.drawn[k] != 0.0 else 1
+        outcome = 1
+        if comparisons.drawn[k] != 0.0:
+            outcome = 0
         total += log_outcome_probability_of(
             better_mean - worse_mean,
             better_variance + worse_variance,

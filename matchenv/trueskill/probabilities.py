@@ -47,8 +47,9 @@ def team_match_quality(teams: Iterable[Team], beta: float, weights: Weights | No
 
     Source: a ratio of determinants; for two players, eq. (7) of Herbrich, Minka, Graepel (2006).
     """
-    spread = as_positive_number("beta", beta)
-    return math.exp(log_quality_of_sides(*performances(*flatten_teams(teams, weights), spread)))
+    beta = as_positive_number("beta", beta)
+    players, side_start = flatten_teams(teams, weights)
+    return math.exp(log_quality_of_sides(*performances(players, side_start, beta)))
 
 
 def team_win_probability(
@@ -135,25 +136,48 @@ def first_place_probability(
     """
     mean, variance, margins = _performances(teams, beta, draw_probability, draw_margin, weights)
     deviation = np.sqrt(variance)
-    probabilities = []
-    for side, own in enumerate(deviation):
-        others = np.arange(mean.size) != side
-        # x is in standard deviations from the side's mean. The integrand varies with the side's own
-        # density and, faster, with the distribution functions of narrower sides. The width of their
-        # panels is their deviation, rounded down to a power of 2 so that many sides share edges.
-        level = (mean + margins[side] - mean[side])[others] / own
-        spread = deviation[others] / own
-        narrow = (spread < 1.0) & (np.abs(level) < FURTHEST * (1.0 + spread))
-        panel = 2.0 ** np.floor(np.log2(spread[narrow]))
-        begin = np.floor((level - FURTHEST * spread)[narrow] / panel)
-        edges = np.append(panel * (begin + NARROW_EDGES), STANDARD_EDGES).clip(-FURTHEST, FURTHEST)
-        edges = np.unique(edges)
-        half = 0.5 * np.diff(edges)[:, None]
-        x = 0.5 * (edges[1:] + edges[:-1])[:, None] + half * GAUSS_NODES
-        density = INVERSE_SQRT_2PI * np.exp(-0.5 * x * x)
-        below = ndtr((x[:, :, None] - level) / spread).prod(axis=2)
-        probabilities.append(min(1.0, float((half * GAUSS_WEIGHTS * density * below).sum())))
-    return probabilities
+    return [
+        _probability_to_beat_all(side, mean, deviation, margins[side]) for side in range(mean.size)
+    ]
+
+
+def _probability_to_beat_all(side: int, mean: Floats, deviation: Floats, margin: Floats) -> float:
+    """Return the probability that a side beats every other side.
+
+    Args:
+        side: index of the side.
+        mean: (sides,) means of the performances.
+        deviation: (sides,) their standard deviations.
+        margin: (sides,) draw margins between the side and each other side.
+    """
+    others = np.arange(mean.size) != side
+    # In standard deviations from the side's mean.
+    level = (mean + margin - mean[side])[others] / deviation[side]
+    spread = deviation[others] / deviation[side]
+    edges = _panel_edges(level, spread)
+    half = 0.5 * np.diff(edges)[:, None]
+    x = 0.5 * (edges[1:] + edges[:-1])[:, None] + half * GAUSS_NODES
+    density = INVERSE_SQRT_2PI * np.exp(-0.5 * x * x)
+    below = ndtr((x[:, :, None] - level) / spread).prod(axis=2)
+    return min(1.0, float((half * GAUSS_WEIGHTS * density * below).sum()))
+
+
+def _panel_edges(level: Floats, spread: Floats) -> Floats:
+    """Return edges of Gauss-Legendre panels for a standard normal times distribution functions.
+
+    The integrand varies with the normal's density and, faster, with narrower distribution
+    functions. The width of their panels is their deviation, rounded down to a power of 2 so that
+    many of them share edges.
+
+    Args:
+        level: (K,) means of the distribution functions.
+        spread: (K,) their standard deviations.
+    """
+    narrow = (spread < 1.0) & (np.abs(level) < FURTHEST * (1.0 + spread))
+    width = 2.0 ** np.floor(np.log2(spread[narrow]))
+    first = np.floor((level - FURTHEST * spread)[narrow] / width)
+    edges = np.append(width * (first + NARROW_EDGES), STANDARD_EDGES)
+    return np.unique(edges.clip(-FURTHEST, FURTHEST))
 
 
 def ranking_probability(
@@ -197,22 +221,35 @@ def ranking_probability(
     Source: Herbrich, Minka, Graepel (2006), section 2, P(r | s, A) averaged over the belief.
     """
     mean, variance, margins = _performances(teams, beta, draw_probability, draw_margin, weights)
-    places, deviation = as_ranks(ranks, mean.size), np.sqrt(variance)
+    places = as_ranks(ranks, mean.size)
+    deviation = np.sqrt(variance)
     order = np.argsort(places, kind="stable")
     nodes = mean[:, None] + deviation[:, None] * STANDARD_NODES
     last = order[-1]
     grids = [nodes[last]]
+    # The density of a side's performance times the probability of the ranking of worse sides.
     worse = _spline(nodes[last], mean[last], deviation[last], 1.0, 0.0)
     for side, other in reversed(list(itertools.pairwise(order))):
-        margin, drawn = margins[side, other], places[side] == places[other]
+        margin = margins[side, other]
+        is_draw = places[side] == places[other]
         # The integrand varies with the side's own density and with those of worse sides.
-        shifts = (margin, -margin) if drawn else (margin,)
-        grids = [nodes[side], *(grid + shift for grid in grids for shift in shifts)][:MOST_GRIDS]
+        near_grids = [nodes[side]]
+        for grid in grids:
+            near_grids.append(grid + margin)
+            if is_draw:
+                near_grids.append(grid - margin)
+        grids = near_grids[:MOST_GRIDS]
         x = np.unique(np.concatenate(grids).clip(nodes[side, 0], nodes[side, -1]))
-        ends, below = worse.x[[0, -1]], worse.antiderivative()
-        high = np.clip(x + margin if drawn else x - margin, *ends)
-        low = np.clip(x - margin, *ends) if drawn else ends[0]
-        value, slope = below(high) - below(low), worse(high) - worse(low)
+        # The other side's performance is in [low, high].
+        start, end = worse.x[[0, -1]]
+        high = np.clip(x - margin, start, end)
+        low = np.full(x.size, start)
+        if is_draw:
+            high = np.clip(x + margin, start, end)
+            low = np.clip(x - margin, start, end)
+        below = worse.antiderivative()
+        value = below(high) - below(low)
+        slope = worse(high) - worse(low)
         worse = _spline(x, mean[side], deviation[side], value, slope)
     return min(1.0, max(0.0, float(worse.integrate(*worse.x[[0, -1]]))))
 
@@ -234,10 +271,13 @@ def _performances(
     weights: Weights | None,
 ) -> tuple[Floats, Floats, Floats]:
     """Return means and variances of the sides' performances, and (sides, sides) draw margins."""
-    spread = as_positive_number("beta", beta)
-    margin = as_draw_margin(draw_probability, draw_margin, spread)
+    beta = as_positive_number("beta", beta)
+    margin = as_draw_margin(draw_probability, draw_margin, beta)
     players, side_start = flatten_teams(teams, weights)
-    mean, variance, _ = performances(players, side_start, spread)
+    mean, variance, _ = performances(players, side_start, beta)
     size = np.diff(side_start)
-    margins = np.array([[margin_between(*margin, int(a + b)) for b in size] for a in size])
+    margins = np.empty((size.size, size.size))
+    for side, other in np.ndindex(margins.shape):
+        count = int(size[side] + size[other])
+        margins[side, other] = margin_between(margin.margin, margin.grows, count)
     return mean, variance, margins

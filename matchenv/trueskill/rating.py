@@ -113,12 +113,13 @@ def rate(
     except TypeError:  # not hashable, for example an array
         model = _constants.__wrapped__(*options)
     sides = sides_of("teams", teams)
-    if weights is None and (rated := _rate_two_players(sides, ranks, model)) is not None:
-        return rated
+    if weights is None:
+        rated = _rate_two_players(sides, ranks, model)
+        if rated is not None:
+            return rated
     players, side_start = flatten_teams(sides, weights)
     first_place, last_place = as_places(ranks, len(side_start) - 1)
-    single_places = first_place[first_place == last_place].tolist()
-    if model.draw_margin == 0.0 and len(set(single_places)) < len(single_places):
+    if model.draw_margin == 0.0 and _has_draws(first_place, last_place):
         raise ValueError(
             "ranks must not be equal, since draws have probability 0: set draw_probability or "
             "draw_margin above 0"
@@ -139,17 +140,24 @@ def rate(
     return [ratings[first:last] for first, last in itertools.pairwise(side_start.tolist())]
 
 
+def _has_draws(first_place: Floats, last_place: Floats) -> bool:
+    single_places = first_place[first_place == last_place].tolist()
+    return len(set(single_places)) < len(single_places)
+
+
 @functools.lru_cache(maxsize=256, typed=True)
 def _constants(
     beta: Any, tau: Any, draw_probability: Any, draw_margin: Any, tolerance: Any
 ) -> Constants:
-    spread = as_positive_number("beta", beta)
+    beta = as_positive_number("beta", beta)
+    margin = as_draw_margin(draw_probability, draw_margin, beta)
     return Constants(
-        spread,
-        as_non_negative_number("tau", tau),
-        *as_draw_margin(draw_probability, draw_margin, spread),
-        as_positive_number("tolerance", tolerance),
-        MAX_ITERATIONS,
+        beta=beta,
+        tau=as_non_negative_number("tau", tau),
+        draw_margin=margin.margin,
+        margin_grows=margin.grows,
+        tolerance=as_positive_number("tolerance", tolerance),
+        max_iterations=MAX_ITERATIONS,
     )
 
 
@@ -158,17 +166,23 @@ def _rate_two_players(sides: list[Any], ranks: Any, model: Constants) -> list[li
     if isinstance(ranks, UNORDERED):
         return None
     try:
-        (((mu_i, sigma_i),), ((mu_j, sigma_j),)), (rank_i, rank_j) = sides, ranks
+        ((mu_i, sigma_i),), ((mu_j, sigma_j),) = sides
+        rank_i, rank_j = ranks
     except (TypeError, ValueError):
         return None
-    kinds = list(map(type, (mu_i, sigma_i, mu_j, sigma_j, rank_i, rank_j)))
-    if kinds != [float, float, float, float, int, int]:
+    types = list(map(type, (mu_i, sigma_i, mu_j, sigma_j, rank_i, rank_j)))
+    if types != [float, float, float, float, int, int]:
         return None
-    belief_i, belief_j = (mu_i, drifted(sigma_i, model.tau)), (mu_j, drifted(sigma_j, model.tau))
+    sigma_i = drifted(sigma_i, model.tau)
+    sigma_j = drifted(sigma_j, model.tau)
     margin = margin_between(model.draw_margin, model.margin_grows, 2)
     outcome = float((rank_i < rank_j) - (rank_i > rank_j))
-    new = game_or_nan(UPDATE, *belief_i, *belief_j, model.beta, margin, outcome)
-    return None if new[0] != new[0] else [[Rating._make(new[:2])], [Rating._make(new[2:])]]
+    mu_i, sigma_i, mu_j, sigma_j = game_or_nan(
+        UPDATE, mu_i, sigma_i, mu_j, sigma_j, model.beta, margin, outcome
+    )
+    if math.isnan(mu_i):
+        return None
+    return [[Rating(mu_i, sigma_i)], [Rating(mu_j, sigma_j)]]
 
 
 @compiled
@@ -211,6 +225,7 @@ def expose(mu: Any, sigma: Any, k: float = 3.0) -> Any:
     Source: Herbrich, Minka, Graepel (2006), section 4.2.
     """
     times = as_non_negative_number("k", k)
-    means, deviations = as_float_array("mu", mu), as_positive_array("sigma", sigma)
+    means = as_float_array("mu", mu)
+    deviations = as_positive_array("sigma", sigma)
     check_shapes(("mu", "sigma"), means, deviations)
     return (means - times * deviations)[()]

@@ -39,7 +39,7 @@ LARGEST_WEIGHT = 1e9
 # With smaller weights, rounding of the gaps between sides would affect the beliefs.
 SMALLEST_WEIGHT = 1e-6
 
-# If a side without one member has less than this share of its variance, that rest is summed
+# If a side without one member has less than this share of its variance, that variance is summed
 # directly: subtracting the member would leave rounding errors.
 SMALLEST_REST = 0.125
 
@@ -88,7 +88,9 @@ def side_performance(
     mu: Floats, sigma: Floats, weight: Floats, beta: float, tau: float, first: int, last: int
 ) -> tuple[float, float]:
     """Return mean and variance of the performance of members ``first`` to ``last - 1``."""
-    mean, variance, noise = 0.0, 0.0, tau * tau + beta * beta
+    mean = 0.0
+    variance = 0.0
+    noise = tau * tau + beta * beta
     for m in range(first, last):
         mean += weight[m] * mu[m]
         variance += weight[m] * weight[m] * (sigma[m] * sigma[m] + noise)
@@ -103,9 +105,10 @@ def performances(
     All have shape (sides,).
     """
     mu, sigma, weight = players
-    parts = weight * mu, (weight * sigma) ** 2, (weight * beta) ** 2
-    mean, variance, noise = np.add.reduceat(parts, side_start[:-1], axis=1)
-    noise = np.maximum(noise, LEAST_VARIANCE)
+    first = side_start[:-1]
+    mean = np.add.reduceat(weight * mu, first)
+    variance = np.add.reduceat((weight * sigma) ** 2, first)
+    noise = np.maximum(np.add.reduceat((weight * beta) ** 2, first), LEAST_VARIANCE)
     return mean, variance + noise, noise
 
 
@@ -154,18 +157,24 @@ def _pass_message(table: Floats, i: int, block: int) -> float:
         table[DRAWN, i],
     )
     if block == FROM_BETTER:
-        j, target, noise = i + 1, better_mean - target, better_variance + noise
+        side = i + 1
+        message_mean = better_mean - target
+        message_variance = better_variance + noise
     else:
-        j, target, noise = i, worse_mean + target, worse_variance + noise
-    precision = 1.0 / noise
-    shift = precision * (target - table[MEAN, j])
-    variance = table[VARIANCE, j] / (1.0 + table[VARIANCE, j] * precision)
-    mean = table[MEAN, j] + variance * shift
-    move = mean - table[block + BELIEF_MEAN, j]
-    growth = variance / table[block + BELIEF_VARIANCE, j] - 1.0
-    table[block + PRECISION, j], table[block + SHIFT, j] = precision, shift
-    table[block + BELIEF_MEAN, j], table[block + BELIEF_VARIANCE, j] = mean, variance
-    return max(move * move / table[VARIANCE, j], growth * growth)
+        side = i
+        message_mean = worse_mean + target
+        message_variance = worse_variance + noise
+    precision = 1.0 / message_variance
+    shift = precision * (message_mean - table[MEAN, side])
+    variance = table[VARIANCE, side] / (1.0 + table[VARIANCE, side] * precision)
+    mean = table[MEAN, side] + variance * shift
+    move = mean - table[block + BELIEF_MEAN, side]
+    growth = variance / table[block + BELIEF_VARIANCE, side] - 1.0
+    table[block + PRECISION, side] = precision
+    table[block + SHIFT, side] = shift
+    table[block + BELIEF_MEAN, side] = mean
+    table[block + BELIEF_VARIANCE, side] = variance
+    return max(move * move / table[VARIANCE, side], growth * growth)
 
 
 @compiled
@@ -187,11 +196,13 @@ def pass_messages(table: Floats, sides: int, tolerance: float, max_iterations: i
     """
     for i in range(sides):
         for block in (FROM_BETTER, FROM_WORSE):
-            table[block + PRECISION, i] = table[block + SHIFT, i] = 0.0
+            table[block + PRECISION, i] = 0.0
+            table[block + SHIFT, i] = 0.0
             table[block + BELIEF_MEAN, i] = table[MEAN, i]
             table[block + BELIEF_VARIANCE, i] = table[VARIANCE, i]
-    change, iterations = 0.0, 0
+    change = 0.0
     if sides > 2:
+        iterations = 0
         bound = tolerance * tolerance
         change = math.inf
         while iterations < max_iterations and not change <= bound:
@@ -222,7 +233,9 @@ def log_ranking_evidence(table: Floats, sides: int) -> float:
         deviation = table[FROM_BETTER + BELIEF_VARIANCE, i]
         gap = mean - table[FROM_WORSE + BELIEF_MEAN, i + 1]
         variance = deviation + table[FROM_WORSE + BELIEF_VARIANCE, i + 1]
-        outcome = 0 if table[DRAWN, i] != 0.0 else 1
+        outcome = 1
+        if table[DRAWN, i] != 0.0:
+            outcome = 0
         margin = table[MARGIN, i]
         total += log_outcome_probability_of(gap, variance, outcome, margin)
         target, noise = comparison_message(gap, variance, margin, table[DRAWN, i])
@@ -250,23 +263,29 @@ def update_side(
     """
     mu, sigma, weight, start = teams
     first, last = start[side], start[side + 1]
-    beta, tau, drift = model.beta, model.tau, model.tau * model.tau
+    beta = model.beta
+    tau = model.tau
+    drift = tau * tau
     # At most one member of a side makes up nearly all of its variance.
-    dominant, rest_of_dominant = -1, 0.0
+    dominant = -1
+    without_dominant = 0.0
     for m in range(first, last):
         own = weight[m] * weight[m] * (sigma[m] * sigma[m] + drift)
         if side_variance - own < SMALLEST_REST * side_variance:
             _, before = side_performance(mu, sigma, weight, beta, tau, first, m)
             _, after = side_performance(mu, sigma, weight, beta, tau, m + 1, last)
-            dominant, rest_of_dominant = m, weight[m] * weight[m] * beta * beta + before + after
+            dominant = m
+            without_dominant = weight[m] * weight[m] * beta * beta + before + after
     for m in range(first, last):
         variance = sigma[m] * sigma[m] + drift
         own = weight[m] * weight[m] * variance
         # The variance of the side's performance without this member's skill.
-        rest = rest_of_dominant if m == dominant else side_variance - own
-        total = 1.0 + (own + rest) * precision
+        without_skill = side_variance - own
+        if m == dominant:
+            without_skill = without_dominant
+        total = 1.0 + (own + without_skill) * precision
         # 1 - own p / (1 + side p) as a quotient of sums, so that nothing cancels.
-        shrink = min(1.0, (1.0 + rest * precision) / total)
+        shrink = min(1.0, (1.0 + without_skill * precision) / total)
         mu[m] += weight[m] * variance * shift / total
         sigma[m] = math.sqrt(variance * shrink)
 
@@ -284,21 +303,25 @@ def rate_sides(teams: Teams, rank: Floats, model: Constants, table: Floats) -> f
     Returns:
         The largest change in the last iteration.
     """
-    sides, start = rank.size, teams.side_start
+    sides = rank.size
+    start = teams.side_start
     for side in range(sides):  # a stable insertion sort by rank
-        place = side
-        while place > 0 and rank[int(table[ORDER, place - 1])] > rank[side]:
-            table[ORDER, place] = table[ORDER, place - 1]
-            place -= 1
-        table[ORDER, place] = side
+        i = side
+        while i > 0 and rank[int(table[ORDER, i - 1])] > rank[side]:
+            table[ORDER, i] = table[ORDER, i - 1]
+            i -= 1
+        table[ORDER, i] = side
     for i in range(sides):
-        side, worse = int(table[ORDER, i]), int(table[ORDER, min(i + 1, sides - 1)])
+        side = int(table[ORDER, i])
+        worse = int(table[ORDER, min(i + 1, sides - 1)])
         table[MEAN, i], table[VARIANCE, i] = side_performance(
             teams.mu, teams.sigma, teams.weight, model.beta, model.tau, start[side], start[side + 1]
         )
         players = start[side + 1] - start[side] + start[worse + 1] - start[worse]
         table[MARGIN, i] = margin_between(model.draw_margin, model.margin_grows, players)
-        table[DRAWN, i] = 1.0 if rank[side] == rank[worse] else 0.0
+        table[DRAWN, i] = 0.0
+        if rank[side] == rank[worse]:
+            table[DRAWN, i] = 1.0
     change = pass_messages(table, sides, model.tolerance, model.max_iterations)
     for i in range(sides):
         precision = table[FROM_BETTER + PRECISION, i] + table[FROM_WORSE + PRECISION, i]
@@ -322,7 +345,10 @@ def log_quality_of_sides(mean: Floats, variance: Floats, noise: Floats) -> float
         variance: (sides,) variances D of the performances.
         noise: (sides,) sums B of weight^2 beta^2.
     """
-    log_ratio, inverse, inverse_noise, weighted = 0.0, 0.0, 0.0, 0.0
+    log_ratio = 0.0
+    inverse = 0.0
+    inverse_noise = 0.0
+    weighted = 0.0
     # Means relative to the narrowest side, whose gaps to others need the most digits.
     origin = mean[np.argmin(variance)]
     for i in range(mean.size):

@@ -10,11 +10,11 @@ side with a number for each member. The arrays of one game are
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import as_float_array, as_positive_array, refusal
@@ -31,6 +31,8 @@ Rank = float | tuple[float, float]
 # Types whose order is no order of sides or ranks.
 UNORDERED = (set, frozenset, dict)
 ORDERED = frozenset((list, tuple, dict))
+# Types of a rank that is an interval.
+INTERVALS = frozenset((list, tuple))
 
 
 def flatten_teams(teams: Iterable[Team], weights: Weights | None = None) -> tuple[Floats, Integers]:
@@ -49,23 +51,38 @@ def flatten_teams(teams: Iterable[Team], weights: Weights | None = None) -> tupl
             out of range, of another shape than the teams, or all 0 on a side.
     """
     sides = sides_of("teams", teams)
-    rows = None if weights is None else sides_of("weights", weights)
+    rows = None
+    if weights is not None:
+        rows = sides_of("weights", weights)
     try:
-        sizes = [len(side) for side in sides]
-        mu, sigma = zip(*(pair for side in sides for pair in side), strict=True)
-        if rows is None:
-            players = np.array((mu, sigma, (1.0,) * len(mu)))
-        else:
-            players = np.array((mu, sigma, [weight for row in rows for weight in row]))
-        side_start = np.array([0, *accumulate(sizes)])
-        if players.dtype.kind in "fiu" and (rows is None or sizes == [len(row) for row in rows]):
+        players, side_start = _arrays_of(sides, rows)
+    except (TypeError, ValueError):
+        pass
+    else:
+        if players.dtype.kind in "fiu":
             players = players.astype(np.float64, copy=False)
             if _are_valid(players, side_start):
                 return players, side_start
-    except (TypeError, ValueError):
-        pass
     _refuse_bad(sides, rows)
     raise refusal("teams must hold lists of (mu, sigma) pairs", sides)
+
+
+def _arrays_of(sides: list[Any], rows: list[Any] | None) -> tuple[NDArray[Any], Integers]:
+    """Return the arrays of one game, of any type.
+
+    Raises:
+        TypeError: for sides or rows of weights that are no sequences.
+        ValueError: for members that are no pairs, or rows of other lengths than the sides.
+    """
+    sizes = list(map(len, sides))
+    mu, sigma = zip(*chain.from_iterable(sides), strict=True)
+    if rows is None:
+        weights = [1.0] * len(mu)
+    else:
+        weights = list(chain.from_iterable(rows))
+        if list(map(len, rows)) != sizes:
+            raise ValueError
+    return np.array((mu, sigma, weights)), np.array([0, *accumulate(sizes)])
 
 
 @compiled
@@ -98,8 +115,10 @@ def _refuse_bad(sides: list[Any], weights: list[Any] | None) -> None:
         as_float_array(f"mu of teams[{i}]", [mu for mu, _ in pairs])
         as_positive_array(f"sigma of teams[{i}]", [sigma for _, sigma in pairs])
         sizes.append((len(pairs),))
-    rows = [as_float_array(f"weights[{i}]", row) for i, row in enumerate(weights or ())]
-    if weights is not None and [row.shape for row in rows] != sizes:
+    if weights is None:
+        return
+    rows = [as_float_array(f"weights[{i}]", row) for i, row in enumerate(weights)]
+    if [row.shape for row in rows] != sizes:
         raise refusal("weights must have one number for each member", weights)
     for i, row in enumerate(rows):
         good = (row == 0.0) | ((row >= SMALLEST_WEIGHT) & (row <= LARGEST_WEIGHT))
@@ -109,7 +128,7 @@ def _refuse_bad(sides: list[Any], weights: list[Any] | None) -> None:
 
 
 def sides_of(name: str, value: Any) -> list[Any]:
-    """Return the entries for the sides as a list, with lists in place of iterators.
+    """Return the list of sides, or of their weights, with lists in place of iterators.
 
     Raises:
         ValueError: if ``value`` is not iterable, or it or an entry has no order.
@@ -119,9 +138,11 @@ def sides_of(name: str, value: Any) -> list[Any]:
             raise TypeError
         sides = list(value)
         if not ORDERED.issuperset(map(type, sides)):
-            sides = [list(side) if isinstance(side, Iterator) else side for side in sides]
-            if any(isinstance(side, set | frozenset) for side in sides):
-                raise TypeError
+            for i, side in enumerate(sides):
+                if isinstance(side, Iterator):
+                    sides[i] = list(side)
+                elif isinstance(side, set | frozenset):
+                    raise TypeError
     except TypeError:
         raise refusal(f"{name} must have one entry for each side, in order", value) from None
     return sides
@@ -153,16 +174,16 @@ def as_places(ranks: Sequence[Rank], sides: int) -> tuple[Floats, Floats]:
             other types, NaN or infinity.
     """
     items = _as_items("ranks", ranks)
-    intervals = [index for index, rank in enumerate(items) if isinstance(rank, tuple | list)]
-    if not intervals:
+    if INTERVALS.isdisjoint(map(type, items)):
         places = as_ranks(items, sides)
         return places, places
     first = list(items)
     last = list(items)
-    for index in intervals:
-        if len(items[index]) != 2:
-            raise refusal(f"ranks[{index}] must be a number or (first, last)", items[index])
-        first[index], last[index] = items[index]
+    for index, rank in enumerate(items):
+        if type(rank) in INTERVALS:
+            if len(rank) != 2:
+                raise refusal(f"ranks[{index}] must be a number or (first, last)", rank)
+            first[index], last[index] = rank
     places = dense_rank("first and last places of ranks", first + last).astype(np.float64)
     _check_number_of_ranks(ranks, len(items), sides)
     first_place = places[: len(items)]
@@ -195,8 +216,8 @@ def dense_rank(name: str, values: ArrayLike | Iterable[Any]) -> Integers:
     plain = all(type(value) is int for value in items)  # skips the slower check
     if not plain and as_float_array(name, items).ndim != 1:
         raise refusal(f"{name} must be a row of real numbers", values)
-    place = {value: index for index, value in enumerate(sorted(set(items)))}
-    return np.fromiter((place[value] for value in items), np.int64, len(items))
+    place_of = {value: place for place, value in enumerate(sorted(set(items)))}
+    return np.array([place_of[value] for value in items], dtype=np.int64)
 
 
 def _as_items(name: str, values: Any) -> list[Any]:

@@ -66,10 +66,11 @@ class TrueSkill:
 
     def create_rating(self, mu: float | None = None, sigma: float | None = None) -> Rating:
         """Return a rating; values left out are a newcomer's."""
-        return Rating(
-            as_number("mu", self.mu if mu is None else mu),
-            as_positive_number("sigma", self.sigma if sigma is None else sigma),
-        )
+        if mu is None:
+            mu = self.mu
+        if sigma is None:
+            sigma = self.sigma
+        return Rating(as_number("mu", mu), as_positive_number("sigma", sigma))
 
     def rate(
         self,
@@ -95,34 +96,42 @@ class TrueSkill:
             ValueError: for bad input.
         """
         sides = sides_of("groups", groups)
-        named, teams, shares = _game(sides, weights)
+        if ranks is None:
+            ranks = range(len(sides))
+        members, teams, member_weights = _game(sides, weights)
         rated = rate(
             teams,
-            range(len(teams)) if ranks is None else ranks,
+            ranks,
             beta=self.beta,
             tau=self.tau,
             draw_probability=self.draw_probability,
-            weights=shares,
+            weights=member_weights,
         )
-        return [
-            dict(zip(names, new, strict=True)) if isinstance(side, Mapping) else new
-            for side, names, new in zip(sides, named, rated, strict=True)
-        ]
+        result: list[Rated] = []
+        for side, names, ratings in zip(sides, members, rated, strict=True):
+            if isinstance(side, Mapping):
+                result.append(dict(zip(names, ratings, strict=True)))
+            else:
+                result.append(ratings)
+        return result
 
     def rate_1vs1(
         self, winner: tuple[float, float], loser: tuple[float, float], drawn: bool = False
     ) -> tuple[Rating, Rating]:
         """Return the ratings of the winner and the loser after a game, or of both after a draw."""
-        # The flag can be a cell of a table.
-        level = as_flag("drawn", bool(drawn) if type(drawn) is int and drawn in (0, 1) else drawn)
-        rated = self.rate([[winner], [loser]], [0, 0] if level else [0, 1])
-        ((first,), (second,)) = cast(list[list[Rating]], rated)
+        if type(drawn) is int and drawn in (0, 1):  # the flag can be a cell of a table
+            drawn = bool(drawn)
+        ranks = [0, 1]
+        if as_flag("drawn", drawn):
+            ranks = [0, 0]
+        rated = self.rate([[winner], [loser]], ranks)
+        (first,), (second,) = cast(list[list[Rating]], rated)
         return first, second
 
     def quality(self, groups: Iterable[Group], weights: Any = None) -> float:
         """Return the match quality of a game; see ``team_match_quality``."""
-        _, teams, shares = _game(groups, weights)
-        return team_match_quality(teams, self.beta, shares)
+        _, teams, member_weights = _game(groups, weights)
+        return team_match_quality(teams, self.beta, member_weights)
 
     def quality_1vs1(self, rating_i: tuple[float, float], rating_j: tuple[float, float]) -> float:
         """Return the match quality of a game of two players."""
@@ -130,16 +139,20 @@ class TrueSkill:
 
     def win_probability(self, group_i: Group, group_j: Group, weights: Any = None) -> float:
         """Return the probability that the first side wins; see ``team_win_probability``."""
-        _, (team_i, team_j), shares = _game([group_i, group_j], weights)
+        _, (team_i, team_j), member_weights = _game([group_i, group_j], weights)
         return team_win_probability(
-            team_i, team_j, self.beta, draw_probability=self.draw_probability, weights=shares
+            team_i,
+            team_j,
+            self.beta,
+            draw_probability=self.draw_probability,
+            weights=member_weights,
         )
 
     def first_place_probability(self, groups: Iterable[Group], weights: Any = None) -> list[float]:
         """Return each side's probability of winning; see ``first_place_probability``."""
-        _, teams, shares = _game(groups, weights)
+        _, teams, member_weights = _game(groups, weights)
         return first_place_probability(
-            teams, self.beta, draw_probability=self.draw_probability, weights=shares
+            teams, self.beta, draw_probability=self.draw_probability, weights=member_weights
         )
 
     def expose(self, rating: tuple[float, float]) -> float:
@@ -148,7 +161,9 @@ class TrueSkill:
             mu, sigma = rating
         except (TypeError, ValueError):
             raise refusal("rating must be a (mu, sigma) pair", rating) from None
-        k = self.mu / self.sigma if self.k is None else self.k
+        k = self.k
+        if k is None:
+            k = self.mu / self.sigma
         return as_number("mu", mu) - k * as_positive_number("sigma", sigma)
 
 
@@ -159,29 +174,45 @@ def _game(groups: Iterable[Group], weights: Any) -> tuple[list[Named], list[Team
     """Return the sides by name or index, the sides as lists, and the weights as lists."""
     sides = sides_of("groups", groups)
     try:
-        named: list[Named] = [
-            side if isinstance(side, Mapping) else dict(enumerate(side)) for side in sides
-        ]
+        members = [_by_name(side) for side in sides]
     except TypeError:
         raise refusal("groups must be lists or dicts of (mu, sigma) pairs", sides) from None
-    return named, [list(side.values()) for side in named], _weights_of(weights, named)
+    teams: list[Team] = [list(side.values()) for side in members]
+    return members, teams, _weights_of(weights, members)
 
 
-def _weights_of(weights: Any, named: list[Named]) -> Weights | None:
+def _by_name(side: Any) -> Named:
+    """Return a side's ratings by name, or by index for a list."""
+    if isinstance(side, Mapping):
+        return side
+    return dict(enumerate(side))
+
+
+def _weights_of(weights: Any, members: list[Named]) -> Weights | None:
     """Return weights of any form that ``TrueSkill.rate`` supports as lists."""
     if weights is None:
         return None
     if isinstance(weights, Mapping):
-        known = {(i, name) for i, side in enumerate(named) for name in side}
-        if unknown := set(weights) - known:
-            raise refusal("weights must have keys (side, name or index) of the groups", unknown)
-        return [[weights.get((i, name), 1.0) for name in side] for i, side in enumerate(named)]
+        return _weights_by_side_and_name(weights, members)
     rows = sides_of("weights", weights)
-    if len(rows) != len(named):
+    if len(rows) != len(members):
         raise refusal("weights must have one entry for each side", weights)
-    for i, (row, side) in enumerate(zip(rows, named, strict=True)):
+    for i, (row, side) in enumerate(zip(rows, members, strict=True)):
         if isinstance(row, Mapping):
-            if unknown := set(row).difference(side):
+            unknown = set(row).difference(side)
+            if unknown:
                 raise refusal(f"weights[{i}] must name members of groups[{i}]", unknown)
             rows[i] = [row.get(name, 1.0) for name in side]
+    return rows
+
+
+def _weights_by_side_and_name(weights: Mapping[Any, float], members: list[Named]) -> Weights:
+    """Return the weights of a dict with keys (side, name or index) as lists."""
+    unknown = set(weights)
+    rows = []
+    for i, side in enumerate(members):
+        unknown.difference_update((i, name) for name in side)
+        rows.append([weights.get((i, name), 1.0) for name in side])
+    if unknown:
+        raise refusal("weights must have keys (side, name or index) of the groups", unknown)
     return rows

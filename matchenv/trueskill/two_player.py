@@ -180,14 +180,19 @@ def update(
 def _games(
     which: int, values: tuple[ArrayLike, ...], names: tuple[str, ...] = NAMES
 ) -> tuple[Any, Any, Any, Any]:
-    """Return ``game_or_nan`` of each game; raise ``ValueError`` for bad arguments."""
+    """Return the results of ``game_or_nan`` for each game.
+
+    Raises:
+        ValueError: for bad arguments.
+    """
     if NUMBERS.issuperset(map(type, values)):
-        result = game_or_nan(which, *values)
-        if result[0] == result[0]:  # NaN: the checks below name the bad argument
-            a, b, c, d = map(np.float64, result)
-            return a, b, c, d
-    pairs = zip(names, values, strict=True)
-    arrays = [CHECKS.get(name, as_float_array)(name, value) for name, value in pairs]
+        first, second, third, fourth = game_or_nan(which, *values)
+        if first == first:  # NaN: the checks below name the bad argument
+            return np.float64(first), np.float64(second), np.float64(third), np.float64(fourth)
+    arrays = []
+    for name, value in zip(names, values, strict=True):
+        check = CHECKS.get(name, as_float_array)
+        arrays.append(check(name, value))
     check_shapes(names, *arrays)
     table = np.stack(np.broadcast_arrays(*arrays))
     if which == UPDATE and (np.abs(table[-2:]).max(axis=0) == 0.0).any():
@@ -201,8 +206,8 @@ def _games(
             "sigma_i, sigma_j, beta and draw_margin must not mix scales so far apart that float64 "
             "cannot hold the result"
         )
-    a, b, c, d = new.reshape(4, *table.shape[1:])
-    return a, b, c, d
+    first, second, third, fourth = new.reshape(4, *table.shape[1:])
+    return first, second, third, fourth
 
 
 @compiled
@@ -220,7 +225,8 @@ def game_or_nan(
     good = is_skill(mu_i) and is_positive(sigma_i) and is_skill(mu_j) and is_positive(sigma_j)
     good = good and is_positive(beta) and draw_margin >= 0.0 and is_skill(draw_margin)
     result = math.nan
-    gap, variance = mu_i - mu_j, total_variance(sigma_i, sigma_j, beta)
+    gap = mu_i - mu_j
+    variance = total_variance(sigma_i, sigma_j, beta)
     if good and which == UPDATE:
         if abs(outcome) == 1.0 or (outcome == 0.0 and draw_margin > 0.0):
             after = update_two(mu_i, sigma_i, mu_j, sigma_j, int(outcome), beta, draw_margin)
@@ -243,7 +249,14 @@ def game_or_nan(
 def _table_of_games(which: int, table: Floats) -> Floats:
     new = np.empty((4, table.shape[1]))
     for k in range(new.shape[1]):
-        a, b, c, d = table[0, k], table[1, k], table[2, k], table[3, k]
-        e, f, g = table[4, k], table[5, k], table[6, k]
-        new[0, k], new[1, k], new[2, k], new[3, k] = game_or_nan(which, a, b, c, d, e, f, g)
+        new[0, k], new[1, k], new[2, k], new[3, k] = game_or_nan(
+            which,
+            table[0, k],
+            table[1, k],
+            table[2, k],
+            table[3, k],
+            table[4, k],
+            table[5, k],
+            table[6, k],
+        )
     return new

@@ -14,7 +14,8 @@ IN_QUEUE = {"arrival_rate": [0.5, 2.0], "horizon": 20, "capacity": 6}
 ON_POLICY = {"n_steps": 16, "batch_size": 64}
 OFF_POLICY = {"buffer_size": 5000, "learning_starts": 64, "batch_size": 32}
 SMALL = {
-    **dict.fromkeys(("ppo", "trpo"), ON_POLICY),
+    "ppo": ON_POLICY,
+    "trpo": ON_POLICY,
     "dqn": OFF_POLICY,
     "a2c": {"n_steps": 16},
     "imitation": {**ON_POLICY, "teacher": "thompson"},
@@ -47,9 +48,12 @@ def small_config():
             "evaluation_episodes": 4,
             "checkpoint_every": 75,
         }
+        algorithm = algo
         if algo == "queue":
-            arguments |= {"environment": "MatchmakingQueue-v0", "env_kwargs": IN_QUEUE}
-        return configured("ppo" if algo == "queue" else algo, **{**arguments, **changes})
+            algorithm = "ppo"
+            arguments["environment"] = "MatchmakingQueue-v0"
+            arguments["env_kwargs"] = IN_QUEUE
+        return configured(algorithm, **{**arguments, **changes})
 
     return made
 

@@ -7,17 +7,23 @@ from time import process_time
 import numpy as np
 import pytest
 import yaml
+from optuna.distributions import FloatDistribution, IntDistribution
 from refusals import refusals
 
 from matchenv import NormalPrior, agents
 from matchenv.agents import tuning as tuning_module
-from matchenv.agents.config_file import parse_pairs, read_yaml
-from matchenv.agents.environments import ONE_PLAYER, settings_of
+from matchenv.agents.config_file import (
+    SEARCH_SPACES,
+    parse_pairs,
+    read_hyperparameters,
+    read_section,
+)
+from matchenv.agents.environments import settings_of
 from matchenv.agents.run_config import ALGORITHMS, RunConfig, RunFolder, configured
-from matchenv.agents.tuning import BEST, SPACES, TRIALS, checked_space, tune_agent
+from matchenv.agents.tuning import BEST, TRIALS, checked_space, tune_agent
 from matchenv.envs.one_player.priors import DrawnPrior
 from matchenv.envs.one_player.settings import REWARDS
-from matchenv.evaluation.registry import QUEUE
+from matchenv.evaluation.registry import ONE_PLAYER, QUEUE
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
@@ -26,7 +32,7 @@ def test_every_algorithm_has_valid_defaults(name):
     assert config.algorithm == name
     assert config.timesteps >= 100_000
     assert RunConfig.from_text(config.to_text()) == config
-    assert checked_space(name, read_yaml(SPACES, None, name))
+    assert checked_space(name, read_section(SEARCH_SPACES, name))
 
 
 def test_arguments_override_the_file(tmp_path):
@@ -37,12 +43,20 @@ def test_arguments_override_the_file(tmp_path):
         "  env_kwargs: {rank: top, belief: full}\n"
     )
     plain = configured("ppo", config_file=file)
-    assert (plain.timesteps, plain.num_envs, plain.hyperparameters["gamma"]) == (1000, 4, 0.9)
+    assert plain.timesteps == 1000
+    assert plain.num_envs == 4
+    assert plain.hyperparameters["gamma"] == 0.9
     config = configured(
-        "ppo", config_file=file, timesteps=50, num_envs=2, env_kwargs={"belief": "factorised"},
+        "ppo",
+        config_file=file,
+        timesteps=50,
+        num_envs=2,
+        env_kwargs={"belief": "factorised"},
         hyperparameters={"gamma": 0.8, "policy_kwargs": {"net_arch": [9]}},
-    )  # fmt: skip
-    assert (config.timesteps, config.num_envs, config.hyperparameters["gamma"]) == (50, 2, 0.8)
+    )
+    assert config.timesteps == 50
+    assert config.num_envs == 2
+    assert config.hyperparameters["gamma"] == 0.8
     assert config.hyperparameters["policy_kwargs"] == {"net_arch": [9], "activation_fn": "tanh"}
     assert config.env_kwargs == {"rank": "top", "belief": "factorised"}
     assert configured("ppo", config_file=Path("ppo_flat")).env_kwargs == {}
@@ -51,15 +65,26 @@ def test_arguments_override_the_file(tmp_path):
 def test_values_of_pairs_are_yaml():
     pairs = ["rank=top", "place=3", "beta=1e-3", "count=1e6", "arch={pi: [64, 64]}", "x=null"]
     assert parse_pairs("env-kwargs", pairs) == {
-        "rank": "top", "place": 3, "beta": 0.001, "count": 1_000_000, "arch": {"pi": [64, 64]},
+        "rank": "top",
+        "place": 3,
+        "beta": 0.001,
+        "count": 1_000_000,
+        "arch": {"pi": [64, 64]},
         "x": None,
-    }  # fmt: skip
+    }
     for bad in (["rank"], ["=top"], ["rank=[1"], ["rank=1", "rank=2"]):
         with pytest.raises(ValueError, match="env-kwargs"):
             parse_pairs("env-kwargs", bad)
     began = process_time()
     parse_pairs("env-kwargs", ["population=" + "9" * 49_000 + "x"])  # 20 s with backtracking
     assert process_time() - began < 2.0
+
+
+def test_unknown_names_of_files_are_refused_with_the_known_ones():
+    with pytest.raises(ValueError, match=r"file or one of a2c, dqn, .* ppo_flat, trpo, got 'nope'"):
+        read_hyperparameters(ONE_PLAYER, "ppo", Path("nope"))
+    with pytest.raises(ValueError, match=r"hyperparameters of dqn for Matchmaking.* are ppo$"):
+        read_hyperparameters(QUEUE, "dqn")
 
 
 test_bad_files_are_refused = refusals(
@@ -83,9 +108,10 @@ def test_a_damaged_configuration_is_refused(tmp_path):
     with pytest.warns(UserWarning, match="without a checksum"):
         RunConfig.from_text(text)
     folder = RunFolder.create(tmp_path, configured("ppo"))
-    for bad, said in ((text.replace("seed: 12", ""), "seed is missing"), ("", ""), ("[1]", "")):
+    without_seed = text.replace("seed: 12", "")
+    for bad, reason in ((without_seed, "seed is missing"), ("", ""), ("[1]", "")):
         folder.config_file.write_text(bad)
-        message = f"damaged config.*{said}"
+        message = f"damaged config.*{reason}"
         with pytest.warns(match="checksum"), pytest.raises(ValueError, match=message):
             folder.read_config()
 
@@ -122,22 +148,27 @@ def test_the_comparison_has_the_options_of_the_training(env_kwargs, kept, cells)
     expected = {"reward": "true_draw_density", "num_opponents": 5, **env_kwargs, **kept}
     assert config.env_kwargs == expected
     assert RunConfig.from_text(config.to_text()) == config
-    rest = {name: value for name, value in expected.items()
-            if name in ("num_opponents", "rank_by")}  # fmt: skip
-    assert config.comparison() == {"env": ONE_PLAYER, "cells": cells, "env_kwargs": rest}
+    shared = {}
+    for name in ("num_opponents", "rank_by"):
+        if name in expected:
+            shared[name] = expected[name]
+    assert config.comparison() == {"env": ONE_PLAYER, "cells": cells, "env_kwargs": shared}
 
 
 def test_equal_names_of_hyperparameters_and_options_are_told_apart():
-    one, other = (configured("dqn", env_kwargs={"tau": 0.1}, hyperparameters={"tau": tau}).options()
-                  for tau in (0.5, 0.9))  # fmt: skip
-    assert (one["tau"], other["tau"], one["env_kwargs.tau"]) == (0.5, 0.9, 0.1)
+    config = configured("dqn", env_kwargs={"tau": 0.1}, hyperparameters={"tau": 0.5})
+    assert config.options()["tau"] == 0.5
+    assert config.options()["env_kwargs.tau"] == 0.1
 
 
 def test_lists_of_options_are_combined():
-    found = settings_of(ONE_PLAYER, {"prior": ["informative", "equal"], "rank": ["top", "any"]})
-    assert [(str(each.prior), each.rank) for each in found] == [
-        ("informative", "top"), ("informative", None), ("equal", "top"), ("equal", None),
-    ]  # fmt: skip
+    cells = settings_of(ONE_PLAYER, {"prior": ["informative", "equal"], "rank": ["top", "any"]})
+    assert [(cell.prior, cell.rank) for cell in cells] == [
+        ("informative", "top"),
+        ("informative", None),
+        ("equal", "top"),
+        ("equal", None),
+    ]
 
 
 IN_QUEUE = {"environment": QUEUE}
@@ -152,7 +183,7 @@ test_bad_configurations_are_refused = refusals(
     ({"evaluation_episodes": 1}, "evaluation_episodes must be greater than or equal to 2"),
     ({"evaluation_episodes": 10**30}, "evaluation_episodes"),
     ({"checkpoint_every": 0}, "checkpoint_every"),
-    ({"config_file": Path("no.yml")}, "config must be a readable file"),
+    ({"config_file": Path("no.yml")}, "config must be a YAML file or one of"),
     ({"env_kwargs": {"opponents": 3}}, "num_opponents"),
     ({"env_kwargs": {"rank": []}}, "rank must list at least one value"),
     ({"env_kwargs": {"rank": [["top"]]}}, "names and numbers"),
@@ -171,14 +202,14 @@ test_bad_configurations_are_refused = refusals(
     ),
     ({**IN_QUEUE, "env_kwargs": {"rank": "top"}}, "env_kwargs must be among"),
     ({**IN_QUEUE, "env_kwargs": {"capacity": [4, 6]}}, "capacity must be the same"),
-    ({"environment": "CartPole-v1"}, "environment must be one of"),
+    ({"environment": "CartPole-v1"}, "env must be one of"),
     call=lambda changes: agents.configured(**changes),
 )
 
 
 GOAL = "true_q_less_kg"
 TINY = {
-    "timesteps": 64,
+    "timesteps": 128,
     "num_envs": 4,
     "hyperparameters": {"n_steps": 16, "batch_size": 32},
     "env_kwargs": {"num_opponents": 3, "horizon": 10},
@@ -198,12 +229,13 @@ def scored(monkeypatch):
 
     def start(path: Path, config, *, writers, **_):
         played.append(config)
-        folder, found = RunFolder.create(path, config), []
-        gamma, rate = (config.hyperparameters[name] for name in ("gamma", "learning_rate"))
+        folder = RunFolder.create(path, config)
+        score = config.hyperparameters["gamma"] + config.hyperparameters["learning_rate"]
+        evaluations = []
         for step in range(3):
-            found.append({"timesteps": step, GOAL: gamma + rate})
-            folder.write_evaluations(0, found)
-            writers[0].write({f"evaluation/{GOAL}": gamma + rate}, {}, step)
+            evaluations.append({"timesteps": step, GOAL: score})
+            folder.write_evaluations(0, evaluations)
+            writers[0].write({f"evaluation/{GOAL}": score}, {}, step)
         folder.policy_file.write_bytes(b"")
 
     monkeypatch.setattr(tuning_module, "start_training", start)
@@ -216,28 +248,29 @@ def rows(out):
 
 
 def test_the_search_writes_its_best_hyperparameters(tmp_path, scored):
-    found = search(tmp_path, 12)
+    study = search(tmp_path, 12)
     assert len(scored) == 12
-    assert found.best_params["gamma"] == 0.9
+    assert study.best_params["gamma"] == 0.9
     states = [row["state"] for row in rows(tmp_path)]
     assert set(states) == {"complete", "pruned"}  # the median rule has ended what is worse
     assert len(states) == 12
-    played = [len(RunFolder(each).read_evaluations()) for each in (tmp_path / "trials").iterdir()]
-    assert min(played) > 1  # no trial ends before it has learned
+    for trial in (tmp_path / "trials").iterdir():
+        assert len(RunFolder(trial).read_evaluations()) > 1  # none ends before it has learned
     best = max(float(row[GOAL]) for row in rows(tmp_path) if row["state"] == "complete")
-    assert found.best_value == pytest.approx(best)
+    assert study.best_value == pytest.approx(best)
     config = configured("ppo", config_file=tmp_path / BEST)
     assert config.hyperparameters["gamma"] == 0.9
     assert config.hyperparameters["learning_rate"] == pytest.approx(
-        found.best_params["learning_rate"]
+        study.best_params["learning_rate"]
     )
     assert config.env_kwargs["num_opponents"] == 3
-    assert 1e-4 <= found.best_params["learning_rate"] <= 1e-2
+    assert 1e-4 <= study.best_params["learning_rate"] <= 1e-2
 
 
 def test_an_interrupted_search_continues_with_equal_results(tmp_path, scored, monkeypatch):
     search(tmp_path / "whole", 8)
-    start, count = tuning_module.start_training, len(scored)
+    start = tuning_module.start_training
+    count = len(scored)
 
     def stop_in_the_fourth(*arguments, **options):
         if len(scored) == count + 3:
@@ -266,14 +299,15 @@ def test_an_interrupted_search_continues_with_equal_results(tmp_path, scored, mo
 
 
 def test_the_command_searches(typed):
-    words = "train --tune 2 --timesteps 64 --num-envs 4 --evaluation-episodes 2 --out out"
+    words = "train --tune 2 --timesteps 128 --num-envs 4 --evaluation-episodes 2 --out out"
     words += " --hyperparams n_steps=16 batch_size=32 --env-kwargs num_opponents=3 horizon=10"
     space = ["gamma=[0.5, 0.9]", "learning_rate={low: 1e-4, high: 1e-2, log: true}"]
     ended = typed([*words.split(), "--space", *space])
-    assert (ended.status, str(Path("out", BEST)) in ended.out) == (0, True)
+    assert ended.status == 0
+    assert str(Path("out", BEST)) in ended.out
     assert "2 trials completed, 0 stopped early" in ended.out
-    trials = [RunFolder(each).read_evaluations() for each in Path("out", "trials").iterdir()]
-    assert min(map(len, trials)) > 1
+    for trial in Path("out", "trials").iterdir():
+        assert len(RunFolder(trial).read_evaluations()) > 1
     section = yaml.safe_load(Path("out", BEST).read_text())["Matchmaking-v0"]
     assert section["env_kwargs"]["horizon"] == 10
 
@@ -285,5 +319,6 @@ def test_equal_trials_have_equal_values(tmp_path):
 
 def test_an_interval_is_of_integers_if_both_ends_are_written_so():
     space = {"gamma": {"low": 0.0, "high": 1.0}, "n_epochs": {"low": 1, "high": 8}}
-    kinds = [type(each).__name__ for each in checked_space("ppo", space).values()]
-    assert kinds == ["FloatDistribution", "IntDistribution"]
+    distributions = checked_space("ppo", space)
+    assert isinstance(distributions["gamma"], FloatDistribution)
+    assert isinstance(distributions["n_epochs"], IntDistribution)

@@ -1,18 +1,26 @@
 """The shared network: its numbers and invariances; choices and training with action masks."""
 
+import copy
+import json
+import pickle
+from dataclasses import replace
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
 import torch
 from dense_belief import some_masks
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
+from stable_baselines3 import PPO
 
 from matchenv import MatchmakingEnv, MatchmakingVectorEnv, Settings, agents
-from matchenv.agents.network import CandidateReader, OpponentReader, reader_of, spaces_of
+from matchenv.agents.network import CandidateReader, OpponentReader, spaces_of
 from matchenv.agents.policy_file import LearnedPolicy, PolicyDescription
 from matchenv.agents.run_config import ALGORITHMS
+from matchenv.agents.sb3_policies import SharedPolicy
 from matchenv.agents.vec_env import MatchmakingVecEnv
+from matchenv.envs.queue.population import NormalPopulation
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.trueskill import draw_density, match_quality
 
@@ -36,26 +44,31 @@ def played(games=12, opponents=5, count=32, **options):
 
 
 def numbers(observation, settings, **changes):
-    kwargs = {**reader_of(settings)["features_extractor_kwargs"], **changes}
-    reader = OpponentReader(spaces_of(settings)[0], **kwargs)
+    reader = OpponentReader(spaces_of(replace(settings, **changes))[0])
     flat = reader(torch.from_numpy(np.asarray(observation, dtype=np.float32)))
     return reader.split(flat)
 
 
 def permuted(observation, belief):
-    found = observation.copy()
-    for first in (1, 7, 12)[: 3 if belief == "full" else 2]:
-        found[:, first : first + 5] = observation[:, first : first + 5][:, ORDER]
-    return found
+    reordered = observation.copy()
+    starts = [1, 7]
+    if belief == "full":
+        starts.append(12)
+    for first in starts:
+        reordered[:, first : first + 5] = observation[:, first : first + 5][:, ORDER]
+    return reordered
 
 
 def learned(algo="ppo", policy="SharedPolicy", **options):
     """Return a policy with random weights for these settings."""
     settings = Settings.checked(**{"num_opponents": 5, "horizon": 40, **options})
-    kwargs = {"net_arch": {"pi": [], "vf": [8]} if algo == LINEAR else [8]}
-    algo = "ppo" if algo == LINEAR else algo
+    kwargs = {"net_arch": [8]}
+    if algo == LINEAR:
+        algo = "ppo"
+        kwargs = {"net_arch": {"pi": [], "vf": [8]}}
     if policy == "Reader":  # a plain network behind it
-        policy, kwargs = "MlpPolicy", {**kwargs, "features_extractor_class": policy}
+        policy = "MlpPolicy"
+        kwargs["features_extractor_class"] = "Reader"
     network = PolicyDescription(algo, policy, kwargs, settings.changed()).network()
     generator = torch.Generator().manual_seed(0)
     with torch.no_grad():
@@ -74,8 +87,11 @@ def test_the_first_number_is_the_relative_log_draw_density(belief):
     mu, sigma = observation[:, :6].astype(float), observation[:, 6:12].astype(float)
     # Only the variance of the difference matters.
     halves = observation[:, 12:17].astype(float) / np.sqrt(2.0)
-    sigma_0 = sigma[:, :1] if belief == "factorised" else halves
-    sigma_k = sigma[:, 1:] if belief == "factorised" else halves
+    sigma_0 = halves
+    sigma_k = halves
+    if belief == "factorised":
+        sigma_0 = sigma[:, :1]
+        sigma_k = sigma[:, 1:]
     log_q = np.log(draw_density(mu[:, :1], sigma_0, mu[:, 1:], sigma_k, settings.beta))
     np.testing.assert_allclose(rows[:, 0], log_q - log_q.max(1, keepdims=True), atol=1e-4)
 
@@ -87,9 +103,11 @@ def test_opponents_are_invariant_to_order_and_scale(belief):
     again, _, same = numbers(permuted(observation, belief), settings)
     np.testing.assert_allclose(again, rows[:, :, ORDER], atol=1e-4)
     np.testing.assert_allclose(same, context, atol=1e-4)
-    shifted, mirrored, scaled = (observation.copy() for _ in range(3))
+    shifted = observation.copy()
     shifted[:, :6] += 3.0
+    mirrored = observation.copy()
     mirrored[:, :6] *= -1.0
+    scaled = observation.copy()
     scaled[:, :-1] *= 2.0
     for changed, beta in ((shifted, 1.0), (mirrored, 1.0), (scaled, 2.0)):
         again, _, same = numbers(changed, settings, beta=beta * settings.beta)
@@ -114,24 +132,30 @@ def test_offline_opponents_do_not_affect_the_others():
 
 def test_candidates_are_invariant_to_scale_and_capacity():
     settings = QueueSettings()
-    population, capacity = settings.population, settings.capacity
+    population = settings.population
+    capacity = settings.capacity
     rng = np.random.default_rng(0)
-    mu, sigma = rng.normal(0, 2, capacity), rng.uniform(0.3, 2, capacity)
-    waited, queue = rng.uniform(0, 0.9, capacity), np.array([20.0, 7.0, 60.0])
+    mu = rng.normal(0, 2, capacity)
+    sigma = rng.uniform(0.3, 2, capacity)
+    waited = rng.uniform(0, 0.9, capacity)
+    queue = np.array([20.0, 7.0, 60.0])
 
     def read(unit, zero, room):
-        places = np.zeros((4, room))
-        places[:, :capacity] = zero - unit * mu, abs(unit) * sigma, waited, np.ones(capacity)
-        observation = np.concatenate((places.ravel(), queue / (queue + room)))
-        reader = CandidateReader(
-            spaces_of(QueueSettings(capacity=room))[0],
-            mean=zero + unit * population.mean,
-            deviation=abs(unit) * population.deviation,
-            beta=abs(unit) * settings.beta,
+        players = np.zeros((4, room))
+        players[:, :capacity] = zero - unit * mu, abs(unit) * sigma, waited, np.ones(capacity)
+        observation = np.concatenate((players.ravel(), queue / (queue + room)))
+        scale = abs(unit)
+        moved = QueueSettings(
+            capacity=room,
+            population=NormalPopulation(
+                zero + unit * population.mean, scale * population.deviation
+            ),
+            beta=scale * settings.beta,
         )
-        found = reader.split(reader(torch.tensor(observation[np.newaxis])))
-        assert (found.allowed[0, capacity:] == 0.0).all()
-        return found.rows[:, :, :capacity], found.context
+        reader = CandidateReader(spaces_of(moved)[0])
+        numbers = reader.split(reader(torch.tensor(observation[np.newaxis])))
+        assert (numbers.allowed[0, capacity:] == 0.0).all()
+        return numbers.rows[:, :, :capacity], numbers.context
 
     rows, context = read(1.0, 0.0, capacity)
     expected = match_quality(mu[0], sigma[0], mu[1:], sigma[1:], settings.beta)
@@ -142,22 +166,68 @@ def test_candidates_are_invariant_to_scale_and_capacity():
         torch.testing.assert_close(same, context)
 
 
-@pytest.mark.parametrize("belief", BELIEFS)
-# 30 opponents on the factorised belief and 20 on the full one: 63 numbers each.
-@pytest.mark.parametrize("num_opponents", [1, 20, 30])
-def test_the_belief_is_inferred_from_the_space(belief, num_opponents):
-    settings = Settings.checked(num_opponents=num_opponents, belief=belief)
-    box = spaces_of(settings)[0]
-    assert OpponentReader(box).belief is settings.belief_type
-    with pytest.raises(ValueError, match="another environment"):
-        OpponentReader(type(box)(box.low[:-1], box.high[:-1], dtype=np.float32))
+OPTIONS = [
+    ("Matchmaking-v0", {"num_opponents": 3, "beta": 8.0, "horizon": 30, "belief": "full"}),
+    ("Matchmaking-v0", {"num_opponents": 3, "availability": 0.5, "mean_stay": 4.0}),
+    ("MatchmakingQueue-v0", {"population": NormalPopulation(25.0, 8.0), "game_length": 3}),
+    ("Ranking-v0", {"num_items": 5, "barred_pairs": ((0, 3),), "goal": "top", "k": 2}),
+]
+
+
+@pytest.mark.parametrize(("env_id", "options"), OPTIONS)
+def test_the_observation_space_tells_the_settings(env_id, options):
+    env = gym.make(env_id, **options)
+    space = env.observation_space
+    native = gym.make_vec(env_id, 2, **options).single_observation_space
+    pickled = pickle.loads(pickle.dumps(space))
+    for copied in (space, copy.copy(space), copy.deepcopy(space), pickled, native):
+        read = copied.settings
+        for name in ("beta", "horizon", *options):
+            if name == "population":
+                expected = env.unwrapped.settings.population
+                assert read.population.mean == expected.mean
+                assert read.population.deviation == expected.deviation
+            else:
+                assert getattr(read, name) == getattr(env.unwrapped.settings, name)
+        plain = gym.spaces.Box(space.low, space.high)
+        assert copied == plain
+        assert plain == copied
+        json.dumps(copied.options)
+
+
+@pytest.mark.parametrize(("env_id", "options"), OPTIONS)
+def test_a_policy_reads_observations_at_the_scale_of_its_environment(env_id, options):
+    """As the adapter does; without it, the options would be the default ones."""
+    env = gym.make(env_id, **options)
+    model = PPO(SharedPolicy, env, device="cpu", seed=0)
+    settings = model.policy.features_extractor.settings
+    assert settings.beta == env.unwrapped.settings.beta
+    assert settings.horizon == env.unwrapped.settings.horizon
+    adapted = PPO(
+        SharedPolicy, MatchmakingVecEnv(1, environment=env_id, **options), device="cpu", seed=0
+    )
+    observation = env.reset(seed=1)[0]
+    tensor, _ = model.policy.obs_to_tensor(observation)
+    with torch.no_grad():
+        first = model.policy.get_distribution(tensor).distribution.logits
+        second = adapted.policy.get_distribution(tensor).distribution.logits
+    assert torch.equal(first, second)
+
+
+@pytest.mark.parametrize("reader", [OpponentReader, CandidateReader])
+def test_a_reader_refuses_a_space_that_tells_no_settings(reader):
+    box = spaces_of(Settings())[0]
+    with pytest.raises(ValueError, match="must be that of an environment of matchenv"):
+        reader(gym.spaces.Box(box.low, box.high))
 
 
 @pytest.mark.parametrize("belief", BELIEFS)
 @pytest.mark.parametrize("algo", SHARED)
 def test_policies_are_equivariant_and_play_other_numbers_of_opponents(algo, belief):
-    few, (observation, _) = learned(algo, belief=belief), played(belief=belief, count=64)
-    actions, again = (few.predict(each)[0] for each in (observation, permuted(observation, belief)))
+    few = learned(algo, belief=belief)
+    observation, _ = played(belief=belief, count=64)
+    actions = few.predict(observation)[0]
+    again = few.predict(permuted(observation, belief))[0]
     np.testing.assert_array_equal(ORDER[again], actions)
     assert len(set(actions.tolist())) > 1
     torch.manual_seed(7)
@@ -220,8 +290,12 @@ def test_initial_weights_slightly_prefer_higher_density():
 
 
 CHANGING: dict[str, Any] = {
-    "num_opponents": 6, "horizon": 20, "availability": 0.5, "mean_stay": 4.0, "turnover": 0.05,
-}  # fmt: skip
+    "num_opponents": 6,
+    "horizon": 20,
+    "availability": 0.5,
+    "mean_stay": 4.0,
+    "turnover": 0.05,
+}
 STEADY: dict[str, Any] = {"num_opponents": 6, "horizon": 20}
 
 
@@ -232,8 +306,10 @@ def test_a_masked_choice_follows_the_order_of_the_scores(algo, belief):
     """Masking each chosen action in turn gives the order; all other masks must agree with it."""
     policy = learned(algo, "MlpPolicy", belief=belief, **STEADY)
     plain = MatchmakingVectorEnv(8, belief=belief, **STEADY)
-    observation, rows = plain.reset(seed=1)[0], np.arange(8)
-    order, masks = [policy.predict(observation)[0]], np.ones((8, 6), dtype=bool)
+    observation = plain.reset(seed=1)[0]
+    rows = np.arange(8)
+    order = [policy.predict(observation)[0]]
+    masks = np.ones((8, 6), dtype=bool)
     for _ in range(5):
         masks[rows, order[-1]] = False
         order.append(policy.predict(observation, action_masks=masks)[0])
@@ -274,5 +350,5 @@ def test_the_vec_env_provides_masks_to_sb3_contrib():
 @pytest.mark.parametrize("algo", ["a2c", "ppo", "trpo"])
 def test_training_on_a_changing_pool_plays_no_masked_action(algo, tmp_path, small_config):
     refusing = {**CHANGING, "invalid_action": "error"}
-    config = small_config(algo, timesteps=128, env_kwargs=refusing)
+    config = small_config(algo, timesteps=256, env_kwargs=refusing)
     agents.start_training(tmp_path / "run", config, quiet=True)

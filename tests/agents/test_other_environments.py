@@ -1,15 +1,17 @@
 """Training in the queue and in ``Ranking-v0``."""
 
+from dataclasses import replace
+
 import gymnasium as gym
 import numpy as np
 import pytest
 import torch
 
 from matchenv import agents
-from matchenv.agents.environments import PROBLEMS, without_files
-from matchenv.agents.network import PairReader, reader_of, spaces_of
+from matchenv.agents.environments import portable_options, training_of
+from matchenv.agents.network import PairReader, spaces_of
 from matchenv.agents.policy_file import LearnedPolicy, PolicyDescription
-from matchenv.baselines.ranking import RankingPolicy
+from matchenv.baselines.ranking import Shrinkage
 from matchenv.benchmarks.compare.training import compare_runs
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.queue.settings import QueueSettings
@@ -23,9 +25,9 @@ ALONE = RunOptions(workers=1, quiet=True)
 
 def test_a_queue_policy_plays_its_loads_and_any_capacity(trained):
     run = trained("queue").path
-    found, _ = compare_runs([run], run, episodes=2, run=ALONE)
-    assert [load.options["arrival_rate"] for load in found.cells] == [0.5, 2.0]
-    assert found.rows.policies == (str(run), *PROBLEMS[QUEUE].opponents)
+    comparison, _ = compare_runs([run], run, episodes=2, run=ALONE)
+    assert [load.options["arrival_rate"] for load in comparison.cells] == [0.5, 2.0]
+    assert comparison.rows.policies == (str(run), *training_of(QUEUE).opponents)
     policy = policy_named(str(run), QueueSettings(capacity=9, arrival_rate=3.0))
     assert policy.num_opponents == 9
     observation = np.zeros(policy.observation_shape, dtype=np.float32)
@@ -36,17 +38,18 @@ def test_a_queue_policy_plays_its_loads_and_any_capacity(trained):
 
 
 def test_a_policy_needs_no_file_of_its_training(tmp_path, small_config):
-    """The file of ratings changes, and is gone."""
+    """The file of ratings is gone."""
     for algo, name in (("queue", "population"), ("ppo", "skills")):
         ratings = tmp_path / f"{name}.csv"
         ratings.write_text("mu,sigma,mean,games\n20,2,1,90\n30,6,2,90\n25,1,0,90\n")
         options = {"population": str(ratings), "capacity": 6, "horizon": 20}
-        changes = {"env_kwargs": options, "timesteps": 128}
+        changes = {"env_kwargs": options, "timesteps": 256}
         if algo == "ppo":
             changes["environment"] = RANKING
             changes["env_kwargs"] = {"skills": str(ratings), "num_items": 3, "horizon": 20}
         run = agents.start_training(tmp_path / name, small_config(algo, **changes), quiet=True)
-        rng, settings = np.random.default_rng(0), agents.load(run.path).settings
+        rng = np.random.default_rng(0)
+        settings = agents.load(run.path).settings
         size = spaces_of(settings)[0].shape[0]
         observations = rng.random((40, size), dtype=np.float32)
         expected = agents.load(run.path).predict(observations)[0]
@@ -54,16 +57,13 @@ def test_a_policy_needs_no_file_of_its_training(tmp_path, small_config):
             whole = QueueSettings(population=ratings).population
             assert settings.population.mean == whole.mean
             assert settings.population.deviation == pytest.approx(whole.deviation, rel=1e-15)
-        ratings.write_text("mu,sigma,mean,games\n9,1,1,90\n8,1,3,90\n7,1,5,90\n")
-        with pytest.warns(UserWarning, match="other versions of Python, packages or files"):
-            agents.continue_training(run.path, quiet=True)
         ratings.unlink()
         np.testing.assert_array_equal(agents.load(run.path).predict(observations)[0], expected)
 
 
 def test_a_policy_needs_no_code_of_its_population():
-    spec = "matchenv.envs.queue.settings:NormalPopulation:deviation=2"
-    kept = without_files(QUEUE, {"capacity": 6, "population": spec})
+    spec = "matchenv.envs.queue.population:NormalPopulation:deviation=2"
+    kept = portable_options(QUEUE, {"capacity": 6, "population": spec})
     assert kept == {"capacity": 6, "population": [[[0.0], [2.0]]]}
 
 
@@ -75,19 +75,19 @@ def test_the_command_trains_a_ranking_policy_for_any_number_of_items(typed):
     assert ended.status == 0
     assert "over 2 seeds" in ended.out
     assert "minus information" in ended.out
-    for again, stale in ((f"{words} --imitate kg --seeds 0 1 --out run", "run/comparison"),
-                         ("train --resume run/seed0", "run/summary.txt")):  # fmt: skip
-        with pytest.warns(UserWarning, match=f"{stale} may be of an earlier policy"):
-            typed(f"{again} --comparison-episodes 0")
+    with pytest.warns(UserWarning, match="run/comparison may be of an earlier policy"):
+        typed(f"{words} --imitate kg --seeds 0 1 --out run --comparison-episodes 0")
+    with pytest.warns(UserWarning, match=r"run/summary\.txt may be of an earlier policy"):
+        typed("train --resume run/seed0 --comparison-episodes 0")
     policy = agents.load("run/seed0")
     assert policy.settings == RankingSettings(num_items=5, horizon=16)
     barred = RankingSettings(num_items=7, horizon=9, max_games_per_pair=1, goal="top", k=2)
-    plays = policy.for_settings(barred)
-    found = rollout(lambda *_: plays, barred, [1, 2, 3])  # refuses pairs that met
-    assert (found["true_loss"] >= 0.0).all()
+    # Pairs that met are refused.
+    totals = rollout(policy.for_settings(barred), barred, [1, 2, 3])
+    assert (totals["true_loss"] >= 0.0).all()
     assert typed(f"{words} --start-from run/seed0 --out fine").status == 0
     trainings = agents.load("fine").training
-    assert [each["algorithm"] for each in trainings] == ["imitation", "ppo"]
+    assert [training["algorithm"] for training in trainings] == ["imitation", "ppo"]
 
 
 def ranked(settings, count=16, games=20):
@@ -104,38 +104,45 @@ def ranked(settings, count=16, games=20):
 def test_initial_weights_for_pairs_follow_the_shrinkage_rule(goal):
     settings = RankingSettings(num_items=6, horizon=100, beta=0.5, **goal)
     torch.manual_seed(0)
-    made = PolicyDescription("ppo", "SharedPolicy", {}, settings.changed(), environment=RANKING)
+    description = PolicyDescription(
+        "ppo", "SharedPolicy", {}, settings.changed(), environment=RANKING
+    )
     observation = ranked(settings)
-    policy = LearnedPolicy("fresh", made.network(), "factorised", settings)
-    rule = RankingPolicy("shrinkage").for_settings(settings)
+    policy = LearnedPolicy("fresh", description.network(), "factorised", settings)
+    rule = Shrinkage().for_settings(settings)
     np.testing.assert_array_equal(policy.predict(observation)[0], rule.predict(observation)[0])
 
 
 def test_pairs_are_invariant_to_order_and_scale():
     settings = RankingSettings(num_items=6, horizon=100)
-    observation, i, j = ranked(settings), *settings.pairs.T
+    observation = ranked(settings)
+    i, j = settings.pairs.T
 
     def read(moved, beta=1.0):
-        arguments = {**reader_of(settings)["features_extractor_kwargs"], "beta": beta}
-        reader = PairReader(spaces_of(settings)[0], **arguments)
+        reader = PairReader(spaces_of(replace(settings, beta=beta))[0])
         return reader.split(reader(torch.from_numpy(moved.astype(np.float32))))
 
     rows, _, context = read(observation)
     order = np.array([3, 0, 4, 1, 5, 2])
-    place = np.full((6, 6), -1)
-    place[i, j] = place[j, i] = np.arange(15)
-    pairs = place[order[i], order[j]]
+    pair_of = np.full((6, 6), -1)
+    pair_of[i, j] = np.arange(15)
+    pair_of[j, i] = np.arange(15)
+    pairs = pair_of[order[i], order[j]]
     sign = np.where(order[i] < order[j], 1.0, -1.0)
-    parts = np.split(observation, [6, 12, 27, 42], axis=1)
-    permuted = np.hstack([parts[0][:, order], parts[1][:, order], sign * parts[2][:, pairs],
-                          parts[3][:, pairs], parts[4]])  # fmt: skip
-    mirrored, scaled = observation.copy(), observation.copy()
+    means, deviations, gaps, spreads, others = np.split(observation, [6, 12, 27, 42], axis=1)
+    permuted = np.hstack(
+        [means[:, order], deviations[:, order], sign * gaps[:, pairs], spreads[:, pairs], others]
+    )
+    mirrored = observation.copy()
     mirrored[:, :6] = 3.0 - mirrored[:, :6]
     mirrored[:, 12:27] *= -1.0
+    scaled = observation.copy()
     scaled[:, :-1] *= 2.0
     for changed, beta, expected in (
-        (permuted, 1.0, rows[:, :, pairs]), (mirrored, 1.0, rows), (scaled, 2.0, rows),
-    ):  # fmt: skip
+        (permuted, 1.0, rows[:, :, pairs]),
+        (mirrored, 1.0, rows),
+        (scaled, 2.0, rows),
+    ):
         again, _, same = read(changed, beta)
         torch.testing.assert_close(again, expected, atol=1e-3, rtol=1e-3)
         torch.testing.assert_close(same, context, atol=1e-3, rtol=1e-3)

@@ -1,12 +1,11 @@
 """Policy files: round trips, and foreign files that run no code."""
 
+import copy
 import io
 import json
 import os
 import pickle
-import tracemalloc
 import zipfile
-from contextlib import nullcontext
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -23,14 +22,20 @@ from stable_baselines3.common.vec_env import VecFrameStack, VecNormalize
 
 from matchenv import agents
 from matchenv.agents import policy_file
-from matchenv.agents.config_file import read_yaml
-from matchenv.agents.environments import ONE_PLAYER
+from matchenv.agents.config_file import read_hyperparameters
 from matchenv.agents.learned_names import RLLIB_FILE
 from matchenv.agents.run_config import ALGORITHMS
 from matchenv.agents.sb3_policies import SharedDQNPolicy, SharedPolicy
 from matchenv.envs.one_player.settings import Settings
-from matchenv.envs.queue.settings import NormalPopulation
-from matchenv.evaluation.registry import QUEUE, RANKING, candidate_of, files_of, policy_named
+from matchenv.envs.queue.population import NormalPopulation
+from matchenv.evaluation.registry import (
+    ONE_PLAYER,
+    QUEUE,
+    RANKING,
+    candidate_of,
+    files_of,
+    policy_named,
+)
 from matchenv.runtime.files import checksum
 
 ENV = {"num_opponents": 3, "horizon": 20}
@@ -38,9 +43,10 @@ SETTINGS = Settings.checked(**ENV)
 SMALL = {"net_arch": [16]}
 
 
-def written(path, algo="ppo", env_kwargs=ENV, network_kwargs=None, config=None):
+def save_random_policy(path, algo="ppo", env_kwargs=ENV, network_kwargs=None, config=None):
+    """Save a policy with random weights; return its network and its description."""
     torch.manual_seed(0)
-    values = read_yaml(f"{algo}.yml", config, ONE_PLAYER)
+    values = read_hyperparameters(ONE_PLAYER, algo, config)
     kwargs = {**values.get("policy_kwargs", {}), **(network_kwargs or {})}
     description = policy_file.PolicyDescription(algo, values["policy"], kwargs, env_kwargs)
     network = description.network()
@@ -61,13 +67,13 @@ def path(tmp_path):
 )
 def test_round_trip(path, algo, belief):
     env_kwargs = {**ENV, "belief": belief}
-    network, description = written(path, algo, env_kwargs, SMALL)
+    network, description = save_random_policy(path, algo, env_kwargs, SMALL)
     content = path.read_bytes()
-    again, said = policy_file.read_policy(path)
-    assert said == description
+    again, same_description = policy_file.read_policy(path)
+    assert same_description == description
     for name, tensor in network.state_dict().items():
         assert torch.equal(tensor, again.state_dict()[name])
-    written(path, algo, env_kwargs, SMALL)
+    save_random_policy(path, algo, env_kwargs, SMALL)
     assert path.read_bytes() == content
     policy = agents.load(path)
     assert (policy.belief, policy.num_opponents) == (belief, 3)
@@ -78,7 +84,9 @@ def test_round_trip(path, algo, belief):
     np.testing.assert_array_equal(actions, expected)
     assert len(set(actions.tolist())) > 1
     one, _ = policy.predict(batch[0])
-    assert (one.shape, one) == ((), actions[0])
+    assert one.shape == ()
+    assert one == actions[0]
+    assert copy.deepcopy(policy) is policy  # it remembers nothing of its games
     for bad, message in ((batch[:, 1:], "observation must have shape"), (np.nan * batch, "finite")):
         with pytest.raises(ValueError, match=message):
             policy.predict(bad)
@@ -86,32 +94,35 @@ def test_round_trip(path, algo, belief):
 
 @pytest.mark.parametrize(("rows", "threads"), [((), 1), ((4,), 1), ((1025,), 2)])
 def test_small_batches_run_on_one_thread(path, monkeypatch, rows, threads):
-    written(path, "ppo", ENV, SMALL)
-    policy, used = agents.load(path), []
-    of = policy.network.get_distribution
-    monkeypatch.setattr(
-        policy.network,
-        "get_distribution",
-        lambda x: (used.append(torch.get_num_threads()), of(x))[1],
-    )
+    save_random_policy(path, "ppo", ENV, SMALL)
+    policy = agents.load(path)
+    used = []
+    get_distribution = policy.network.get_distribution
+
+    def recorded(observations):
+        used.append(torch.get_num_threads())
+        return get_distribution(observations)
+
+    monkeypatch.setattr(policy.network, "get_distribution", recorded)
     torch.set_num_threads(2)
     try:
         policy.predict(np.zeros((*rows, *policy.observation_shape)))
-        assert (used, torch.get_num_threads()) == ([threads], 2)
+        assert used == [threads]
+        assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(1)
 
 
-def changed(path, **changes):
-    """Change the description and its checksum, as an attacker would."""
+def change_description(path, **changes):
+    """Change the description of a policy file and its checksum."""
     with safe_open(path, framework="numpy") as file:
         header = json.loads(file.metadata()[policy_file.HEADER])
         arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     header = {**header, **changes}
     del header[policy_file.CHECKSUM]
     digest = checksum([policy_file.HEADER, header], arrays)
-    said = {policy_file.HEADER: json.dumps({**header, policy_file.CHECKSUM: digest})}
-    save_file({name: torch.from_numpy(each) for name, each in arrays.items()}, path, said)
+    metadata = {policy_file.HEADER: json.dumps({**header, policy_file.CHECKSUM: digest})}
+    save_file({name: torch.from_numpy(array) for name, array in arrays.items()}, path, metadata)
 
 
 @pytest.mark.parametrize(
@@ -126,10 +137,6 @@ def changed(path, **changes):
         {"policy_kwargs": None},
         {"env_kwargs": {"num_opponents": 4}},
         {"env_kwargs": {"no_such": 4}},
-        {"policy_kwargs": {"net_arch": [16_384] * 32}},
-        {"policy_kwargs": {"net_arch": {"pi": [16_384] * 2, "vf": []}}},
-        {"policy_kwargs": {"net_arch": []}, "env_kwargs": {"num_opponents": 1_000_000}},
-        {"env_kwargs": {"num_opponents": 1_000_000}},
         {"env_kwargs": {"num_opponents": 10**12}},
         {"env_kwargs": {"num_opponents": [4]}},
         {"format": 1},
@@ -138,10 +145,10 @@ def changed(path, **changes):
 )
 def test_mismatched_headers_are_refused(path, changes):
     # The weights of a plain network fit one number of opponents alone.
-    written(path, config=Path("ppo_flat"))
-    changed(path)
+    save_random_policy(path, config=Path("ppo_flat"))
+    change_description(path)
     agents.load(path)
-    changed(path, **changes)
+    change_description(path, **changes)
     with pytest.raises(ValueError, match=r"policy\.safetensors is damaged"):
         agents.load(path)
 
@@ -157,7 +164,7 @@ class Trap:
 
 
 def test_foreign_files_are_refused_and_run_no_code(tmp_path, path, monkeypatch):
-    network, description = written(path)
+    network, description = save_random_policy(path)
     save_file(network.state_dict(), path, {policy_file.HEADER: json.dumps(asdict(description))})
     with pytest.raises(ValueError, match="checksum does not fit"):
         agents.load(path)
@@ -176,78 +183,85 @@ def test_foreign_files_are_refused_and_run_no_code(tmp_path, path, monkeypatch):
     with pytest.raises(ValueError, match="finite"):
         agents.load(path)
     path.write_bytes(pickle.dumps(Trap(tmp_path / "sprung")))
-    for place in (path, tmp_path):
+    for name in (path, tmp_path):
         with pytest.raises(ValueError, match="damaged"):
-            agents.load(place)
+            agents.load(name)
     assert not (tmp_path / "sprung").exists()
 
 
 SIX = (ONE_PLAYER, {"num_opponents": 6})
-ON_POLICY = {"n_steps": 16, "batch_size": 16}
+POOL = (ONE_PLAYER, {"num_opponents": 5, "availability": 0.5, "mean_stay": 4.0})
+LIMITED = (RANKING, {"num_items": 5, "max_games_per_pair": 60})
+ROLLOUT = {"n_steps": 16, "batch_size": 16}
+RELU = {"policy_kwargs": {"activation_fn": torch.nn.ReLU}}
+WIDTHS = {"policy_kwargs": {"net_arch": {"pi": [8], "vf": [4]}}}
 # Algorithm, policy and options of a model, and the environment that it plays.
 MODELS = {
-    "ppo": (PPO, "MlpPolicy", {"policy_kwargs": {"activation_fn": torch.nn.ReLU}}, SIX),
+    "ppo": (PPO, "MlpPolicy", RELU, SIX),
     "shared": (PPO, SharedPolicy, {}, (ONE_PLAYER, {"num_opponents": 6, "belief": "full"})),
     "a2c": (A2C, "MlpPolicy", {}, SIX),
     "dqn": (DQN, "MlpPolicy", {"buffer_size": 10}, SIX),
-    "trpo": (TRPO, "MlpPolicy", {"policy_kwargs": {"net_arch": {"pi": [8], "vf": [4]}}}, SIX),
-    "queue": (MaskablePPO, "MlpPolicy", ON_POLICY, (QUEUE, {"capacity": 7})),
-    "pool that changes": (
-        MaskablePPO, "MlpPolicy", ON_POLICY,
-        (ONE_PLAYER, {"num_opponents": 5, "availability": 0.5, "mean_stay": 4.0}),
-    ),
-    "ranker": (PPO, "MlpPolicy", ON_POLICY, (RANKING, {"num_items": 5, "horizon": 20})),
-    "two items": (PPO, "MlpPolicy", ON_POLICY, (RANKING, {"num_items": 2})),
-    "ranker with masks": (
-        MaskablePPO, "MlpPolicy", ON_POLICY, (RANKING, {"num_items": 5, "max_games_per_pair": 60})
-    ),
-}  # fmt: skip
+    "trpo": (TRPO, "MlpPolicy", WIDTHS, SIX),
+    "queue": (MaskablePPO, "MlpPolicy", ROLLOUT, (QUEUE, {"capacity": 7, "patience": None})),
+    "pool that changes": (MaskablePPO, "MlpPolicy", ROLLOUT, POOL),
+    "ranker": (PPO, "MlpPolicy", ROLLOUT, (RANKING, {"num_items": 5, "horizon": 20})),
+    "two items": (PPO, "MlpPolicy", ROLLOUT, (RANKING, {"num_items": 2})),
+    "ranker with masks": (MaskablePPO, "MlpPolicy", ROLLOUT, LIMITED),
+}
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_zip_files_of_stable_baselines3_are_loaded_without_pickle(tmp_path, name, monkeypatch):
-    kind, policy_class, options, (env_id, env_kwargs) = MODELS[name]
+    algorithm, policy_class, options, (env_id, env_kwargs) = MODELS[name]
     envs = gym.make_vec(env_id, 16, **env_kwargs)
-    model = kind(policy_class, gym.make(env_id, **env_kwargs), device="cpu", seed=0, **options)
+    model = algorithm(policy_class, gym.make(env_id, **env_kwargs), device="cpu", seed=0, **options)
     model.save(tmp_path / "model.zip")
     with monkeypatch.context() as patch:
         for reader in ("cloudpickle.loads", "pickle.loads", "pickle.load"):
             patch.setattr(reader, None)
-        defaults = pytest.warns(match="trained with the default beta and horizon")
-        with defaults if name == "shared" else nullcontext():
-            policy = policy_named(str(tmp_path / "model.zip"), envs.settings)
+        policy = policy_named(str(tmp_path / "model.zip"), envs.settings)
     batch, _ = envs.reset(seed=0)
-    masks = {"action_masks": envs.action_masks()} if kind is MaskablePPO else {}
+    masks = {}
+    if algorithm is MaskablePPO:
+        masks["action_masks"] = envs.action_masks()
     expected = model.predict(batch, deterministic=True, **masks)[0]
-    for given in (masks, {}):  # without masks, they are read from the observations
-        np.testing.assert_array_equal(policy.predict(batch, **given)[0], expected)
+    np.testing.assert_array_equal(policy.predict(batch, **masks)[0], expected)
+    # Without masks, they are read from the observations.
+    np.testing.assert_array_equal(policy.predict(batch)[0], expected)
     assert policy.is_shared == (name == "shared")
 
 
 @pytest.mark.parametrize(
     "env",
-    [{"beta": 0.3, "horizon": 20, "num_opponents": 9}, {"environment": QUEUE, "beta": 0.3},
-     {"environment": RANKING, "beta": 0.2, "num_items": 6},
-     {"environment": RANKING, "num_items": 6, "goal": "top", "k": 2},
-     {"environment": QUEUE, "population": NormalPopulation(25.0, 8.0), "beta": 4.0}],
-)  # fmt: skip
-@pytest.mark.parametrize("kind", [PPO, DQN])
-def test_saved_models_keep_the_constants_of_their_environment(tmp_path, env, kind):
+    [
+        {"beta": 0.3, "horizon": 20, "num_opponents": 9},
+        {"environment": QUEUE, "beta": 0.3},
+        {"environment": RANKING, "beta": 0.2, "num_items": 6},
+        {"environment": RANKING, "num_items": 6, "goal": "top", "k": 2},
+        {"environment": QUEUE, "population": NormalPopulation(25.0, 8.0), "beta": 4.0},
+    ],
+)
+@pytest.mark.parametrize("algorithm", [PPO, DQN])
+def test_saved_models_keep_the_constants_of_their_environment(tmp_path, env, algorithm):
     envs = agents.MatchmakingVecEnv(8, **env)
-    policy = SharedPolicy if kind is PPO else SharedDQNPolicy
-    options = {"buffer_size": 10} if kind is DQN else {}
-    model = kind(policy, envs, device="cpu", seed=0, **options)
+    if algorithm is PPO:
+        model = PPO(SharedPolicy, envs, device="cpu", seed=0)
+    else:
+        model = DQN(SharedDQNPolicy, envs, device="cpu", seed=0, buffer_size=10)
     model.save(tmp_path / "model.zip")
-    observations = [envs.reset()]
+    steps = [envs.reset()]
     for _ in range(30):
-        actions = model.predict(observations[-1], deterministic=True)[0]
-        observations.append(envs.step(actions)[0])
-    expected = model.predict(np.concatenate(observations), deterministic=True)[0]
+        actions = model.predict(steps[-1], deterministic=True)[0]
+        steps.append(envs.step(actions)[0])
+    observations = np.concatenate(steps)
+    expected = model.predict(observations, deterministic=True)[0]
     settings = envs.natives[0].settings
-    for loaded in (kind.load(tmp_path / "model.zip"), agents.load(tmp_path / "model.zip"),
-                   agents.load(tmp_path / "model.zip", settings=settings)):  # fmt: skip
-        found = loaded.predict(np.concatenate(observations), deterministic=True)[0]
-        np.testing.assert_array_equal(found, expected)
+    for loaded in (
+        algorithm.load(tmp_path / "model.zip"),
+        agents.load(tmp_path / "model.zip"),
+        agents.load(tmp_path / "model.zip", settings=settings),
+    ):
+        np.testing.assert_array_equal(loaded.predict(observations, deterministic=True)[0], expected)
 
 
 class OwnPolicy(ActorCriticPolicy):
@@ -262,7 +276,7 @@ def test_bad_zip_files_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"bad\.zip is no model that can be read"):
         agents.load(tmp_path / "bad.zip")
     PPO("MlpPolicy", "CartPole-v1", device="cpu").save(tmp_path / "cart.zip")
-    with pytest.raises(ValueError, match=r"of shape \(7,\) or .*, got shape \(4,\)"):
+    with pytest.raises(ValueError, match="not trained on the observations of an environment of"):
         agents.load(tmp_path / "cart.zip")
     QRDQN("MlpPolicy", "Matchmaking-v0", buffer_size=9, device="cpu").save(tmp_path / "odd.zip")
     with pytest.raises(ValueError, match=r"cannot build: .*with its library"):
@@ -273,16 +287,18 @@ def test_bad_zip_files_are_refused(tmp_path):
     PPO("MlpPolicy", "Matchmaking-v0", device="cpu").save(tmp_path / "model.zip")
     with zipfile.ZipFile(tmp_path / "model.zip") as packed:
         content = {name: packed.read(name) for name in packed.namelist()}
-    data, wide = json.loads(content["data"]), {"policy_kwargs": {"net_arch": [16_384] * 30}}
+    data = json.loads(content["data"])
     weights = torch.load(io.BytesIO(content["policy.pth"]), weights_only=True)
-    for changes, held, message in (
-        (wide, {"one": torch.zeros(1).expand(10**11)}, "weights at least, and it holds 1;"),
+    unknown = {**data["observation_space"], "env_id": "Chess-v0"}
+    for changes, tensors, message in (
+        ({"observation_space": unknown}, weights, "env must be one of .*, got 'Chess-v0'"),
         ({"policy_kwargs": {"activation_fn": "<class 'mine.Odd'>"}}, weights, "activation_fn"),
         ({"policy_kwargs": {"net_arch": [[]] * 2000}}, weights, "net_arch"),
         ({}, Trap(tmp_path / "sprung"), "no model that can be read: it holds other objects"),
-        ({}, {name: each * np.nan for name, each in weights.items()}, "cannot build"),
+        ({}, {name: tensor * np.nan for name, tensor in weights.items()}, "cannot build"),
     ):
-        torch.save(held, packed := io.BytesIO())
+        packed = io.BytesIO()
+        torch.save(tensors, packed)
         with zipfile.ZipFile(tmp_path / "changed.zip", "w") as file:
             file.writestr("data", json.dumps(data | changes))
             file.writestr("policy.pth", packed.getvalue())
@@ -300,30 +316,13 @@ def test_a_model_trained_with_vec_normalize_warns(tmp_path):
 
 def test_the_shared_network_refuses_what_it_cannot_read():
     envs = agents.MatchmakingVecEnv(2, **ENV)
-    for norm_obs in (False, True):
-        model = PPO(SharedPolicy, VecNormalize(envs, norm_obs=norm_obs), n_steps=9, batch_size=9)
-        with pytest.raises(ValueError, match="norm_obs=False") if norm_obs else nullcontext():
-            model.learn(40)
-    stacked = VecFrameStack(agents.MatchmakingVecEnv(2, num_opponents=6, availability=0.4), 2)
-    with pytest.raises(ValueError, match=r"action_space must have the 13 actions .* Discrete\(6\)"):
+    PPO(SharedPolicy, VecNormalize(envs, norm_obs=False), n_steps=9, batch_size=9).learn(40)
+    model = PPO(SharedPolicy, VecNormalize(envs, norm_obs=True), n_steps=9, batch_size=9)
+    with pytest.raises(ValueError, match="norm_obs=False"):
+        model.learn(40)
+    stacked = VecFrameStack(agents.MatchmakingVecEnv(2, num_opponents=6), 2)
+    with pytest.raises(ValueError, match="reads no observations that a wrapper changed"):
         PPO(SharedPolicy, stacked)
-    with pytest.raises(ValueError, match=r"policy_kwargs=reader_of\(settings\) reads it"):
-        PPO(SharedPolicy, gym.make(RANKING, num_items=4))
-
-
-def test_a_zip_file_with_a_false_size_takes_no_memory(tmp_path):
-    with zipfile.ZipFile(tmp_path / "lie.zip", "w", zipfile.ZIP_DEFLATED) as file:
-        file.writestr("data", "{}")
-        file.writestr("policy.pth", bytes(200_000_000))
-    raw = bytearray((tmp_path / "lie.zip").read_bytes())
-    size = raw.rindex(b"PK\1\2") + 24  # in the last entry of the directory
-    raw[size : size + 4] = (1000).to_bytes(4, "little")
-    (tmp_path / "lie.zip").write_bytes(raw)
-    tracemalloc.start()
-    with pytest.raises(ValueError, match="no model that can be read"):
-        agents.load(tmp_path / "lie.zip")
-    assert tracemalloc.get_traced_memory()[1] < 20_000_000
-    tracemalloc.stop()
 
 
 def test_missing_policies_are_named(tmp_path):
@@ -346,22 +345,22 @@ def test_missing_policies_are_named(tmp_path):
     ],
 )
 def test_a_plain_network_needs_observations_of_its_size(path, changes, refused):
-    written(path, config=Path("ppo_flat"))
+    save_random_policy(path, config=Path("ppo_flat"))
     settings = Settings.checked(**{**ENV, **changes})
-    for load in (lambda: agents.load(path, settings=settings),
-                 lambda: policy_named(str(path), settings)):  # fmt: skip
-        if refused:
-            with pytest.raises(ValueError, match=refused):
-                load()
-        else:
-            assert (load().belief, load().settings) == (
-                "factorised", replace(settings, belief="factorised")
-            )  # fmt: skip
+    if refused:
+        with pytest.raises(ValueError, match=refused):
+            agents.load(path, settings=settings)
+        with pytest.raises(ValueError, match=refused):
+            policy_named(str(path), settings)
+        return
+    for policy in (agents.load(path, settings=settings), policy_named(str(path), settings)):
+        assert policy.belief == "factorised"
+        assert policy.settings == replace(settings, belief="factorised")
 
 
 def test_a_changed_file_is_loaded_again(tmp_path):
     path = tmp_path / "at 10:15.safetensors"
-    written(path)
+    save_random_policy(path)
     os.utime(path, (1e9, 1e9))
     first = policy_named(str(path), SETTINGS)
     assert policy_named(str(path), SETTINGS) is first
@@ -379,11 +378,11 @@ PICKLED = b"cos\nsystem\n(S'false'\ntR."
 
 def rllib_checkpoint(folder):
     """Write a folder like RLlib's, with our file beside the learner's network."""
-    place = folder / "learner_group" / "learner" / "rl_module" / "default_policy"
-    place.mkdir(parents=True)
-    (place / "module_state.pkl").write_bytes(PICKLED)
-    written(place / RLLIB_FILE)
-    return place / RLLIB_FILE
+    module = folder / "learner_group" / "learner" / "rl_module" / "default_policy"
+    module.mkdir(parents=True)
+    (module / "module_state.pkl").write_bytes(PICKLED)
+    save_random_policy(module / RLLIB_FILE)
+    return module / RLLIB_FILE
 
 
 def test_an_rllib_checkpoint_loads_its_learners_only_policy(tmp_path):
@@ -393,8 +392,8 @@ def test_an_rllib_checkpoint_loads_its_learners_only_policy(tmp_path):
         policy_named(text, SETTINGS)
     file = rllib_checkpoint(tmp_path)
     batch = np.random.default_rng(1).uniform(0.5, 2.0, (50, 9)).astype(np.float32)
-    found, expected = (policy_named(each, SETTINGS).predict(batch)[0] for each in (text, str(file)))
-    np.testing.assert_array_equal(found, expected)
+    expected = policy_named(str(file), SETTINGS).predict(batch)[0]
+    np.testing.assert_array_equal(policy_named(text, SETTINGS).predict(batch)[0], expected)
     # The learner's network is newer than the runner's copy.
     other = tmp_path / "env_runner" / "rl_module" / RLLIB_FILE
     other.parent.mkdir(parents=True)

@@ -4,7 +4,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.vec_env import DummyVecEnv
+from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
 from matchenv.agents.vec_env import MatchmakingVecEnv
 
@@ -14,7 +14,8 @@ STAY = np.zeros(3, dtype=np.int64)
 
 @pytest.mark.parametrize("extra", [{"belief": "full"}, {"max_episode_steps": 3}])
 def test_equals_dummy_vec_env(extra):
-    options, length = {**ENV, **extra}, extra.get("max_episode_steps", ENV["horizon"])
+    options = {**ENV, **extra}
+    length = extra.get("max_episode_steps", ENV["horizon"])
     ours = MatchmakingVecEnv(3, **options)
     theirs = DummyVecEnv([lambda: Monitor(gym.make("Matchmaking-v0", **options))] * 3)
     assert ours.observation_space == theirs.observation_space
@@ -29,7 +30,8 @@ def test_equals_dummy_vec_env(extra):
     np.testing.assert_array_equal(ours.reset(), theirs.reset())
     for step in range(1, 4 * length + 1):
         actions = rng.integers(0, ENV["num_opponents"], 3)
-        our_step, their_step = ours.step(actions), theirs.step(actions)
+        our_step = ours.step(actions)
+        their_step = theirs.step(actions)
         for our_part, their_part in zip(our_step[:3], their_step[:3], strict=True):
             assert our_part.dtype == their_part.dtype
             np.testing.assert_array_equal(our_part, their_part)
@@ -46,11 +48,12 @@ def test_equals_dummy_vec_env(extra):
             assert info["episode"]["l"] == other["episode"]["l"] == length
             # Both round to six digits, after sums in a different order.
             assert info["episode"]["r"] == pytest.approx(other["episode"]["r"], abs=2e-6)
-    for given in ({"mu": np.arange(5.0)}, [{"mu": np.arange(5.0) + k} for k in range(3)]):
+    means = [{"mu": np.arange(5.0) + k} for k in range(3)]
+    for reset_options in (means[0], means):
         for env in (ours, theirs):
-            env.set_options(given)
+            env.set_options(reset_options)
         np.testing.assert_array_equal(ours.reset(), theirs.reset())
-    ours.set_options([given[0], {}, {}])
+    ours.set_options([means[0], {}, {}])
     with pytest.raises(ValueError, match="options"):
         ours.reset()
 
@@ -66,7 +69,7 @@ def test_attributes_and_methods():
     assert env.get_attr("knowledge_state", [1])[0].mu.shape == (5,)
     assert not env.has_attr("no_such_thing")
     texts = env.env_method("render", indices=[0, 1])
-    assert [type(each) for each in texts] == [str, str]
+    assert all(isinstance(picture, str) for picture in texts)
     env.set_attr("note", "kept")
     assert env.get_attr("note", 0) == ["kept"]
     for call, message in (
@@ -77,7 +80,7 @@ def test_attributes_and_methods():
             lambda: MatchmakingVecEnv(2, num_opponents=[3, 4]),
             r"num_opponents must give observations of one size, got \[9, 11\]",
         ),
-        (lambda: MatchmakingVecEnv(2, environment="CartPole-v1"), "environment must be one of"),
+        (lambda: MatchmakingVecEnv(2, environment="CartPole-v1"), "env must be one of"),
         (
             lambda: MatchmakingVecEnv(2, autoreset_mode="NextStep"),
             "autoreset_mode must be left out",
@@ -93,17 +96,28 @@ def test_attributes_and_methods():
     env.close()
 
 
-def test_bad_states_change_nothing():
-    env, twin = (MatchmakingVecEnv(4, num_opponents=4, horizon=[5, 6]) for _ in range(2))
-    for each in (env, twin):
-        each.seed(1)
-        each.reset()
-    state = env.get_state()
-    env.step(np.zeros(4, dtype=np.int64))
-    twin.set_state(env.get_state())
-    second = {**state["natives"][1], "games": None}
-    for bad in ({}, None, {**state, "natives": state["natives"][:1]}, {**state, "returns": None},
-                {**state, "natives": [state["natives"][0], second]}):  # fmt: skip
-        with pytest.raises(ValueError, match="must"):
-            env.set_state(bad)
-    np.testing.assert_equal(env.step(np.ones(4, int))[:3], twin.step(np.ones(4, int))[:3])
+def test_infos_have_the_keywords_that_are_asked_for():
+    keywords = ("true_draw_density", "outcome")
+    ours = MatchmakingVecEnv(3, info_keywords=keywords, horizon=[4, 7], num_opponents=4)
+    envs = []
+    for horizon in (4, 4, 7):
+        options = {"num_opponents": 4, "horizon": horizon}
+        envs.append(lambda options=options: Monitor(gym.make("Matchmaking-v0", **options)))
+    theirs = DummyVecEnv(envs)
+    monitored = VecMonitor(ours, info_keywords=("true_draw_density",))
+    monitored.seed(2)
+    theirs.seed(2)
+    monitored.reset()
+    theirs.reset()
+    ends = 0
+    for _ in range(15):
+        infos = monitored.step(STAY)[3]
+        for info, other in zip(infos, theirs.step(STAY)[3], strict=True):
+            for name in keywords:
+                assert info[name] == other[name]
+            if "episode" in info:
+                ends += 1
+                assert info["episode"]["true_draw_density"] == other["true_draw_density"]
+    assert ends == 3 + 3 + 2
+    with pytest.raises(ValueError, match=r"info_keywords must be one of .*true_draw_density"):
+        MatchmakingVecEnv(2, info_keywords=("density",))

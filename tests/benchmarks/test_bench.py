@@ -19,37 +19,43 @@ from matchenv.evaluation.rollout import begin_for
 from matchenv.runtime.files import read_json
 from matchenv.runtime.jobs import RunOptions
 
-COUNTED = [each.name for each in benchmark.FAMILIES if each.counts]
+COUNTED = [family.name for family in benchmark.FAMILIES if family.counts]
 PAGE = Path(__file__).parents[2] / "docs" / "bench.md"
 
 
 def test_the_protocol_has_all_families_and_the_marks_of_the_main_ones() -> None:
     families = benchmark.FAMILIES
     assert [family.number for family in families] == list(range(32))
-    kinds = product(("top", "middle"), ("informative", "equal"), (9, 49, 199), (50, 500))
-    main = ["_".join(map(str, each)) for each in kinds]
-    more = product(("matching", "draws", "drift", "pool"), ("top", "middle"))
-    variants = [f"{rank}_{variant}" for variant, rank in more]
+    main = []
+    for values in product(("top", "middle"), ("informative", "equal"), (9, 49, 199), (50, 500)):
+        main.append("_".join(map(str, values)))
+    variants = []
+    for variant, rank in product(("matching", "draws", "drift", "pool"), ("top", "middle")):
+        variants.append(f"{rank}_{variant}")
     assert [family.name for family in families] == [*main, *variants]
     marks = [benchmark.MARKS[name] for name in main]
     assert [family.mark for family in families] == [*marks, *[None] * 8]
     for mark in marks:
         assert 0.0 < mark.standard_error < mark.difference / 8.0
         assert mark.bound > mark.drawchance
-    settings = [family.settings for family in families]
-    for name, its in zip(main, settings, strict=False):
-        assert name == f"{its.rank}_{its.prior}_{its.num_opponents}_{its.horizon}"
-    assert [each.rank for each in settings[24:]] == ["top", "middle"] * 4
-    assert [each.equal_variance for each in settings[24:26]] == ["matching"] * 2
-    assert [each.draw_margin for each in settings[26:28]] == [0.5] * 2
-    assert [each.tau for each in settings[28:30]] == [0.1] * 2
-    assert all(each.pool_changes for each in settings[30:])
+    for family in families[:24]:
+        game = family.settings
+        assert family.name == f"{game.rank}_{game.prior}_{game.num_opponents}_{game.horizon}"
+    for family, rank in zip(families[24:], ("top", "middle") * 4, strict=True):
+        assert family.settings.rank == rank
+    assert [family.settings.equal_variance for family in families[24:26]] == ["matching"] * 2
+    assert [family.settings.draw_margin for family in families[26:28]] == [0.5] * 2
+    assert [family.settings.tau for family in families[28:30]] == [0.1] * 2
+    assert all(family.settings.pool_changes for family in families[30:])
 
 
-def test_marks_count_from_five_errors_and_score_0_and_1_and_the_interval_covers() -> None:
-    marks = (Record(difference=1.0, standard_error=error) for error in (0.19, 0.21))
-    counts = [benchmark.Family(0, "top", Settings(), mark).counts for mark in marks]
-    assert counts == [True, False]
+@pytest.mark.parametrize(("standard_error", "counts"), [(0.19, True), (0.21, False)])
+def test_marks_count_from_five_errors(standard_error: float, counts: bool) -> None:
+    mark = Record(difference=1.0, standard_error=standard_error)
+    assert benchmark.Family(0, "top", Settings(), mark).counts == counts
+
+
+def test_drawchance_scores_0_and_the_mark_1_and_the_interval_covers() -> None:
     rng = default_rng(0)
     low = rng.normal(70.0, 5.0, (6, 200))
     high = low + rng.normal(8.0, 3.0, low.shape)
@@ -60,14 +66,15 @@ def test_marks_count_from_five_errors_and_score_0_and_1_and_the_interval_covers(
     constant = np.repeat(values[None, :, None], 2, axis=2)
     assert benchmark.overall(constant, np.ones((8, 2))).mean == 3.5
     half = 0.5 * span + rng.normal(0.0, 4.0, low.shape)
-    found = benchmark.overall(half[None], span)
-    assert found.low < 0.5 < found.high
+    score = benchmark.overall(half[None], span)
+    assert score.low < 0.5 < score.high
     # About the error of a mean of 1,200 episodes with a spread of 4 in units of 8.
-    assert found.high - found.low == pytest.approx(2 * 1.96 * 0.5 / np.sqrt(1200), rel=0.5)
+    assert score.high - score.low == pytest.approx(2 * 1.96 * 0.5 / np.sqrt(1200), rel=0.5)
     assert benchmark.overall(0.0 * half[None], span).high == 0.0
     # A run that is better is so in all families.
     runs = rng.normal(size=(8, 1, 1))
-    one, six = (benchmark.overall(np.tile(runs, (1, n, 2)), np.ones((n, 2))) for n in (1, 6))
+    one = benchmark.overall(np.tile(runs, (1, 1, 2)), np.ones((1, 2)))
+    six = benchmark.overall(np.tile(runs, (1, 6, 2)), np.ones((6, 2)))
     assert six.standard_error == pytest.approx(one.standard_error, rel=0.1)
 
 
@@ -76,25 +83,30 @@ def test_knows_skill_0_only_changes_the_belief() -> None:
 
     def begun(told: bool) -> Any:
         policy = SimpleNamespace(belief="full", knows_skill_0=told)
-        return begin_for(lambda *_: policy, settings, range(6))[1]
+        return begin_for(policy, settings, range(6))
 
-    plain, told = begun(False), begun(True)
-    players, known = plain.state.players, told.state.players
+    plain = begun(False)
+    told = begun(True)
+    players = plain.state.players
+    known = told.state.players
     np.testing.assert_array_equal(players[..., TRUE_SKILL], known[..., TRUE_SKILL])
     np.testing.assert_array_equal(known[:, 0, MU], known[:, 0, TRUE_SKILL])
     np.testing.assert_array_equal(players[:, 1:, MU], known[:, 1:, MU])
     for n in range(9):
-        for each in (plain, told):
-            each.step(np.full(6, n % 5))
+        actions = np.full(6, n % 5)
+        plain.step(actions, strict=True)
+        told.step(actions, strict=True)
         np.testing.assert_array_equal(plain.state.outcomes, told.state.outcomes)
     assert np.abs(known[:, 0, MU] - known[:, 0, TRUE_SKILL]).max() < 1e-3
 
 
 def test_a_refused_family_has_drawchances_totals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(benchmark, "EPISODES", 20)
-    drifting = benchmark.Family(0, "drift", Settings.checked(
-        num_opponents=3, horizon=3, tau=0.1, rank="top", noise="opponent"
-    ))  # fmt: skip
+    drifting = benchmark.Family(
+        0,
+        "drift",
+        Settings.checked(num_opponents=3, horizon=3, tau=0.1, rank="top", noise="opponent"),
+    )
     with RunOptions(workers=1, quiet=True).store({}) as store:
         totals, refused = benchmark.play_families(["kg:belief=full"], [drifting], store)
     assert refused == {"kg:belief=full": ("drift",)}
@@ -105,10 +117,11 @@ def test_a_refused_family_has_drawchances_totals(monkeypatch: pytest.MonkeyPatch
 def test_scores_in_files_follow_from_the_totals(typed: Any, monkeypatch: Any) -> None:
     """The mark is the bound in main families, and the oracle's total in variants."""
     names = (*COUNTED[:2], "top_draws")
-    some = tuple(each for each in benchmark.FAMILIES if each.name in names)
-    monkeypatch.setattr(benchmark, "FAMILIES", some)
+    families = tuple(family for family in benchmark.FAMILIES if family.name in names)
+    monkeypatch.setattr(benchmark, "FAMILIES", families)
     monkeypatch.setattr(benchmark, "EPISODES", 20)
-    words, out = "bench --policy kg --workers 1 --out", Path("out")
+    words = "bench --policy kg --workers 1 --out"
+    out = Path("out")
     printed = typed(f"{words} out").out
     # Missing blocks are played again with equal results.
     whole = (out / "bench.json").read_bytes()
@@ -116,20 +129,26 @@ def test_scores_in_files_follow_from_the_totals(typed: Any, monkeypatch: Any) ->
         block.unlink()
     assert typed(f"{words} out").status == 0
     assert (out / "bench.json").read_bytes() == whole
-    assert sorted(each.name for each in out.glob("*.*")) == [
-        "bench.json", "bench.md", "entry.json", "settings.json"
-    ]  # fmt: skip
-    found = read_json(out / "bench.json")
-    mine, low, high = (np.array(found["totals"][name]) for name in ("kg", "drawchance", "oracle"))
-    spans = [*(benchmark.MARKS[name].difference for name in names[:2]), (high - low)[2].mean()]
-    scores = (mine - low).mean(axis=1) / spans
-    assert found["score"]["value"] == pytest.approx(scores[:2].mean())
-    assert found["variants"]["value"] == pytest.approx(scores[2])
-    assert f"{found['score']['value']:.3f} [{found['score']['low']:.3f}, " in printed
+    assert sorted(file.name for file in out.glob("*.*")) == [
+        "bench.json",
+        "bench.md",
+        "entry.json",
+        "settings.json",
+    ]
+    result = read_json(out / "bench.json")
+    totals = {policy: np.array(values) for policy, values in result["totals"].items()}
+    spans = [benchmark.MARKS[name].difference for name in names[:2]]
+    spans.append((totals["oracle"] - totals["drawchance"])[2].mean())
+    scores = (totals["kg"] - totals["drawchance"]).mean(axis=1) / spans
+    score = result["score"]
+    assert score["value"] == pytest.approx(scores[:2].mean())
+    assert result["variants"]["value"] == pytest.approx(scores[2])
+    assert f"{score['value']:.3f} [{score['low']:.3f}, " in printed
     entry = json.loads((out / "entry.json").read_text())
-    assert entry["score"] == found["score"]
+    assert entry["score"] == score
     assert entry["families"] == pytest.approx(dict(zip(names, scores, strict=True)), abs=1e-4)
-    assert (entry["command"], entry["runs"]) == ("matchenv bench --policy kg", 1)
+    assert entry["command"] == "matchenv bench --policy kg"
+    assert entry["runs"] == 1
     assert "some families, no entry" in typed(f"{words} some --only {names[0]}").out
     assert not Path("some", "entry.json").exists()
     assert read_json(Path("some", "bench.json"))["variants"] is None
@@ -141,11 +160,13 @@ def test_the_leaderboard_of_the_page_equals_its_file() -> None:
     entries.sort(key=lambda entry: -entry["score"]["value"])
     rows = re.findall(r"^\| (\S+) \|(.*)\| (\d+) \| (\d+) \|$", PAGE.read_text(), re.M)
     assert {entry["protocol"] for entry in entries} == {"matchenv-bench-v1"}
-    for entry, (method, scores, *others) in zip(entries, rows, strict=True):
+    for entry, (method, scores, runs, refused) in zip(entries, rows, strict=True):
         assert method == entry["method"]
-        assert others == [str(entry[name]) for name in ("runs", "refused")]
+        assert runs == str(entry["runs"])
+        assert refused == str(entry["refused"])
         assert entry["command"].startswith("matchenv bench --policy ")
-        expected = [entry[name][end] for name in ("score", "variants")
-                    for end in ("value", "low", "high")]  # fmt: skip
-        found = [float(number) for number in re.findall(r"[-.\d]+", scores)]
-        assert found == pytest.approx(expected, abs=0.00051)
+        expected = []
+        for score in (entry["score"], entry["variants"]):
+            expected += [score["value"], score["low"], score["high"]]
+        numbers = [float(number) for number in re.findall(r"[-.\d]+", scores)]
+        assert numbers == pytest.approx(expected, abs=0.00051)

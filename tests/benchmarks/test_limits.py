@@ -17,9 +17,10 @@ from matchenv.belief.knowledge import KnowledgeState
 from matchenv.benchmarks.limits import fair_charges as fair
 from matchenv.benchmarks.limits import optimum as exact
 from matchenv.benchmarks.limits.bound import PATHS_AT_ONCE, bounds_of, paths_of, run_bound
+from matchenv.envs.core.episodes import Episodes
 from matchenv.envs.one_player.settings import Settings
+from matchenv.envs.one_player.simulator import OnePlayer
 from matchenv.evaluation.registry import Candidate, candidates_of
-from matchenv.evaluation.rollout import Batch
 from matchenv.evaluation.seeds import episode_seeds
 from matchenv.runtime.jobs import RunOptions
 
@@ -27,7 +28,8 @@ ONE = RunOptions(workers=1, quiet=True)
 BETA = 1.3
 NOISE = math.sqrt(2.0) * BETA
 # Player 0 first. The second opponent is likelier to be even, the first is more uncertain.
-MU, SIGMA = np.array([0.3, -1.4, 1.2]), np.array([1.1, 1.9, 0.8])
+MU = np.array([0.3, -1.4, 1.2])
+SIGMA = np.array([1.1, 1.9, 0.8])
 
 
 def true_q(gap: Any) -> Any:
@@ -54,10 +56,11 @@ class GridBelief:
     def after(self, j: int) -> dict[int, tuple[float, Any]]:
         results = {}
         for outcome in (1, -1):
-            joint, belief = self.masses[j] * win(outcome * self.gaps[j]), copy(self)
+            joint = self.masses[j] * win(outcome * self.gaps[j])
+            belief = copy(self)
             belief.masses = self.masses.copy()
             belief.masses[j] = joint / joint.sum()
-            results[outcome] = float(joint.sum()), belief
+            results[outcome] = (float(joint.sum()), belief)
         return results
 
 
@@ -68,28 +71,58 @@ def known_kinds(skill_0: float, mu: Any, sigma: Any, games: int, depth: int) -> 
     return fair.kinds_of(gaps, fair.weights_of(gaps, means, np.square(sigma)), BETA, games, depth)
 
 
-def themselves(opponents: int, paths: int = 1) -> fair.Places:
+def themselves(opponents: int, paths: int = 1) -> fair.Interpolation:
     """Opponents that equal the kinds."""
     nodes = np.tile(np.arange(opponents), paths)[:, None]
-    return fair.Places(nodes, np.ones(nodes.shape))
+    return fair.Interpolation(nodes, np.ones(nodes.shape))
 
 
 def payments_of_all(skill_0: float, games: int) -> tuple[Any, Any, Any]:
     """Payments of two opponents, the outcomes and their probabilities, for all outcomes."""
-    each = np.array(list(itertools.product((True, False), repeat=games)))
-    belief, likelihoods = GridBelief(skill_0), []
-    for mass, chance in zip(belief.masses[1:], win(belief.gaps[1:]), strict=True):
-        likelihoods.append(
-            [(mass * np.prod([np.where(w, chance, 1.0 - chance) for w in result], axis=0)).sum()
-             for result in each]
-        )  # fmt: skip
-    first, second = np.indices((len(each), len(each))).reshape(2, -1)
-    won = np.stack([each[first], each[second]], axis=1)
-    probabilities = np.outer(*likelihoods).ravel()
+    results = np.array(list(itertools.product((True, False), repeat=games)))
+    belief = GridBelief(skill_0)
+    first = likelihoods(belief, 1, results)
+    second = likelihoods(belief, 2, results)
+    probabilities = np.outer(first, second).ravel()
+    result_1, result_2 = np.indices((len(results), len(results))).reshape(2, -1)
+    won = np.stack([results[result_1], results[result_2]], axis=1)
     kinds = known_kinds(skill_0, MU[1:], SIGMA[1:], games, games)
     # Skills are only used after the depth, which is the number of games here.
     densities = np.zeros((len(won), 2))
     return fair.payments_of(kinds, themselves(2, len(won)), won, densities), won, probabilities
+
+
+def likelihoods(belief: GridBelief, j: int, results: Any) -> Any:
+    """Probabilities of some results of all games against an opponent, shape (results,)."""
+    chance = win(belief.gaps[j])
+    of_game = np.where(results[:, :, None], chance, 1.0 - chance)
+    return of_game.prod(axis=1) @ belief.masses[j]
+
+
+def first_opponent(history: list[tuple[int, bool]]) -> int:
+    return 0
+
+
+def alternating(history: list[tuple[int, bool]]) -> int:
+    return len(history) % 2
+
+
+def next_after_win(history: list[tuple[int, bool]]) -> int:
+    if not history:
+        return 0
+    opponent, won = history[-1]
+    if won:
+        return 1 - opponent
+    return opponent
+
+
+def next_after_loss(history: list[tuple[int, bool]]) -> int:
+    if not history:
+        return 1
+    opponent, won = history[-1]
+    if won:
+        return opponent
+    return 1 - opponent
 
 
 class TestBruteForce:
@@ -97,55 +130,55 @@ class TestBruteForce:
     def test_the_bound_is_slightly_above_the_optimum(self, skill_0, games):
         optimum = value(GridBelief(skill_0), games)
         payments, _, probabilities = payments_of_all(skill_0, games)
-        bound = float(probabilities @ [fair.best_split(each) for each in payments])
+        bound = float(probabilities @ [fair.best_split(path) for path in payments])
         assert optimum - 1e-9 <= bound < 1.01 * optimum
 
-    @pytest.mark.parametrize(
-        "rule",
-        [
-            lambda history: 0,
-            lambda history: len(history) % 2,
-            lambda history: history[-1][0] ^ history[-1][1] if history else 0,
-            lambda history: history[-1][0] ^ (not history[-1][1]) if history else 1,
-        ],
-        ids=["first opponent", "alternating", "winner stays", "loser stays"],
-    )
+    @pytest.mark.parametrize("rule", [first_opponent, alternating, next_after_win, next_after_loss])
     def test_payments_have_the_mean_of_the_policys_true_q(self, rule):
         """For policies that depend on outcomes, by exact Bayes."""
-        skill_0, games, paid, got = -0.5, 3, 0.0, 0.0
-        for each, results, probability in zip(*payments_of_all(skill_0, games), strict=True):
-            counts, history, belief = [0, 0], [], GridBelief(skill_0)
+        skill_0 = -0.5
+        games = 3
+        paid = 0.0
+        true_q_of_policy = 0.0
+        for payments, results, probability in zip(*payments_of_all(skill_0, games), strict=True):
+            counts = [0, 0]
+            history: list[tuple[int, bool]] = []
+            belief = GridBelief(skill_0)
             for _ in range(games):
-                j = int(rule(history))
+                j = rule(history)
                 won = bool(results[j, counts[j]])
-                got += probability * belief.density(j + 1)
-                belief = belief.after(j + 1)[1 if won else -1][1]
+                true_q_of_policy += probability * belief.density(j + 1)
+                outcome = {True: 1, False: -1}[won]
+                _, belief = belief.after(j + 1)[outcome]
                 history.append((j, won))
                 counts[j] += 1
-            paid += probability * sum(each[j, k] for j, k in enumerate(counts))
+            paid += probability * (payments[0, counts[0]] + payments[1, counts[1]])
         # Interpolation between prices makes them slightly too high, never too low.
-        assert got - 1e-7 <= paid < got + 1e-4 * games
+        assert true_q_of_policy - 1e-7 <= paid < true_q_of_policy + 1e-4 * games
 
 
 class TestParts:
     def test_expectations_against_quadrature(self):
-        skill_0, horizon, depth = 0.4, 500, 100
+        skill_0 = 0.4
+        horizon = 500
+        depth = 100
         gaps = fair.grid_of_gaps(skill_0 - MU[1], SIGMA[1], BETA, horizon)
         weights = fair.weights_of(gaps, skill_0 - MU[1:2], SIGMA[1:2] ** 2)
         actual = fair.kinds_of(gaps, weights, BETA, horizon, depth)
         fine = np.linspace(-20.0, 15.0, 100_001)
-        prior, chance = norm.pdf(fine, MU[1], SIGMA[1]), win(skill_0 - fine)
+        prior = norm.pdf(fine, MU[1], SIGMA[1])
+        chance = win(skill_0 - fine)
         for n, w in ((0, 0), (1, 1), (3, 1), (60, 42), (99, 61), (99, 99)):
             posterior = prior * binom.pmf(w, n, chance)
             posterior /= posterior.sum()
-            at = fair.first_record(n) + w
-            assert actual.chances[0, at] == pytest.approx(posterior @ chance, rel=1e-6)
+            record = fair.first_record(n) + w
+            assert actual.chances[0, record] == pytest.approx(posterior @ chance, rel=1e-6)
             density = posterior @ true_q(skill_0 - fine)
-            assert actual.densities[0, at] == pytest.approx(density, rel=1e-6)
+            assert actual.densities[0, record] == pytest.approx(density, rel=1e-6)
 
     def test_the_gain_for_a_known_skill_is_an_integral(self):
-        horizon, depth = 300, 40
-        gaps = fair.grid_of_gaps(0.4 - MU[1], SIGMA[1], BETA, depth)
+        horizon = 300
+        gaps = fair.grid_of_gaps(0.4 - MU[1], SIGMA[1], BETA, depth=40)
         # With no game before the skill is known, the gain is one integral.
         densities = true_q(gaps)
         (weights,) = fair.weights_of(gaps, 0.4 - MU[1:2], SIGMA[1:2] ** 2)
@@ -154,35 +187,41 @@ class TestParts:
             crossing = NOISE * math.sqrt(-2.0 * math.log(price * NOISE * math.sqrt(2.0 * math.pi)))
             points = [0.4 - crossing, 0.4 + crossing]
             expected = quad(
-                lambda s, price=price: max(0.0, true_q(0.4 - s) - price)
-                * norm.pdf(s, MU[1], SIGMA[1]),
-                -14, 12, points=points, limit=200,
-            )[0]  # fmt: skip
+                lambda s, price=price: (
+                    max(0.0, true_q(0.4 - s) - price) * norm.pdf(s, MU[1], SIGMA[1])
+                ),
+                -14,
+                12,
+                points=points,
+                limit=200,
+            )[0]
             assert horizon * actual == pytest.approx(horizon * expected, abs=2e-3)
 
     def test_opponents_between_kinds_are_interpolated(self):
         """Bounds and payments of paths, with and without interpolation."""
         rng = np.random.default_rng(3)
-        opponents, horizon, depth = 8, 100, 50
+        opponents = 8
+        horizon = 100
+        depth = 50
         kinds = fair.informed_kinds(BETA, horizon, depth)
         differences = []
         for _ in range(12):
-            gaps, variances = rng.uniform(-6, 6, opponents), rng.uniform(2, 3, opponents)
+            gaps = rng.uniform(-6, 6, opponents)
+            variances = rng.uniform(2, 3, opponents)
             skills = -gaps + np.sqrt(variances) * rng.standard_normal(opponents)
             won = rng.random((1, opponents, horizon)) < win(-skills)[:, None]
             # Kinds depend on the distance only.
             exchanged = won ^ (gaps < 0.0)[:, None]
-            places = fair.places_by_gap(gaps, variances)
-            assert places.shares.sum(axis=1) == pytest.approx(np.ones(opponents))
+            interpolation = fair.interpolation_by_gap(gaps, variances)
+            assert interpolation.shares.sum(axis=1) == pytest.approx(np.ones(opponents))
             densities = true_q(skills)[None]
-            actual = fair.payments_of(kinds, places, exchanged, densities)
-            exact = known_kinds(0.0, -gaps, np.sqrt(variances), horizon, depth)
-            expected = fair.payments_of(exact, themselves(opponents), won, densities)
-            some = np.argsort(-np.abs(gaps), kind="stable")[-2:]
-            differences.append(
-                [fair.best_split(actual[0]) - fair.best_split(expected[0]),
-                 *(actual[0, some, 50] - expected[0, some, 50])]
-            )  # fmt: skip
+            (actual,) = fair.payments_of(kinds, interpolation, exchanged, densities)
+            exact_kinds = known_kinds(0.0, -gaps, np.sqrt(variances), horizon, depth)
+            (expected,) = fair.payments_of(exact_kinds, themselves(opponents), won, densities)
+            bound = fair.best_split(actual) - fair.best_split(expected)
+            farthest = np.argsort(-np.abs(gaps), kind="stable")[-2:]
+            payments = actual[farthest, 50] - expected[farthest, 50]
+            differences.append([bound, *payments])
         moved = np.abs(differences).max(axis=0)
         assert moved[0] < 0.005
         assert moved[1:].max() < 0.02
@@ -190,24 +229,30 @@ class TestParts:
 
     def test_sides_are_interpolated_in_the_variance(self):
         """With equal priors, whose rank of player 0 reveals which hidden means are higher."""
-        settings = Settings.checked(num_opponents=3, horizon=60, beta=BETA, prior="equal", rank=1,
-                                    noise="opponent")  # fmt: skip
-        variances, sides = np.array([2.1, 2.6, 2.9]), np.array([[-1, 1, -1], [1, 1, -1]])
-        skill_0, mu_0 = np.array([0.8, -0.3]), np.array([0.5, 0.0])
+        settings = Settings.checked(
+            num_opponents=3, horizon=60, beta=BETA, prior="equal", rank=1, noise="opponent"
+        )
+        variances = np.array([2.1, 2.6, 2.9])
+        sides = np.array([[-1, 1, -1], [1, 1, -1]])
+        skill_0 = np.array([0.8, -0.3])
+        mu_0 = np.array([0.5, 0.0])
         players = np.zeros((2, 4, 3))
-        players[:, 0, 2], players[:, 0, 0] = skill_0, mu_0
+        players[:, 0, 2] = skill_0
+        players[:, 0, 0] = mu_0
         players[:, 1:, 0] = mu_0[:, None] + sides
         players[:, 1:, 1] = np.sqrt(variances)
-        kinds, places, exchanged = fair.opponents_of(settings, 10, players)
+        kinds, interpolation, exchanged = fair.opponents_of(settings, 10, players)
         assert not exchanged.any()
         gaps = fair.grid_of_gaps(0.8, math.sqrt(7.0), BETA, 10)
         for e in range(2):
-            alike = np.full(3, skill_0[e]), np.full(3, mu_0[e])
-            exact = fair.kinds_of(gaps, fair.uninformed_weights(gaps, *alike, sides[e], variances),
-                             BETA, 60, 10)  # fmt: skip
-            actual = np.einsum("ja,jas->js", places.shares[3 * e : 3 * e + 3],
-                              kinds.charges[places.nodes[3 * e : 3 * e + 3]])  # fmt: skip
-            assert np.abs(actual - exact.charges).max() < 5e-4
+            weights = fair.uninformed_weights(
+                gaps, np.full(3, skill_0[e]), np.full(3, mu_0[e]), sides[e], variances
+            )
+            expected = fair.kinds_of(gaps, weights, BETA, 60, 10).charges
+            rows = slice(3 * e, 3 * e + 3)
+            shares = interpolation.shares[rows]
+            actual = np.einsum("ja,jas->js", shares, kinds.charges[interpolation.nodes[rows]])
+            assert np.abs(actual - expected).max() < 5e-4
 
     @pytest.mark.parametrize(("side", "mu_0"), [(-1, 1.0), (1, 1.0), (-1, -3.0), (0, 1.0)])
     def test_hidden_means_are_truncated_at_player_0(self, side, mu_0):
@@ -226,21 +271,23 @@ class TestParts:
 
     @pytest.mark.parametrize("prior", ["informative", "equal"])
     def test_policies_and_bound_share_outcomes(self, prior):
-        settings = Settings.checked(num_opponents=4, horizon=20, prior=prior, rank=1,
-                                    noise="opponent")  # fmt: skip
+        settings = Settings.checked(
+            num_opponents=4, horizon=20, prior=prior, rank=1, noise="opponent"
+        )
         players, won = paths_of(settings, episode_seeds(3, 5, 6))
-        batch = Batch(settings, episode_seeds(3, 5, 6))
+        episodes = Episodes.of_seeds(OnePlayer(settings), episode_seeds(3, 5, 6))
         games = np.zeros((6, 4), dtype=int)
         rng = np.random.default_rng(0)
         for _ in range(20):
             chosen = rng.integers(4, size=6)
-            batch.step(chosen)
-            facts = batch.simulator.facts(batch.state)
+            episodes.step(chosen, strict=True)
+            infos = episodes.simulator.infos(episodes.state)
+            skill_0 = players[:, 0, 2]
+            skill_j = np.take_along_axis(players[:, 1:, 2], chosen[:, None], axis=1)[:, 0]
+            density = norm.pdf(skill_0 - skill_j, scale=math.sqrt(2.0) * settings.beta)
+            assert infos["true_draw_density"] == pytest.approx(density)
             for e, j in enumerate(chosen):
-                assert won[e, j, games[e, j]] == facts["won"][e]
-                gap = players[e, 0, 2] - players[e, j + 1, 2]
-                density = norm.pdf(gap, scale=math.sqrt(2.0) * settings.beta)
-                assert density == pytest.approx(facts["true_draw_density"][e])
+                assert won[e, j, games[e, j]] == infos["won"][e]
                 games[e, j] += 1
 
 
@@ -259,21 +306,24 @@ class TestRuns:
             assert cell.saved.mean > 4.0 * cell.saved.standard_error, cell.title
             for policy in cell.policies:
                 assert policy.room.mean > -4.0 * policy.room.standard_error, policy.policy
-            nearest = sorted(cell.policies, key=lambda policy: policy.room.mean)
-            shares = [policy.share for policy in nearest]
+            # The nearer to the bound, the greater the share.
+            nearest_first = sorted(cell.policies, key=lambda policy: policy.room.mean)
+            shares = [policy.share for policy in nearest_first]
             assert shares == sorted(shares, reverse=True)
-            assert {p.policy: p.share for p in nearest}["drawchance"] == 0.0
+            (drawchance,) = (p for p in cell.policies if p.policy == "drawchance")
+            assert drawchance.share == 0.0
 
     def test_paths_depend_only_on_their_episode(self):
-        settings = Settings.checked(num_opponents=3, horizon=6, prior="equal", rank="top",
-                                    noise="opponent")  # fmt: skip
+        settings = Settings.checked(
+            num_opponents=3, horizon=6, prior="equal", rank="top", noise="opponent"
+        )
         many = episode_seeds(1, 0, PATHS_AT_ONCE + 3)
         games = np.full((1, len(many), 3), 2, dtype=np.int32)
         whole = bounds_of(settings, many, 5, games)
-        for some in (slice(4), slice(PATHS_AT_ONCE - 2, None)):
-            actual = bounds_of(settings, many[some], 5, games[:, some])
-            for name, values in actual.items():
-                assert np.array_equal(values, whole[name][some]), name
+        for episodes in (slice(4), slice(PATHS_AT_ONCE - 2, None)):
+            fewer = bounds_of(settings, many[episodes], 5, games[:, episodes])
+            for name, values in fewer.items():
+                assert np.array_equal(values, whole[name][episodes]), name
 
 
 POLICIES = ("pe", "drawchance", "kg", "kg:multiplier=2", "kg:finite_horizon=true", "optimistic")
@@ -286,26 +336,35 @@ def value(belief: Any, games: int, policy: Any = None, truth: Any = None) -> flo
     """
     if games == 0:
         return 0.0
+    choices = list(range(1, belief.mu.size))
+    if policy is not None:
+        choices = [policy(belief) + 1]
     seen = truth or belief
-    return max(
-        seen.density(j)
-        + sum(seen.after(j)[outcome][0] * value(after, games - 1, policy, truth)
-              for outcome, (_, after) in belief.after(j).items())
-        for j in (range(1, belief.mu.size) if policy is None else [policy(belief) + 1])
-    )  # fmt: skip
+    values = []
+    for j in choices:
+        total = seen.density(j)
+        for outcome, (_, after) in belief.after(j).items():
+            probability, _ = seen.after(j)[outcome]
+            total += probability * value(after, games - 1, policy, truth)
+        values.append(total)
+    return max(values)
 
 
 def by_hand(prior: tuple[Any, Any], settings: Settings) -> list[DenseBelief]:
     """The beliefs of ``random_prior`` with dense covariances."""
-    game = settings.beta, settings.draw_margin, settings.belief
-    return [DenseBelief(mu, np.diag(sigma**2), *game) for mu, sigma in zip(*prior, strict=True)]
+    beliefs = []
+    for mu, sigma in zip(*prior, strict=True):
+        covariance = np.diag(sigma**2)
+        game = (settings.beta, settings.draw_margin, settings.belief)
+        beliefs.append(DenseBelief(mu, covariance, *game))
+    return beliefs
 
 
 def random_prior(opponents: int, count: int = 3, seed: int = 5) -> tuple[Any, Any]:
+    """Means and deviations, shape (count, opponents + 1)."""
     rng = np.random.default_rng(seed)
-    return 2.0 * rng.standard_normal((count, opponents + 1)), rng.uniform(
-        1.0, 2.0, (count, opponents + 1)
-    )
+    mu = 2.0 * rng.standard_normal((count, opponents + 1))
+    return mu, rng.uniform(1.0, 2.0, mu.shape)
 
 
 def settings_of(opponents: int, games: int, belief: str, **options: Any) -> Settings:
@@ -313,7 +372,7 @@ def settings_of(opponents: int, games: int, belief: str, **options: Any) -> Sett
 
 
 def rule_by(policy: Any, settings: Settings, label: str = "mine") -> Any:
-    return exact.rule_of(Candidate(label, lambda *_: policy, label), settings)
+    return exact.rule_of(Candidate(label, policy, label), settings)
 
 
 @pytest.mark.parametrize("belief", ["factorised", "full"])
@@ -321,29 +380,31 @@ def rule_by(policy: Any, settings: Settings, label: str = "mine") -> Any:
 class TestByHand:
     def test_optimum(self, belief, draw_margin):
         settings = settings_of(2, 3, belief, beta=1.3, draw_margin=draw_margin)
-        given = random_prior(2)
-        prior = KnowledgeState.of_prior(*given, belief)
+        mu, sigma = random_prior(2)
+        prior = KnowledgeState.of_prior(mu, sigma, belief)
         actual = exact.choice_values(prior, 3, settings.constants).max(axis=1)
-        expected = [value(each, 3) for each in by_hand(given, settings)]
+        expected = [value(dense, 3) for dense in by_hand((mu, sigma), settings)]
         assert actual == pytest.approx(expected, rel=1e-11)
 
     def test_drawchance(self, belief, draw_margin):
         settings = settings_of(3, 4, belief, draw_margin=draw_margin)
-        given = random_prior(3)
-
-        def densest(each: DenseBelief) -> int:
-            return int(each.densities.argmax())
-
-        rule = rule_by(DrawChance(belief=belief), settings)
-        prior = KnowledgeState.of_prior(*given, belief)
+        mu, sigma = random_prior(3)
+        prior = KnowledgeState.of_prior(mu, sigma, belief)
         skills = np.random.default_rng(1).standard_normal((3, 2, 4))
+        rule = rule_by(DrawChance(belief=belief), settings)
         first, actual, true_q = exact.follow(rule, prior, skills, settings)
-        beliefs = by_hand(given, settings)
-        assert actual == pytest.approx([value(each, 4, densest) for each in beliefs], rel=1e-11)
-        assert first.tolist() == [densest(each) for each in beliefs]
-        for (b, t), found in np.ndenumerate(true_q):
+        beliefs = by_hand((mu, sigma), settings)
+        expected = [value(dense, 4, densest) for dense in beliefs]
+        assert actual == pytest.approx(expected, rel=1e-11)
+        assert first.tolist() == [densest(dense) for dense in beliefs]
+        for (b, t), value_of_truth in np.ndenumerate(true_q):
             truth = DenseBelief(skills[b, t], np.zeros((4, 4)), *beliefs[b].game)
-            assert found == pytest.approx(value(beliefs[b], 4, densest, truth), rel=1e-10)
+            expected_value = value(beliefs[b], 4, densest, truth)
+            assert value_of_truth == pytest.approx(expected_value, rel=1e-10)
+
+
+def densest(belief: DenseBelief) -> int:
+    return int(belief.densities.argmax())
 
 
 class TestProperties:
@@ -375,16 +436,16 @@ class TestProperties:
             assert observation[0, -1] == pytest.approx((5 - len(sizes)) / 4)
             return np.zeros(len(observation), dtype=np.int64), None
 
-        given = random_prior(2)
-        prior = KnowledgeState.of_prior(*given, "full")
+        mu, sigma = random_prior(2)
+        prior = KnowledgeState.of_prior(mu, sigma, "full")
         rule = rule_by(SimpleNamespace(belief="full", predict=predict), settings)
         _, actual, _ = exact.follow(rule, prior, np.zeros((3, 1, 3)), settings)
         assert sizes == [(3 * 2**n, 9) for n in range(4)]
-        expected = [value(each, 4, lambda *_: 0) for each in by_hand(given, settings)]
+        expected = [value(dense, 4, lambda *_: 0) for dense in by_hand((mu, sigma), settings)]
         assert actual == pytest.approx(expected, rel=1e-11)
 
     @pytest.mark.parametrize(
-        ("policy", "said"),
+        ("policy", "message"),
         [
             ({"memory": (0,)}, "'mine', which has a memory"),
             ({"stochastic": True}, "'mine', which is stochastic"),
@@ -395,18 +456,20 @@ class TestProperties:
             ({"action": 0.5}, "must be integers"),
         ],
     )
-    def test_policies_must_choose_by_the_state_alone(self, policy, said):
-        def act(states: Any, games_left: Any) -> Any:
-            assert games_left.tolist() == [2] * len(states)
+    def test_policies_must_choose_by_the_state_alone(self, policy, message):
+        def act(view: Any, rng: Any) -> Any:
+            states = view.knowledge_state
+            assert view.games_left.tolist() == [2] * len(states)
             return np.zeros(len(states), np.int64)
 
         def predict(observation: Any, *_: Any) -> tuple[Any, Any]:
             return np.full(len(observation), policy.get("action", 0)), policy.get("memory")
 
-        settings, label = settings_of(2, 2, "full"), policy.get("label", "mine")
+        settings = settings_of(2, 2, "full")
+        label = policy.get("label", "mine")
         bad = SimpleNamespace(**{"belief": "full", "predict": predict, **policy})
         prior = KnowledgeState.of_prior(*random_prior(2), "full")
-        with pytest.raises(ValueError, match=said):
+        with pytest.raises(ValueError, match=message):
             rule_by(bad, settings, label)(prior, 2)
         good = SimpleNamespace(belief="full", act=act)
         assert not rule_by(good, settings)(prior, 2).any()

@@ -16,8 +16,8 @@ from plotly.colors import hex_to_rgb
 from matchenv.agents.environments import ONE_PLAYER, HeldOutGames
 from matchenv.agents.run_config import RunConfig, RunFolder, configured
 from matchenv.baselines import DrawChance, KnowledgeGradient
+from matchenv.benchmarks.report import charts, latex, sections_of
 from matchenv.benchmarks.report import page as pages
-from matchenv.benchmarks.report import sections_of
 from matchenv.benchmarks.report.training import curves_of, levels_of, middle_of, read_runs
 from matchenv.cli import DONE, run_command
 from matchenv.evaluation.estimates import Estimate
@@ -86,9 +86,10 @@ def test_every_kind_of_results_has_a_section(results: Path) -> None:
 def test_tables_have_the_numbers_of_the_files(results: Path, html: str) -> None:
     cells = {unescape(cell) for cell in re.findall(r"<td>(.*?)</td>", html)}
     standing = json.loads((results / "a" / "comparison.json").read_text())["standings"][0]
-    less = standing["difference"]
+    difference = standing["difference"]
+    interval = f"[{difference['low']:+.2f}, {difference['high']:+.2f}]"
     assert f"{standing['true_draw_density']['mean']:.2f}" in cells
-    assert f"{less['mean']:+.2f} [{less['low']:+.2f}, {less['high']:+.2f}]" in cells
+    assert f"{difference['mean']:+.2f} {interval}" in cells
     assert "+100.50" in cells
     assert "<th>oracle - bound</th>" in html
     for claim in json.loads((results / "b" / "verdict.json").read_text())["claims"]:
@@ -102,10 +103,11 @@ def test_tables_have_the_numbers_of_the_files(results: Path, html: str) -> None:
         ("b/summary.md", "equal_variance matching. "),
         ("b/verdict.md", "equal_variance matching. "),
         ("c/tuning.md", "num_opponents 3, horizon 12, seed 0, tau 0.1\n"),
-        ("d/bound.txt", "seed 0, beta 2.0; "), ("e/optimum.txt", "beta 2.0, draw_margin 1.0\n"),
+        ("d/bound.txt", "seed 0, beta 2.0; "),
+        ("e/optimum.txt", "beta 2.0, draw_margin 1.0\n"),
         ("runs/seed0/comparison/comparison.txt", "horizon 12, seed 0\n"),
     ],
-)  # fmt: skip
+)
 def test_texts_name_the_options_that_are_not_the_defaults(
     results: Path, file: str, options: str
 ) -> None:
@@ -120,50 +122,64 @@ def test_the_page_works_offline_and_on_any_screen(html: str) -> None:
     assert 'content="width=device-width, initial-scale=1"' in html
     assert "color-scheme: light dark" in html
     assert "@media (prefers-color-scheme: dark)" in html
-    # Tables scroll in their own box; no figure has a fixed width.
-    assert html.count("<table") == html.count('<div class="scroll">') + html.count("<summary>S") + (
-        html.count("<summary>V")
-    )
+    # Tables scroll in their own box, but for settings and versions; no figure has a fixed width.
+    details = html.count("<summary>Settings") + html.count("<summary>Versions")
+    assert html.count("<table") == html.count('<div class="scroll">') + details
     assert not re.search(r"(?<!max-)width: ?\d+px", html)
 
 
 def test_a_name_has_one_colour_per_page() -> None:
-    curve = [0, 1], [0, 1], [0, 0], [1, 1]
-    figures = [pages.new_figure("x", "y", [(name, *curve)]) for name in ("mine", "kg <b>", "mine")]
-    blocks = [pages.Block("title", each) for each in figures]
-    pages.page_text([pages.Section("title", "", {}, [each]) for each in blocks])
-    band, line = zip(*(each.data for each in figures), strict=True)
-    colours, dashes = zip(*((each.line.color, each.line.dash) for each in line), strict=True)
-    assert dashes[0] == dashes[2] != dashes[1]
-    assert figures[0].layout.showlegend  # by default Plotly shows none for one name
-    assert line[1].name == "kg &lt;b&gt;"
-    assert colours[0] == colours[2]
-    assert len(set(colours)) == 2
-    for area, colour in zip(band, colours, strict=True):
-        assert area.fillcolor == f"rgba{(*hex_to_rgb(colour), 0.18)}"
+    bands = []
+    lines = []
+    sections = []
+    for name in ("mine", "kg <b>", "mine"):
+        curve = charts.Curve(name, x=[0, 1], y=[0, 1], low=[0, 0], high=[1, 1])
+        figure = charts.new_figure("x", "y", [curve])
+        assert figure.layout.showlegend  # by default Plotly shows none for one name
+        band, line = figure.data
+        bands.append(band)
+        lines.append(line)
+        sections.append(pages.Section("title", "", {}, [pages.Block("title", figure)]))
+    pages.page_text(sections)
+    mine, kg, again = (line.line for line in lines)
+    assert mine.color == again.color != kg.color
+    assert mine.dash == again.dash != kg.dash
+    assert lines[1].name == "kg &lt;b&gt;"
+    for band, line in zip(bands, lines, strict=True):
+        assert band.fillcolor == f"rgba{(*hex_to_rgb(line.line.color), 0.18)}"
 
 
 def test_points_have_intervals() -> None:
-    found = Estimate(2.0, 0.5, 1.0, 4.0)
-    both = [(name, "top, equal", found) for name in ("kg", "oracle")]
-    figure = pages.points("q minus that of kg <b>", both, level=(0.0, "kg <b>"))
+    estimate = Estimate(2.0, 0.5, 1.0, 4.0)
+    values = [charts.NamedValue(name, "top, equal", estimate) for name in ("kg", "oracle")]
+    figure = charts.points("q minus that of kg <b>", values, level=(0.0, "kg <b>"))
+    assert figure.layout.xaxis.title.text == "q minus that of kg &lt;b&gt;"
+    assert figure.layout.annotations[0].text == "kg &lt;b&gt;"
     kg, oracle = figure.data
-    texts = [figure.layout.xaxis.title.text, figure.layout.annotations[0].text]
-    assert texts == ["q minus that of kg &lt;b&gt;", "kg &lt;b&gt;"]
-    assert (kg.x[0], kg.error_x.array[0], kg.error_x.arrayminus[0]) == (2.0, 2.0, 1.0)
+    assert kg.x[0] == 2.0
+    assert kg.error_x.array[0] == 2.0
+    assert kg.error_x.arrayminus[0] == 1.0
     assert tuple(kg.customdata[0]) == (1.0, 4.0)  # for the hover text
     assert oracle.visible == "legendonly"
-    heights = [
-        pages.points("q", [("kg", f"{number}", found) for number in range(count)]).layout.height
-        for count in (2, 50, 80)
-    ]
-    assert heights[0] is None  # the height of the other figures
-    assert heights[2] - heights[1] == 30 * pages.POINT
+
+
+def test_a_chart_of_many_points_is_higher() -> None:
+    def height(count: int) -> float | None:
+        values = []
+        for number in range(count):
+            estimate = Estimate(2.0, 0.5, 1.0, 4.0)
+            values.append(charts.NamedValue("kg", str(number), estimate))
+        return charts.points("q", values).layout.height
+
+    assert height(2) is None  # that of the other figures
+    assert height(80) - height(50) == 30 * charts.POINT
 
 
 def test_a_curve_of_one_value_is_a_point() -> None:
-    figure = pages.new_figure("x", "y", [("one", [1], [2]), ("two", [1, 2], [2, 3])])
-    assert [each.mode for each in figure.data] == ["markers", "lines"]
+    figure = charts.new_figure(
+        "x", "y", [charts.Curve("one", [1], [2]), charts.Curve("two", [1, 2], [2, 3])]
+    )
+    assert [trace.mode for trace in figure.data] == ["markers", "lines"]
 
 
 def test_equal_results_give_equal_pages(results: Path, page: Path, tmp_path: Path) -> None:
@@ -185,8 +201,9 @@ def test_each_folder_is_shown_once(results: Path) -> None:
     assert kinds_of(results / "runs") == kinds_of(results / "runs", saved) == ["train", "compare"]
     shutil.rmtree(saved)
     assert kinds_of(results / "a", results / "a", results / "runs" / "seed0") == [
-        "train", "compare",
-    ]  # fmt: skip
+        "train",
+        "compare",
+    ]
 
 
 def test_trees_may_have_links_equal_names_and_files_of_others(
@@ -199,45 +216,46 @@ def test_trees_may_have_links_equal_names_and_files_of_others(
     (tmp_path / "one" / "report.json").write_text("[]")
     (tmp_path / "linked").symlink_to(results)
     titles = [section.title for section in sections_of([tmp_path])]
-    assert {f"compare: compare ({tmp_path / name / 'compare'})" for name in ("one", "two")} < {
-        *titles
-    }
+    assert f"compare: compare ({tmp_path / 'one' / 'compare'})" in titles
+    assert f"compare: compare ({tmp_path / 'two' / 'compare'})" in titles
     assert len(set(titles)) == len(titles) == len(kinds_of(results)) + 2
 
 
 def test_the_latex_summary_has_settings_and_says_what_intervals_are(
     results: Path, page: Path
 ) -> None:
-    text = page.with_suffix(".tex").read_text()
+    summary = page.with_suffix(".tex").read_text()
     for section in sections_of([results]):
-        about = ", ".join(f"{name} {value}" for name, value in section.settings.items())
-        assert pages.escaped(about) in text
-    study, *_ = re.findall(r"caption\{(True q per.*?)\}", text)
+        settings = ", ".join(f"{name} {value}" for name, value in section.settings.items())
+        assert latex.escaped(settings) in summary
+    study, *_ = re.findall(r"caption\{(True q per.*?)\}", summary)
     assert study == r"True q per episode, minus that of pe. $\pm$ is half of a 95 \% interval."
-    for caption, cells in re.findall(r"\\caption(.*?)\\label(.*?)end{table}", text, re.DOTALL):
+    tables = re.findall(r"\\caption(.*?)\\label(.*?)end{table}", summary, re.DOTALL)
+    for caption, cells in tables:
         assert (r"$\pm$" in caption) == (r"$\pm$" in cells)
 
 
 def test_the_latex_summary_is_balanced(page: Path) -> None:
-    text = page.with_suffix(".tex").read_text()
-    bare = re.sub(r"\\[\\{}%&$#_]", "", text)
-    assert bare.count("{") == bare.count("}")
-    assert re.findall(r"\\begin\{(\w+)\}", text).count("tabular") >= 9
-    labels = re.findall(r"\\label\{(.*?)\}", text)
-    assert text.count(r"\caption{") == len(labels) == len(set(labels)) == 9
-    for name in ("table", "tabular"):
-        assert text.count(rf"\begin{{{name}}}") == text.count(rf"\end{{{name}}}")
+    summary = page.with_suffix(".tex").read_text()
+    without_escapes = re.sub(r"\\[\\{}%&$#_]", "", summary)
+    assert without_escapes.count("{") == without_escapes.count("}")
+    assert summary.count(r"\begin{tabular}") >= 9
+    labels = re.findall(r"\\label\{(.*?)\}", summary)
+    assert summary.count(r"\caption{") == len(labels) == len(set(labels)) == 9
+    assert summary.count(r"\begin{table}") == summary.count(r"\end{table}")
+    assert summary.count(r"\begin{tabular}") == summary.count(r"\end{tabular}")
 
 
 # A table of many policies.
-FIRST, WIDE = "middle rank, informative prior", "-10.35 ± 10.48"
+FIRST = "middle rank, informative prior"
+WIDE = "-10.35 ± 10.48"
 MANY = [f"kg:multiplier={number}" for number in range(12)]
 TABULAR = re.compile(r"\\begin\{tabular\}\{@\{\}(\w+)@\{\}\}(.*?)\\end", re.DOTALL)
 
 
 def table(names: list[str], cell: str, first: str = FIRST) -> str:
     row = {"cell": first} | dict.fromkeys(names, cell)
-    return pages.latex_table(pages.Block("True q minus that of kg", pd.DataFrame([row, row])))
+    return latex.latex_table(pages.Block("True q minus that of kg", pd.DataFrame([row, row])))
 
 
 @pytest.mark.parametrize(
@@ -254,47 +272,49 @@ def table(names: list[str], cell: str, first: str = FIRST) -> str:
     ],
 )
 def test_special_characters_are_escaped(text: str, expected: str) -> None:
-    assert pages.escaped(text) == expected
+    assert latex.escaped(text) == expected
     assert f"cell & {expected} " in table([text], "1")
 
 
 def test_wide_tables_are_split() -> None:
-    parts = TABULAR.findall(table(MANY, WIDE))
-    assert len(parts) > 1
-    shown: list[str] = []
-    for layout, lines in parts:
-        heading, *rows = (
-            line.removesuffix(r" \\").split(" & ") for line in lines.splitlines() if " & " in line
-        )
-        assert {len(heading), *map(len, rows)} == {len(layout)}
-        assert all(row[0] == FIRST for row in rows)
-        shown += heading[1:]
-    assert shown == MANY
+    tabulars = TABULAR.findall(table(MANY, WIDE))
+    assert len(tabulars) > 1
+    columns: list[str] = []
+    for layout, content in tabulars:
+        lines = [line for line in content.splitlines() if " & " in line]
+        heading, *rows = [line.removesuffix(r" \\").split(" & ") for line in lines]
+        assert len(heading) == len(layout)
+        for row in rows:
+            assert len(row) == len(layout)
+            assert row[0] == FIRST
+        columns += heading[1:]
+    assert columns == MANY
 
 
 def test_bad_input_is_explained_in_one_line(results: Path, tmp_path: Path, typed: Any) -> None:
-    def said(*words: object) -> str:
+    def refusal(*words: object) -> str:
         return str(typed(["report", *map(str, words)]).refusal)
 
-    assert "--out folder of matchenv train, compare" in said(tmp_path)
-    assert "missing contains no results" in said(tmp_path / "missing")
-    assert "must end in .html" in said(results / "a", "--out", tmp_path / "a.pdf")
-    for name, file in (("a", "comparison.json"), ("c", "tuning.csv"), ("runs", "evaluations.json")):
+    assert "--out folder of matchenv train, compare" in refusal(tmp_path)
+    assert "missing contains no results" in refusal(tmp_path / "missing")
+    assert "must end in .html" in refusal(results / "a", "--out", tmp_path / "a.pdf")
+    damaged = {"a": "comparison.json", "c": "tuning.csv", "runs": "seed1/evaluations.json"}
+    for name, file in damaged.items():
         shutil.copytree(results / name, tmp_path / name)
-        (whole,) = (tmp_path / name).rglob(f"seed1/{file}" if name == "runs" else file)
-        whole.write_text("{")
-        line = said(tmp_path / name)
+        (tmp_path / name / file).write_text("{")
+        line = refusal(tmp_path / name)
         assert str(tmp_path / name) in line
-        assert "run its command again" in line or f"{file} must be JSON" in line
+        assert "run its command again" in line or f"{Path(file).name} must be JSON" in line
     (tmp_path / "a" / "comparison.json").write_text('{"checksum": "1"}')
-    assert "run its command again" in said(tmp_path / "a")
+    assert "run its command again" in refusal(tmp_path / "a")
     (tmp_path / "a" / "comparison.json").write_text("{}")
-    assert "contains no results" in said(tmp_path / "a")
+    assert "contains no results" in refusal(tmp_path / "a")
     shutil.copytree(results / "b", tmp_path / "b")
-    (tmp_path / "b" / "windows.csv").write_bytes((results / "b" / "windows.csv").read_bytes()[:-9])
-    assert "its last line is not complete" in said(tmp_path / "b")
-    (tmp_path / "b" / "windows.csv").unlink()
-    assert "windows.csv" in said(tmp_path / "b")
+    windows = tmp_path / "b" / "windows.csv"
+    windows.write_bytes(windows.read_bytes()[:-9])
+    assert "its last line is not complete" in refusal(tmp_path / "b")
+    windows.unlink()
+    assert "windows.csv" in refusal(tmp_path / "b")
     assert not list(tmp_path.glob("**/report.html"))
 
 
@@ -305,13 +325,13 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 def tab(page: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
     """Open the page in Chromium; neither errors nor network requests are allowed."""
     api = pytest.importorskip("playwright.sync_api")
-    path = next((found for name in BROWSERS if (found := shutil.which(name))), None)
-    if path is None:
+    paths = [path for path in map(shutil.which, BROWSERS) if path is not None]
+    if not paths:
         pytest.skip("no Chromium on this machine")
     complaints: list[str] = []
     requests: list[str] = []
     with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=paths[0], args=["--no-sandbox"])
         tab = browser.new_page(viewport={"width": request.param, "height": 900})
         tab.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
         tab.on("pageerror", lambda error: complaints.append(str(error)))
@@ -366,16 +386,23 @@ def write_run(
     path: Path, seed: int, numbers: list[float], timesteps: list[int] | None = None, **kwargs: Any
 ) -> RunConfig:
     """Write the folder of a run with given evaluations."""
-    given = {"env_kwargs": GAMES, "evaluation_episodes": EPISODES, **kwargs}
-    config = configured("ppo", seed=seed, **given)
-    steps = timesteps or [100 * n for n in range(len(numbers))]
-    made_up = [
-        {"timesteps": step, "episodes": EPISODES, "mean_return": number, "draw_density": number,
-         "true_draw_density": number, "true_q_less_kg": number - 2.0,
-         "true_q_less_drawchance": number + 1.0}
-        for step, number in zip(steps, numbers, strict=True)
-    ]  # fmt: skip
-    RunFolder.create(path, config).write_evaluations(seed, made_up)
+    options = {"env_kwargs": GAMES, "evaluation_episodes": EPISODES, **kwargs}
+    config = configured("ppo", seed=seed, **options)
+    if timesteps is None:
+        timesteps = [100 * n for n in range(len(numbers))]
+    evaluations = []
+    for step, number in zip(timesteps, numbers, strict=True):
+        evaluation = {
+            "timesteps": step,
+            "episodes": EPISODES,
+            "mean_return": number,
+            "draw_density": number,
+            "true_draw_density": number,
+            "true_q_less_kg": number - 2.0,
+            "true_q_less_drawchance": number + 1.0,
+        }
+        evaluations.append(evaluation)
+    RunFolder.create(path, config).write_evaluations(seed, evaluations)
     return config
 
 
@@ -388,12 +415,15 @@ def test_runs_that_differ_only_in_their_seed_share_a_curve(tmp_path):
     (curves,) = curves_of(runs, "true_draw_density").values()
     assert [run.config.seed for run in runs] == [0, 1, 2, 3, 4]
     assert curves[4].to_dict() == {0: 0.0, 100: 4.0, 400: 16.0}
-    for seeds, expected in (
-        (5, ([0.0, 2.0, 8.0], [0.0, 1.0, 4.0], [0.0, 3.0, 12.0])),
-        (3, ([0.0, 1.0, 4.0], [0.0, 0.0, 0.0], [0.0, 2.0, 8.0])),
-    ):
-        found = middle_of(curves.iloc[:, :seeds])
-        assert tuple(each.tolist() for each in found) == expected
+    # The middle half of five seeds, and all of three.
+    mean, low, high = middle_of(curves)
+    assert mean.tolist() == [0.0, 2.0, 8.0]
+    assert low.tolist() == [0.0, 1.0, 4.0]
+    assert high.tolist() == [0.0, 3.0, 12.0]
+    mean, low, high = middle_of(curves.iloc[:, :3])
+    assert mean.tolist() == [0.0, 1.0, 4.0]
+    assert low.tolist() == [0.0, 0.0, 0.0]
+    assert high.tolist() == [0.0, 2.0, 8.0]
     # A run with other settings has a curve of its own.
     config = runs[4].config
     other = replace(config, hyperparameters={**config.hyperparameters, "gamma": 0.5})
@@ -418,30 +448,40 @@ def test_the_page_shows_the_difference_and_the_return(tmp_path):
     for seed in range(2):
         write_run(tmp_path / f"seed{seed}", seed, [-100.0, 5.0 + seed])
     (section,) = sections_of([tmp_path])
-    less, returned, last = section.blocks
+    difference, returned, last = section.blocks
     assert last.content["true q minus kg's"].tolist() == ["+3.00", "+4.00"]
-    for chart, title, shift in ((less, "true q minus kg's", 2.0), (returned, "mean return", 0.0)):
-        assert chart.content.layout.yaxis.title.text == title
-        assert "all of 2 seeds" in chart.note
-        band, mean, *levels = chart.content.data
-        assert mean.name == band.legendgroup == "ppo"
-        assert mean.y.tolist() == [-100.0 - shift, 5.5 - shift]
-        assert band.y.tolist() == [-100.0 - shift, 6.0 - shift, 5.0 - shift, -100.0 - shift]
-        named = {each.name: each.y.tolist() for each in levels}
-        assert named == ({"kg": [0.0, 0.0], "drawchance": [-3.0, -3.0]} if shift else {})
+    assert difference.content.layout.yaxis.title.text == "true q minus kg's"
+    assert "all of 2 seeds" in difference.note
+    band, mean, kg, drawchance = difference.content.data
+    assert mean.name == band.legendgroup == "ppo"
+    assert mean.y.tolist() == [-102.0, 3.5]
+    assert band.y.tolist() == [-102.0, 4.0, 3.0, -102.0]
+    assert kg.name == "kg"
+    assert kg.y.tolist() == [0.0, 0.0]
+    assert drawchance.name == "drawchance"
+    assert drawchance.y.tolist() == [-3.0, -3.0]
     # A fifth of the rise from -102 to drawchance is shown, and a margin.
     margin = 0.05 * (4.0 + 22.8)
-    assert less.content.layout.yaxis.range == pytest.approx((-22.8 - margin, 4.0 + margin))
+    assert difference.content.layout.yaxis.range == pytest.approx((-22.8 - margin, 4.0 + margin))
+    assert returned.content.layout.yaxis.title.text == "mean return"
+    assert "all of 2 seeds" in returned.note
+    band, mean = returned.content.data
+    assert mean.name == band.legendgroup == "ppo"
+    assert mean.y.tolist() == [-100.0, 5.5]
+    assert band.y.tolist() == [-100.0, 6.0, 5.0, -100.0]
 
 
 def test_settings_that_differ_are_those_of_each_training(tmp_path):
-    for seed, more in enumerate(({}, {}, {"gamma": 0.5})):
-        write_run(tmp_path / f"seed{seed}", seed, [0.0, 1.0], hyperparameters=more)
+    write_run(tmp_path / "seed0", 0, [0.0, 1.0])
+    write_run(tmp_path / "seed1", 1, [0.0, 1.0])
+    write_run(tmp_path / "seed2", 2, [0.0, 1.0], hyperparameters={"gamma": 0.5})
     (section,) = sections_of([tmp_path])
-    others, last = (f"ppo ({tmp_path / name})" for name in ("seed0", "seed2"))
     gamma = configured("ppo").hyperparameters.get("gamma", "not given")
-    assert section.settings["gamma"] == f"{gamma} in {others}; 0.5 in {last}"
-    assert (section.settings["algorithm"], section.settings["horizon"]) == ("ppo", "12")
+    assert section.settings["gamma"] == (
+        f"{gamma} in ppo ({tmp_path / 'seed0'}); 0.5 in ppo ({tmp_path / 'seed2'})"
+    )
+    assert section.settings["algorithm"] == "ppo"
+    assert section.settings["horizon"] == "12"
     assert section.lead.endswith(
         "of its seed, which kg and drawchance play too. Measures are sums over an episode."
     )
@@ -455,8 +495,9 @@ def test_other_environments_show_their_own_measure(tmp_path):
     )
     (section,) = sections_of([tmp_path])
     assert "Ranking-v0" in section.lead
-    *charts, last = section.blocks
-    titles = [each.content.layout.yaxis.title.text for each in charts]
+    *blocks, last = section.blocks
+    titles = [chart.content.layout.yaxis.title.text for chart in blocks]
     assert titles == ["reward minus kg's", "mean return"]
     assert last.content["reward minus kg's"].tolist() == ["-1.50"]
-    assert [each.name for each in charts[0].content.data][1:] == ["ppo", "kg", "information"]
+    names = [trace.name for trace in blocks[0].content.data]
+    assert names[1:] == ["ppo", "kg", "information"]

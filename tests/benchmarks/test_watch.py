@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import rollout
-from matchenv.evaluation.seeds import INSTANCES, OTHERS, QUEUE, REPORT, episode_seeds
+from matchenv.evaluation.seeds import INSTANCES, OTHERS, QUEUE_RUNS, REPORT, episode_seeds
 
 SETTINGS = Settings.checked(num_opponents=5, horizon=12)
 QUEUE_SETTINGS = QueueSettings(horizon=12, capacity=5)
@@ -34,96 +33,123 @@ def queue_stage(*policies: str, **arguments: Any) -> watch.Stage:
     return watch.Stage(policies or ("fcfs", "window"), QUEUE_SETTINGS, **arguments)
 
 
-def state_of(shown: watch.Stage, place: int = 0) -> Any:
-    return shown.performers[place].batch.state
+def state_of(stage: watch.Stage, performer: int = 0) -> Any:
+    return stage.performers[performer].episodes.state
+
+
+def totals_of(stage: watch.Stage) -> list[Any]:
+    """Return the running total of each policy."""
+    _, totals = stage.totals()
+    return totals
 
 
 @pytest.mark.parametrize(
     ("policy", "settings", "key", "measure"),
     [
         ("drawchance", SETTINGS, (INSTANCES,), "draw_density"),
-        ("window", QUEUE_SETTINGS, (QUEUE, REPORT, INSTANCES), "reward"),
+        ("window", QUEUE_SETTINGS, (QUEUE_RUNS, REPORT, INSTANCES), "reward"),
         ("kg", RANKING_SETTINGS, (OTHERS, REPORT, INSTANCES), "reward"),
     ],
 )
 def test_a_policy_plays_the_episode_of_its_seed(
     policy: str, settings: Any, key: tuple[int, ...], measure: str
 ) -> None:
-    shown = watch.Stage([policy], settings, seed=4, episode=2, show_true_skill=False)
+    watched = watch.Stage([policy], settings, seed=4, episode=2, show_true_skill=False)
     for unit in range(1, 13):
-        shown.step()
-        assert shown.clock == unit
-        assert shown.performers[0].renderer.clock(state_of(shown), 0) >= unit
-        assert shown.totals()[1][0].shape == (unit,)
+        watched.step()
+        assert watched.clock == unit
+        assert watched.performers[0].renderer.clock(state_of(watched), 0) >= unit
+        (total,) = totals_of(watched)
+        assert total.shape == (unit,)
     # As in a comparison, whose measures of the queue are sums over visits.
-    played = rollout(partial(policy_named, policy), settings, episode_seeds(4, 2, 1, key))
-    assert shown.totals()[1][0][-1] == pytest.approx(played[measure][0])
+    summary = rollout(policy_named(policy, settings), settings, episode_seeds(4, 2, 1, key))
+    assert total[-1] == pytest.approx(summary[measure][0])
 
 
 @pytest.mark.parametrize(("make", "other"), [(stage, "pe"), (queue_stage, "fcfs")])
 def test_policies_do_not_affect_each_other(make: Any, other: str) -> None:
-    alone, beside = make("random", seed=3), make(other, "random", seed=3)
-    for each in (alone, beside):
-        each.step(12)
-    np.testing.assert_array_equal(alone.totals()[1][0], beside.totals()[1][1])
+    alone = make("random", seed=3)
+    beside = make(other, "random", seed=3)
+    alone.step(12)
+    beside.step(12)
+    np.testing.assert_array_equal(totals_of(alone)[0], totals_of(beside)[1])
 
 
 def test_policies_with_different_beliefs_play_the_same_instance() -> None:
-    shown = stage("kg", "kg:belief=full", "oracle", seed=1)
-    truth = [state_of(shown, place).players[..., 2] for place in range(3)]
-    np.testing.assert_array_equal(truth, [truth[0]] * 3)
-    other = replace(shown, episode=1)
-    assert (state_of(other).players[..., 2] != truth[0]).any()
-    shown.step(100)
-    assert (shown.clock, other.clock) == (12, 0)
-    *others, best = [total[-1] for total in shown.totals()[1]]
-    assert all(total <= best + 1e-12 for total in others)
+    watched = stage("kg", "kg:belief=full", "oracle", seed=1)
+    true_skills = [state_of(watched, performer).players[..., 2] for performer in range(3)]
+    np.testing.assert_array_equal(true_skills, [true_skills[0]] * 3)
+    other = replace(watched, episode=1)
+    assert (state_of(other).players[..., 2] != true_skills[0]).any()
+    watched.step(100)
+    assert watched.clock == 12
+    assert other.clock == 0
+    kg, full, oracle = (total[-1] for total in totals_of(watched))
+    assert kg <= oracle + 1e-12
+    assert full <= oracle + 1e-12
 
 
+COUNT = "policy must name 1 to 6 distinct policies"
 test_bad_arguments_are_refused = refusals(
-    *(({"policies": policies}, "policy must name 1 to 6 distinct policies")
-      for policies in ((), ("pe", "pe"), [f"kg:multiplier={m}" for m in range(1, 8)])),
+    ({"policies": ()}, COUNT),
+    ({"policies": ("pe", "pe")}, COUNT),
+    ({"policies": [f"kg:multiplier={m}" for m in range(1, 8)]}, COUNT),
     ({"policies": ["nobody"]}, "policy must be one of"),
     ({"policies": ["kg:speed=3"]}, "speed"),
-    *(({"seed": value}, "seed must") for value in (-1, 0.5)),
+    ({"seed": -1}, "seed must"),
+    ({"seed": 0.5}, "seed must"),
     ({"episode": -1}, "episode must"),
     ({"theme": "pink"}, "theme must"),
-    *(({"width": value}, "width must") for value in (0, 641, -5, 1e9, "wide", 8000)),
+    ({"width": 0}, "width must"),
+    ({"width": 641}, "width must"),
+    ({"width": -5}, "width must"),
+    ({"width": 1e9}, "width must"),
+    ({"width": "wide"}, "width must"),
+    ({"width": 8000}, "width must"),
     call=lambda change: watch.Stage(**{"policies": ["pe", "kg"], "settings": SETTINGS, **change}),
-)  # fmt: skip
+)
 
 
 def test_policies_share_one_skill_axis(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = stage("pe", "drawchance", "kg", width=1001, theme="dark")
-    shown.step(4)
-    assert shown.picture().shape[:2] == (430, 1000)
-    drawn: list[Any] = []
-    monkeypatch.setattr("matchenv.benchmarks.watch.sheet", lambda *given: drawn.append(given))
-    shown.picture()
-    ((scenes, wide, _, theme, _, footer),) = drawn
-    assert (wide, theme, footer) == (332, "dark", None)
+    watched = stage("pe", "drawchance", "kg", width=1001, theme="dark")
+    watched.step(4)
+    assert watched.picture().shape[:2] == (430, 1000)
+    sheets: list[Any] = []
+    monkeypatch.setattr("matchenv.benchmarks.watch.sheet", lambda *sheet: sheets.append(sheet))
+    watched.picture()
+    ((scenes, width, _, theme, _, footer),) = sheets
+    assert width == 332
+    assert theme == "dark"
+    assert footer is None
     assert [scene.title for scene in scenes] == ["pe", "drawchance", "kg"]
     assert {scene.progress for scene in scenes} == {"game 4 of 12"}
-    ends = [each.renderer.limits(each.batch.state, 0) for each in shown.performers]
-    lows, highs = zip(*ends, strict=True)
+    lows = []
+    highs = []
+    for scene, performer in zip(scenes, watched.performers, strict=True):
+        state = performer.episodes.state
+        assert scene.tiles == performer.renderer.scene(state, 0, (0.0, 1.0)).tiles
+        low, high = performer.renderer.limits(state, 0)
+        lows.append(low)
+        highs.append(high)
     assert {scene.beliefs.x for scene in scenes} == {(min(lows), max(highs))}
-    for scene, each in zip(scenes, shown.performers, strict=True):
-        assert scene.tiles == each.renderer.scene(each.batch.state, 0, (0.0, 1.0)).tiles
 
 
 def test_differences_have_a_line_per_other_policy() -> None:
-    shown = queue_stage("fcfs", "window", "random", width=1000)
-    shown.step(12)
-    chart = shown.differences()
-    first, *others = shown.totals()[1]
+    watched = queue_stage("fcfs", "window", "random", width=1000)
+    watched.step(12)
+    chart = watched.differences()
+    first, *others = totals_of(watched)
     for curve, total, colour in zip(chart.curves[1:], others, watch.LINES, strict=False):
         assert curve.colour == colour
         np.testing.assert_array_equal(curve.y, total - first)
         assert chart.y[0] <= curve.y.min() <= curve.y.max() <= chart.y[1]
-    assert [text for text, _ in chart.titles] == [
-        "running total of the reward, minus that of fcfs:", "window", "random",
-    ]  # fmt: skip
-    plain, footed = shown.picture(), shown.picture(("left", "right"))
+    assert [title for title, _ in chart.titles] == [
+        "running total of the reward, minus that of fcfs:",
+        "window",
+        "random",
+    ]
+    plain = watched.picture()
+    footed = watched.picture(("left", "right"))
     assert footed.shape[0] > plain.shape[0]
     assert (plain[-130:-40] != 255).any(axis=2).mean() > 0.01
 
@@ -132,48 +158,54 @@ def test_differences_have_a_line_per_other_policy() -> None:
 def test_default_sizes_fit_on_a_screen(count: int) -> None:
     height, width, _ = stage(*POLICIES[:count]).picture().shape
     assert width <= 1440
-    assert height - (width * 0.13 if count > 1 else 0) <= 756
+    if count > 1:
+        height -= width * 0.13  # the chart below
+    assert height <= 756
 
 
 def test_a_gif_has_a_frame_per_moment_and_a_png_the_last_one(tmp_path: Path) -> None:
-    path, again, last = (tmp_path / name for name in ("film.gif", "again.gif", "last.png"))
+    path = tmp_path / "film.gif"
+    again = tmp_path / "again.gif"
+    last = tmp_path / "last.png"
     look: dict[str, Any] = {"width": 700, "theme": "dark"}
-    for each in (path, again):
-        assert watch.write_film(queue_stage(**look), each, until=11, every=5, quiet=True) == 4
+    for film in (path, again):
+        assert watch.write_film(queue_stage(**look), film, until=11, every=5, quiet=True) == 4
     assert path.read_bytes() == again.read_bytes()
     assert watch.write_film(queue_stage(**look), last, until=11, every=5, quiet=True) == 1
-    with Image.open(path) as film:
-        # Equal frames are merged into a longer one.
-        times = [film.seek(place) or film.info["duration"] for place in range(film.n_frames)]
-        assert sum(times) == 3 * 100 + 1000 * watch.LAST_SECONDS
-        assert film.info["loop"] == 0
-        shown = queue_stage(**look)
-        for place in (0, film.n_frames - 1):
-            film.seek(place)
-            expected = shown.picture()
-            found = np.asarray(film.convert("RGB"), dtype=int)
-            assert found.shape == expected.shape
+    with Image.open(path) as images:
+        assert images.info["loop"] == 0
+        duration = 0
+        for frame in range(images.n_frames):  # equal frames are merged into a longer one
+            images.seek(frame)
+            duration += images.info["duration"]
+        assert duration == 3 * 100 + 1000 * watch.LAST_SECONDS
+        watched = queue_stage(**look)
+        for frame in (0, images.n_frames - 1):
+            images.seek(frame)
+            pixels = np.asarray(images.convert("RGB"), dtype=int)
+            expected = watched.picture()
+            assert pixels.shape == expected.shape
             # The palette is limited, so pixels differ slightly.
-            assert np.abs(found - expected).mean() < 1.0
-            shown.step(11)
+            assert np.abs(pixels - expected).mean() < 1.0
+            watched.step(11)
     with Image.open(last) as picture:
         np.testing.assert_array_equal(np.asarray(picture), expected)
     assert {*tmp_path.iterdir()} == {path, again, last}
 
 
-@pytest.mark.parametrize("kind", watch.FILMS)
+@pytest.mark.parametrize("suffix", watch.FILMS)
 def test_a_film_that_ffmpeg_could_not_write_is_no_result(
-    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def cut(path: Path, *_: Any, **__: Any) -> Iterator[None]:
         path.write_bytes(b"\x89PNG GIF ftyp")
         while True:
             yield
 
-    out = tmp_path / f"film{kind}"
+    out = tmp_path / f"film{suffix}"
     out.write_bytes(b"an earlier film")
     monkeypatch.setattr(watch, "write_frames", cut)
-    with pytest.raises(OSError, match=f"film{kind} is not complete"):
+    with pytest.raises(OSError, match=f"film{suffix} is not complete"):
         watch.write_film(stage(), out, quiet=True)
     assert out.read_bytes() == b"an earlier film"
 
@@ -188,8 +220,8 @@ def test_an_mp4_can_be_decoded(tmp_path: Path) -> None:
     assert metadata["duration"] == pytest.approx((count - 1) / 10 + watch.LAST_SECONDS, abs=0.11)
     expected = stage(width=701).picture()
     assert metadata["size"] == expected.shape[1::-1]
-    found = np.frombuffer(next(pictures), dtype=np.uint8).reshape(expected.shape).astype(int)
-    assert np.abs(found - expected).mean() < 4.0
+    pixels = np.frombuffer(next(pictures), dtype=np.uint8).reshape(expected.shape)
+    assert np.abs(pixels.astype(int) - expected).mean() < 4.0
     pictures.close()
 
 
@@ -209,11 +241,11 @@ def test_bad_films_are_refused_before_playing(
     tmp_path: Path, name: str, arguments: dict[str, Any], message: str
 ) -> None:
     (tmp_path / "folder.gif").mkdir()
-    shown = stage()
+    watched = stage()
     with pytest.raises(ValueError, match=message):
-        watch.write_film(shown, tmp_path / name, **arguments)
-    assert shown.clock == 0
-    assert [each.name for each in tmp_path.iterdir()] == ["folder.gif"]
+        watch.write_film(watched, tmp_path / name, **arguments)
+    assert watched.clock == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["folder.gif"]
 
 
 class ScriptedWindow:
@@ -228,7 +260,9 @@ class ScriptedWindow:
         if picture is None:
             raise KeyboardInterrupt
         self.rates.append(frames_per_second)
-        return self.presses.pop(0) if self.presses else ["close"]
+        if not self.presses:
+            return ["close"]
+        return self.presses.pop(0)
 
     def close(self) -> None:
         self.closed = True
@@ -256,7 +290,8 @@ def test_keys(presses: Any, games: int, footer: str, monkeypatch: pytest.MonkeyP
     window = ScriptedWindow(presses)
     last = watch.watch_live(stage(), window)
     assert window.closed
-    assert (last.clock, footers[-1][1]) == (games, footer)
+    assert last.clock == games
+    assert footers[-1][1] == footer
     assert {keys for keys, _ in footers} == {
         "space pause · → one game · ↑ faster · ↓ slower · n next instance · q quit"
     }

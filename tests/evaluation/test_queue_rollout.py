@@ -6,17 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gymnasium.utils.seeding import np_random
 from scipy.stats import norm
 
-from matchenv.envs.queue.dynamics import OVER
-from matchenv.envs.queue.settings import NormalPopulation, QueueSettings, RatedPopulation
+from matchenv.envs.core.episodes import Episodes
+from matchenv.envs.queue import NormalPopulation, QueueSettings, RatedPopulation
 from matchenv.envs.queue.simulator import QueueSimulator
 from matchenv.evaluation import visits as summary
 from matchenv.evaluation.protocols import load_of
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import rollout
-from matchenv.runtime.random import drawn_key
 
 SETTINGS = QueueSettings(
     arrival_rate=0.7, horizon=60, capacity=6, patience=9.0, stay=0.9, draw_margin=0.2
@@ -27,12 +25,12 @@ SEEDS = [3, 2**40, 17, 5]
 class Second:
     """A third-party policy: the second candidate, or the first, or nobody."""
 
-    def choose(self, waiting: Any, rng: np.random.Generator) -> int:
-        return min(2, waiting.filled.size)
+    def act(self, view: Any, rng: np.random.Generator) -> Any:
+        return np.minimum(2, view.num_candidates)
 
 
-class Lowest:
-    """A policy that reads observations and masks, like MaskablePPO."""
+class Furthest:
+    """A policy that reads observations and masks, like MaskablePPO: the last candidate."""
 
     def predict(self, observation: Any, state: Any, *_: Any, action_masks: Any, **more: Any) -> Any:
         assert more["deterministic"]
@@ -43,60 +41,68 @@ class Lowest:
 
 def by_hand(policy: Any, settings: QueueSettings, seed: int) -> tuple[float, dict[str, Any]]:
     """Return the reward of a single queue, and its visits, which agree with its totals."""
-    simulator, running = QueueSimulator(settings, keep_visits=True), np.ones(1, dtype=np.bool_)
-    key = np.array([drawn_key(np_random(seed)[0])], np.uint64)
-    state = simulator.begin(simulator.new_state(1), np.arange(1), key)
-    total, quality, rng = 0.0, 0.0, np.random.default_rng(0)
-    while state.queue["phase"][0] != OVER:
-        if hasattr(policy, "choose"):
-            action = policy.choose(simulator.waiting_players(state, 0), rng)
+    simulator = QueueSimulator(settings, keep_visits=True)
+    episodes = Episodes.of_seeds(simulator, [seed])
+    rng = np.random.default_rng(0)
+    total = 0.0
+    quality = 0.0
+    while episodes.all_running:
+        if hasattr(policy, "act"):
+            actions = policy.act(episodes.view(truth=True), rng)
         else:
-            action = int(state.mask[0].sum()) - 1
-        state, reward, *_ = simulator.step(state, np.array([action]), running)
-        info = simulator.info(state, 0)
-        total, quality = total + reward[0], quality + 2.0 * info["match_quality"]
-    visits = simulator.taken_visits(state)
+            actions = episodes.masks().sum(axis=1) - 1
+        total += episodes.step(actions, strict=True).reward[0]
+        info = simulator.info(episodes.state, 0)
+        quality += 2.0 * info["match_quality"]
+    visits = simulator.taken_visits(episodes.state)
     assert visits["served"].sum() == info["matched_players"]
     assert (visits["served"] == 0).sum() == info["abandoned"]
     assert visits["waited"].mean() == pytest.approx(info["mean_wait"])
     assert visits["match_quality"].sum() == pytest.approx(quality)
     assert (np.diff(visits["tick"]) >= 0).all()
-    fresh = visits["games_played"] == 0
-    assert len(set(visits["player"][fresh])) == fresh.sum() < fresh.size
-    assert (visits["mu"][(visits["newcomer"] == 1) & fresh] == 0.0).all()
-    assert (visits["sigma"][~fresh] < 2.5).all()
+    is_first = visits["games_played"] == 0
+    assert len(set(visits["player"][is_first])) == is_first.sum() < is_first.size
+    assert (visits["mu"][(visits["newcomer"] == 1) & is_first] == 0.0).all()
+    assert (visits["sigma"][~is_first] < 2.5).all()
     return total, visits
 
 
 @pytest.mark.parametrize(
     ("name", "reward"),
     [
-        *((name, "match_quality") for name in ("kg:both=true", "matching", "own")),
-        *((name, "true_match_quality") for name in ("window:width=0.5", "oracle", "observing")),
+        ("kg:both=true", "match_quality"),
+        ("matching", "match_quality"),
+        ("own", "match_quality"),
+        ("window:width=0.5", "true_match_quality"),
+        ("oracle", "true_match_quality"),
+        ("observing", "true_match_quality"),
     ],
 )
 def test_each_run_equals_a_single_queue(name: str, reward: str) -> None:
     settings = replace(SETTINGS, reward=reward)
-
-    def make(asked: QueueSettings, _: Any = None) -> Any:
-        own = {"own": Second, "observing": Lowest}
-        return own[name]() if name in own else policy_named(name, asked)
-
-    found = rollout(make, settings, SEEDS)
+    own = {"own": Second(), "observing": Furthest()}
+    policy: Any = own[name] if name in own else policy_named(name, settings)
+    runs = rollout(policy, settings, SEEDS)
     for row, seed in enumerate(SEEDS):
-        total, visits = by_hand(make(settings), settings, seed)
-        paid = found["reward"] if reward == "match_quality" else found["true_reward"]
-        assert paid[row] == pytest.approx(total, rel=1e-12)
-        other = found["true_reward"] if reward == "match_quality" else found["reward"]
-        more = visits["true_match_quality"].sum() - visits["match_quality"].sum()
-        sign = 1.0 if reward == "match_quality" else -1.0
-        assert other[row] - total == pytest.approx(sign * more, abs=1e-9)
-        assert found["abandoned"][row] == (visits["served"] == 0.0).sum()
-        np.testing.assert_allclose(found["sums"][row, 0], sums_of(visits), rtol=1e-12)
+        total, visits = by_hand(policy, settings, seed)
+        gain = visits["true_match_quality"].sum() - visits["match_quality"].sum()
+        believed = total
+        true = total + gain
+        if reward == "true_match_quality":
+            believed = total - gain
+            true = total
+        assert runs["reward"][row] == pytest.approx(believed, abs=1e-9)
+        assert runs["true_reward"][row] == pytest.approx(true, abs=1e-9)
+        assert runs["abandoned"][row] == (visits["served"] == 0.0).sum()
+        np.testing.assert_allclose(runs["sums"][row, 0], sums_of(visits), rtol=1e-12)
 
 
 def sums_of(visits: dict[str, Any]) -> list[float]:
-    return [float(visits["served"].size), *(float(visits[name].sum()) for name in summary.SUMS[1:])]
+    """Return the ``SUMS`` of visits."""
+    sums = [float(visits["served"].size)]
+    for name in summary.SUMS[1:]:
+        sums.append(float(visits[name].sum()))
+    return sums
 
 
 def waits_of(waits: Any) -> Any:
@@ -107,35 +113,38 @@ def waits_of(waits: Any) -> Any:
 def test_visits_are_summed_by_group(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(summary, "STEPS_AT_ONCE", 7)
     settings = replace(SETTINGS, horizon=400)
-    visits = by_hand(Second(), settings, 8)[1]
-    found = rollout(lambda *_: Second(), settings, [8])
-    sums, waits = found["sums"][0], found["total/waits"]
+    _, visits = by_hand(Second(), settings, 8)
+    runs = rollout(Second(), settings, [8])
+    sums = runs["sums"][0]
+    waits = runs["total/waits"]
     limits = norm.ppf(np.arange(1, summary.DECILES) / summary.DECILES, scale=np.sqrt(6.5))
     decile = (visits["true_skill"][:, None] > limits).sum(axis=1)
-    newcomer = visits["newcomer"] == 1.0
-    groups = [np.full(newcomer.size, True), newcomer, ~newcomer]
-    groups += [decile == k for k in range(summary.DECILES)]
-    assert len(groups) == len(summary.GROUPS)
-    for place, rows in enumerate(groups):
-        mine = {name: column[rows] for name, column in visits.items()}
-        np.testing.assert_allclose(sums[place], sums_of(mine), rtol=1e-12)
-        assert waits[place].sum() == mine["waited"].size
-        if mine["waited"].size:
-            expected = np.percentile(mine["waited"], 95, method="inverted_cdf")
-            assert summary.long_wait(waits_of(waits), 0, "own", summary.GROUPS[place]) == expected
+    is_newcomer = visits["newcomer"] == 1.0
+    groups = [np.full(is_newcomer.size, True), is_newcomer, ~is_newcomer]
+    for k in range(summary.DECILES):
+        groups.append(decile == k)
+    for k, (group, rows) in enumerate(zip(summary.GROUPS, groups, strict=True)):
+        in_group = {name: column[rows] for name, column in visits.items()}
+        np.testing.assert_allclose(sums[k], sums_of(in_group), rtol=1e-12)
+        assert waits[k].sum() == in_group["waited"].size
+        if in_group["waited"].size > 0:
+            expected = np.percentile(in_group["waited"], 95, method="inverted_cdf")
+            assert summary.long_wait(waits_of(waits), 0, "own", group) == expected
     for games in summary.ERROR_GAMES:
-        rows = newcomer & (visits["games_played"] == games)
-        error = ((visits["mu"] - visits["true_skill"])[rows] ** 2).mean() if rows.any() else np.nan
-        np.testing.assert_allclose(found[f"error_{games}"], [error], rtol=1e-12)
+        rows = is_newcomer & (visits["games_played"] == games)
+        error = np.nan
+        if rows.any():
+            error = ((visits["mu"] - visits["true_skill"])[rows] ** 2).mean()
+        np.testing.assert_allclose(runs[f"error_{games}"], [error], rtol=1e-12)
 
 
 def test_means_of_a_group_are_nan_without_visits() -> None:
     sums = np.array([[4.0, 3.0, 10.0, 1.5, 1.2], np.zeros(5)])
-    found = {name: summary.mean_of(name, sums) for name in summary.MEANS}
-    assert {name: values[0] for name, values in found.items()} == pytest.approx(
-        {"left": 0.25, "wait": 2.5, "match_quality": 0.5, "true_match_quality": 0.4}
-    )
-    assert all(np.isnan(values[1]) for values in found.values())
+    expected = {"left": 0.25, "wait": 2.5, "match_quality": 0.5, "true_match_quality": 0.4}
+    for name in summary.MEANS:
+        with_visits, without_visits = summary.mean_of(name, sums)
+        assert with_visits == pytest.approx(expected[name])
+        assert np.isnan(without_visits)
     assert np.isnan(summary.long_wait(waits_of(np.zeros((1, 5))), 0, "own"))
 
 
@@ -145,20 +154,25 @@ def test_skill_quantiles_of_populations() -> None:
     np.testing.assert_allclose(
         summary.skill_quantiles(normal, shares), norm.ppf(shares, 3.0, 2.0), rtol=1e-10
     )
-    mu, sigma = np.array([-4.0, 0.0, 9.0]), np.array([0.5, 1.0, 2.0])
-    found = summary.skill_quantiles(RatedPopulation(mu, sigma), shares)
-    below = norm.cdf(found[:, None], mu, sigma).mean(axis=1)
+    mu = np.array([-4.0, 0.0, 9.0])
+    sigma = np.array([0.5, 1.0, 2.0])
+    quantiles = summary.skill_quantiles(RatedPopulation(mu, sigma), shares)
+    below = norm.cdf(quantiles[:, None], mu, sigma).mean(axis=1)
     np.testing.assert_allclose(below, shares, rtol=1e-10)
     nearly_equal = NormalPopulation(mean=25.0, deviation=1e-20)
     np.testing.assert_allclose(summary.skill_quantiles(nearly_equal, shares), 25.0, rtol=1e-15)
 
 
 @pytest.mark.parametrize("action", [6, -1, 0.7, True])
-def test_forbidden_actions_and_policies_without_a_method_are_refused(action: Any) -> None:
+def test_forbidden_actions_are_refused(action: Any) -> None:
+    policy = SimpleNamespace(act=lambda *_: np.array([action]))
     with pytest.raises(ValueError, match=r"actions? must be"):
-        rollout(lambda *_: SimpleNamespace(choose=lambda *_: action), SETTINGS, [0])
-    with pytest.raises(ValueError, match="choose or predict"):
-        rollout(lambda *_: object(), SETTINGS, [0])
+        rollout(policy, SETTINGS, [0])
+
+
+def test_policies_without_a_method_are_refused() -> None:
+    with pytest.raises(ValueError, match="act or predict"):
+        rollout(object(), SETTINGS, [0])
 
 
 def test_loads_by_name_and_rate() -> None:

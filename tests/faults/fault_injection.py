@@ -1,7 +1,7 @@
 """Faults in a process: killed, or out of disk space, at its n-th file operation below a folder.
 
 The process is a fork that has imported everything and played once, so that a thousand of them take
-minutes. It runs what a user's process runs: ``matchenv.cli.run_command``.
+minutes.
 """
 
 import builtins
@@ -19,8 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from matchenv.cli import run_command
-from matchenv.runtime.signals import Stopping
+from matchenv.__main__ import main
 
 SECONDS = 120
 KILL, FULL = "kill", "full disk"
@@ -188,8 +187,7 @@ def as_a_process(words: list[str], folder: Path) -> Callable[[], int]:
 
     def work() -> int:
         os.chdir(folder)
-        stopping = Stopping()
-        return stopping.run(lambda: run_command(words, stopping))
+        return main(words)
 
     return work
 

@@ -64,7 +64,7 @@ class LongCommand:
     workers: bool = True
     always_says: str = ""
     call: Callable[[Path], None] | None = None
-    tried: int = 200
+    tried: int = 25
 
     @property
     def name(self) -> str:
@@ -160,14 +160,14 @@ INPUTS = {"RUN": f"{TRAIN} --timesteps 32 --workers 1", "FIT": f"fit {LOG}"}
 
 def squared(number: int) -> Arrays:
     """Square a number, as a job."""
-    return {"value": np.array(number**2)}
+    return {"value": np.array([number**2])}
 
 
 def store(folder: Path) -> None:
     """Run two jobs and write a result, as commands with a store do."""
     options = RunOptions(folder / "new" / "out", workers=1, quiet=True)
     with options.store({"seed": 1}) as opened:
-        jobs = [Job(f"square{number}", 1, partial(squared, number)) for number in range(2)]
+        jobs = [Job({"number": number}, 1, partial(squared, number)) for number in range(2)]
         found = opened.results(jobs)
         content = b"".join(arrays["value"].tobytes() for arrays in found)
         opened.finish(None, [("curves/top.csv", content)])

@@ -15,9 +15,8 @@ from matchenv.agents.policy_file import read_policy
 from matchenv.agents.run_config import RunFolder, configured
 from matchenv.logs.reading import read_log
 from matchenv.runtime.files import npz_bytes, read_npz, write_bytes
-from matchenv.service import Game, Pool
 
-DAMAGES = 1500
+DAMAGES = 400
 
 Read = Callable[[Path], Any]
 
@@ -86,24 +85,7 @@ def policy(folder: Path) -> tuple[Path, Read]:
     return path, read
 
 
-def pool(folder: Path) -> tuple[Path, Read]:
-    path = folder / "pool.db"
-    with Pool.open(path) as made:
-        made.add_many([f"p{number}" for number in range(40)])
-        for number in range(60):
-            teams = [[f"p{number % 40}"], [f"p{(7 * number + 3) % 40}"]]
-            made.rate(Game(teams, [0, number % 2]))
-
-    def read(path: Path) -> Any:
-        # Left by the previous attempt.
-        (folder / "pool.db-journal").unlink(missing_ok=True)
-        with Pool.open(path) as found:
-            return found.standings()
-
-    return path, read
-
-
-FILES = (block, packed_log, pool, run_config, policy)
+FILES = (block, packed_log, run_config, policy)
 
 
 @pytest.mark.parametrize(

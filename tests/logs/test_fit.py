@@ -32,7 +32,7 @@ def test_parameters_of_simulated_games_are_recovered() -> None:
     assert found.verdict == "better"
     said = fit_text(found)
     gain, by = found.gain, found.log_loss_default - found.log_loss
-    assert f"\nbetter than the constant forecast by {gain[0]:.4f} [{gain[1]:.4f}, " in said
+    assert f"\nbetter than the constant forecast by side by {gain[0]:.4f} [{gain[1]:.4f}, " in said
     assert f"\nbetter than the default by {by:.4f}\n" in said
     assert found.calibration_wins < 0.05
     assert found.train_games == 2100

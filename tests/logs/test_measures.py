@@ -34,7 +34,7 @@ def log_of(scores: list[list[int]]) -> MatchLog:
 @given(st.lists(st.lists(st.integers(0, 3), min_size=2, max_size=6), min_size=1, max_size=6))
 def test_pairs_draws_and_win_shares_by_brute_force(scores: list[list[int]]) -> None:
     log = log_of(scores)
-    pairs = forecasts.pairs_of_sides(log.game_start, log.rank)
+    pairs = pairs_of_sides(log.game_start, log.rank)
     expected = []
     for g, start in enumerate(log.game_start[:-1]):
         for i, j in itertools.combinations(range(len(scores[g])), 2):
@@ -52,11 +52,29 @@ def test_pairs_draws_and_win_shares_by_brute_force(scores: list[list[int]]) -> N
     assert_allclose(win_shares(log), shares)
 
 
+def test_sides_of_unknown_order_are_no_pairs_and_no_draws() -> None:
+    """A winner and three losers in no known order, then a place of two after a draw of two."""
+    log = MatchLog(
+        players=[str(k) for k in range(8)],
+        player=range(8),
+        team_start=range(9),
+        game_start=[0, 4, 8],
+        rank=[1, 0, 1, 1, 0, 0, 2, 2],
+        unordered=[True, False, True, True, False, False, True, True],
+    )
+    pairs = list(zip(*log.pairs, strict=True))
+    assert pairs[:3] == [(0, 1, 0, -1), (1, 2, 0, 1), (1, 3, 0, 1)]
+    assert pairs[3:] == [(4, 5, 1, 0), (4, 6, 1, 1), (4, 7, 1, 1), (5, 6, 1, 1), (5, 7, 1, 1)]
+    assert forecasts.draws_of_games(log).tolist() == [0, 1]
+    assert forecasts.share_of_draws(log) == 1.0  # of the one pair of neighbours in known places
+    assert_allclose(win_shares(log), [0, 1, 0, 0, 2.5 / 3, 2.5 / 3, 0, 0])
+
+
 def test_too_many_pairs_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(forecasts, "MOST_PAIRS", 3)
+    monkeypatch.setattr("matchenv.logs.pairs.MOST_PAIRS", 3)
     log = log_of([[0, 1, 2], [0, 1]])
     with pytest.raises(ValueError, match=r"at most 3 pairs .*, it has 4; the largest game has 3"):
-        forecasts.pairs_of_sides(log.game_start, log.rank)
+        pairs_of_sides(log.game_start, log.rank)
 
 
 def test_prediction_error_by_hand() -> None:

@@ -115,6 +115,10 @@ test_bad_logs_are_refused = refusals(
     ({"rank": [0, 1, 0, 1, 2]}, "rank must have shape"),
     ({"rank": [1, 2, 0, 0]}, "rank must be the number of teams"),
     ({"rank": [0, 2, 0, 0]}, "rank must be the number of teams"),
+    ({"unordered": [False, False, True, True]}, "unordered must leave two sides in a known order"),
+    ({"unordered": [False, True, False, False]}, "unordered must be False for a side alone"),
+    ({"unordered": [False, False, True, False]}, "unordered must be equal for sides of one rank"),
+    ({"unordered": [False]}, "unordered must have shape"),
     ({"time": [1, 2, 3]}, "time"),
     ({"time": [9, 8]}, "time must not decrease, got 8 at game 1"),
     call=lambda change: MatchLog(**{**GOOD, **change}),
@@ -136,7 +140,7 @@ def test_no_advantage_on_neutral_ground() -> None:
     mixed = replay_trueskill(log, advantage=3.0)
     assert np.array_equal(log.first_games(2).neutral, [True, False])  # type: ignore[arg-type]
     for game, advantage in enumerate((0.0, 3.0, 0.0, 3.0)):
-        alone = MatchLog.from_games([games[game]], [[1, 0]])
+        alone = MatchLog.from_games([games[game]], [[1, 0]], neutral=[False])
         expected = replay_trueskill(alone, advantage=advantage)
         numbers = [log.players.index(name) for name in alone.players]
         np.testing.assert_array_equal(mixed.mu[numbers], expected.mu)

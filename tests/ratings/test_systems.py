@@ -24,17 +24,19 @@ def rated(elo: Elo, teams: list, ranks: list) -> list[list[float]]:
 
 def by_duels(teams: list, ranks: list, k_factor: float, chance) -> list[list[float]]:
     """Return the average of the deltas of all duels, as in the paper."""
-
-    def new(a: int, rating: float) -> float:
-        deltas = [
-            0.5 * (ranks[a] < ranks[b]) + 0.5 * (ranks[a] <= ranks[b]) - chance(rating - rival)
-            for b, others in enumerate(teams)
-            if b != a
-            for rival in others
-        ]
-        return rating + k_factor * sum(deltas) / len(deltas)
-
-    return [[new(a, rating) for rating in side] for a, side in enumerate(teams)]
+    sides = []
+    for own, members in enumerate(teams):
+        side = []
+        for rating in members:
+            deltas = []
+            for other, rivals in enumerate(teams):
+                if other == own:
+                    continue
+                result = 0.5 + 0.5 * np.sign(ranks[other] - ranks[own])
+                deltas.extend(result - chance(rating - rival) for rival in rivals)
+            side.append(rating + k_factor * np.mean(deltas))
+        sides.append(side)
+    return sides
 
 
 gaussian = NormalDist(0.0, math.sqrt(2.0) * 200.0).cdf
@@ -100,14 +102,13 @@ def test_draws_of_rao_and_kupper(draw: float) -> None:
     strength = 10.0 ** (gap / 400.0)
     theta = (1.0 + draw) / (1.0 - draw)
     both = (strength + theta) * (theta * strength + 1.0)
-    expected = np.stack(
-        [strength / (strength + theta), 4.0 * draw / (1.0 - draw) ** 2 * strength / both,
-         1.0 / (theta * strength + 1.0)], axis=-1,
-    )  # fmt: skip
-    found = np.exp(elo_log_probabilities(gap, draw))
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
-    np.testing.assert_allclose(found.sum(axis=-1), 1.0, rtol=1e-12)
-    assert found[2, 1] == pytest.approx(draw, rel=1e-6)
+    probabilities = np.exp(elo_log_probabilities(gap, draw))
+    np.testing.assert_allclose(probabilities[:, 0], strength / (strength + theta), rtol=1e-9)
+    expected = 4.0 * draw / (1.0 - draw) ** 2 * strength / both
+    np.testing.assert_allclose(probabilities[:, 1], expected, rtol=1e-9)
+    np.testing.assert_allclose(probabilities[:, 2], 1.0 / (theta * strength + 1.0), rtol=1e-9)
+    np.testing.assert_allclose(probabilities.sum(axis=-1), 1.0, rtol=1e-12)
+    assert probabilities[2, 1] == pytest.approx(draw, rel=1e-6)
 
 
 LEAGUE = Path(__file__).parents[1] / "logs" / "data" / "league.csv"
@@ -117,14 +118,13 @@ LOG = MatchLog.from_games([[["a"], ["b"]]], [[1, 0]])
 def test_arguments_reach_the_model() -> None:
     theirs = PlackettLuce(mu=10.0, sigma=3.0, beta=2.0, tau=0.5, kappa=0.01)
     ours = OpenSkill("PlackettLuce", mu=10.0, sigma=3.0, beta=2.0, tau=0.5, kappa=0.01)
+    pair = [[(10.0, 3.0)], [(10.0, 3.0)]]
     (a,), (b,) = theirs.rate([[theirs.rating()], [theirs.rating()]], ranks=[2, 1])
-    assert ours.rate([[(10.0, 3.0)], [(10.0, 3.0)]], [1, 0]) == [
-        [(a.mu, a.sigma)], [(b.mu, b.sigma)],
-    ]  # fmt: skip
-    for close in ([2.0, 2.0 - 1e-15], [1_700_000_000_000_000_100, 1_700_000_000_000_000_000]):
-        assert ours.rate([[(10.0, 3.0)], [(10.0, 3.0)]], close) == ours.rate(
-            [[(10.0, 3.0)], [(10.0, 3.0)]], [1, 0]
-        )
+    expected = [[(a.mu, a.sigma)], [(b.mu, b.sigma)]]
+    assert ours.rate(pair, [1, 0]) == expected
+    # Close ranks are no draws.
+    assert ours.rate(pair, [2.0, 2.0 - 1e-15]) == expected
+    assert ours.rate(pair, [1_700_000_000_000_000_100, 1_700_000_000_000_000_000]) == expected
 
 
 OWN = """
@@ -154,16 +154,27 @@ def test_reports_of_python_systems(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         assert 0.0 <= system["error"]["error"] <= 1.0
         assert np.isfinite(system["log_loss"])
     # For two sides both models are the same.
-    one, other = (systems[name] for name in names[:2])
-    assert one["error"] == other["error"]
-    assert one["log_loss"] == pytest.approx(other["log_loss"])
-    for name, said in (
+    bradley_terry = systems["weng-lin-bt"]
+    plackett_luce = systems["weng-lin-pl"]
+    assert bradley_terry["error"] == plackett_luce["error"]
+    assert bradley_terry["log_loss"] == pytest.approx(plackett_luce["log_loss"])
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
         ("Nothing", " must have mu, sigma, beta, tau, rate"),
         ("OneArgument", r": TypeError: .*<lambda>\(\) takes 2 positional arguments"),
         ("OneSide", r": zip\(\) argument 2 is shorter"),
-    ):
-        with pytest.raises(ValueError, match=f"^system 'own_system:{name}'{said}"):
-            run_replay(log, ReplaySettings(systems=(f"own_system:{name}",)))
+    ],
+)
+def test_bad_python_systems(
+    name: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bad_system.py").write_text(OWN)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match=f"^system 'bad_system:{name}'{message}"):
+        run_replay(read_log(LEAGUE), ReplaySettings(systems=(f"bad_system:{name}",)))
 
 
 class Broken(TrueSkill):
@@ -183,10 +194,11 @@ test_bad_input = refusals(
     (lambda: Elo(k_factor=-1.0), "k_factor"),
     (lambda: Elo(beta=0.0), "beta"),
     (lambda: Elo(form="linear"), "form"),
-    *((lambda bad=bad: Elo().rate(bad, [0, 1]), r"at least one member \(rating, 0\), got")
-      for bad in ([[1200.0], [1300.0]], [[(1200.0, 0.0)], 3.0], [3])),
-    *((lambda bad=bad: Elo().rate(bad, [0, 1]), "teams must have one entry for each side, in order")
-      for bad in (3, [{(1200.0, 0.0)}] * 2)),
+    (lambda: Elo().rate([[1200.0], [1300.0]], [0, 1]), r"at least one member \(rating, 0\), got"),
+    (lambda: Elo().rate([[(1200.0, 0.0)], 3.0], [0, 1]), r"at least one member \(rating, 0\), got"),
+    (lambda: Elo().rate([3], [0, 1]), r"at least one member \(rating, 0\), got"),
+    (lambda: Elo().rate(3, [0, 1]), "teams must have one entry for each side, in order"),
+    (lambda: Elo().rate([{(1200.0, 0.0)}] * 2, [0, 1]), "teams must have one entry .* in order"),
     (lambda: Elo().win_probability(np.ones(3), np.ones(2)), r"rating_i \(3,\), rating_j \(2,\)"),
     (lambda: elo_log_probabilities(0.0, 1.0), "draw_probability must be"),
     (lambda: OpenSkill("elo"), "model must be one of"),
@@ -200,4 +212,4 @@ test_bad_input = refusals(
     (lambda: OpenSkill().rate([[25.0], [25.0]], [0, 1]), r"teams must be lists of \(mu, sigma"),
     (lambda: ReplaySettings(systems=("glicko2",)), "systems must be one of 'trueskill'"),
     (lambda: replay_system(LOG, Broken()), "rate must return a finite mean .* in game 0"),
-)  # fmt: skip
+)

@@ -180,21 +180,40 @@ def test_a_window_returns_pressed_keys() -> None:
     window.close()
 
 
-def test_a_missing_screen_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    def no_screen(size: Any) -> None:
-        raise pygame.error("No available video device")
+def no_screen(size: Any) -> None:
+    raise pygame.error("No available video device")
 
+
+def test_without_a_screen_episodes_go_on_after_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pygame.display, "set_mode", no_screen)
     env = matchenv.MatchmakingEnv(render_mode="human", **SMALL)
+    with pytest.warns(UserWarning, match="SDL_VIDEODRIVER=dummy"):
+        observation, _ = env.reset(seed=0)
+    expected, _ = matchenv.MatchmakingEnv(**SMALL).reset(seed=0)
+    np.testing.assert_array_equal(observation, expected)
+    env.step(0)
+    assert env.render() is None
+    env.close()
+
+
+@pytest.mark.parametrize("env_id", ["Matchmaking-v0", "MatchmakingQueue-v0", "Ranking-v0"])
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_check_env_passes_without_a_screen(env_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pygame.display, "set_mode", no_screen)
+    check_env(gym.make(env_id, horizon=20).unwrapped)
+
+
+def test_a_missing_screen_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    picture = np.zeros((20, 30, 3), dtype=np.uint8)
     with monkeypatch.context() as patch:
         patch.setattr(pygame.display, "set_mode", no_screen)
         with pytest.raises(OSError, match="SDL_VIDEODRIVER=dummy"):
-            env.reset(seed=0)
+            Window("caption").show(picture, 1000)
     # SDL's invisible drivers are refused unless requested.
     monkeypatch.delenv("SDL_VIDEODRIVER")
     monkeypatch.setattr(pygame.display, "get_driver", lambda: "offscreen")
     with pytest.raises(OSError, match="SDL_VIDEODRIVER=dummy"):
-        env.reset(seed=0)
-    env.close()
+        Window("caption").show(picture, 1000)
 
 
 def test_environments_of_stable_baselines3_render_or_do_without(

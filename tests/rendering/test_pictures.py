@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pygame import Rect
 
 from matchenv import MatchmakingEnv, MatchmakingQueueEnv
-from matchenv.envs.core.scalar import Pixels
+from matchenv.envs.core.rendering import Pixels
 from matchenv.envs.ranking import RankingEnv
 from matchenv.rendering.picture import (
     LEAST_HEIGHT,

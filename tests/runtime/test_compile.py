@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import matchenv
-from matchenv.runtime.compile import NOTICE
+from matchenv.runtime.compile import KEPT_CACHES, NOTICE
 
 # Plays a game, then prints how many functions were compiled.
 PLAY = """
@@ -49,59 +49,80 @@ def test_compiled_code_is_cached(tmp_path: Path) -> None:
     assert third.communicate(timeout=300) == ("0\n", "")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("cache", ["", "cache"])
-def test_code_of_changed_callees_is_forgotten(tmp_path: Path, cache: str) -> None:
-    """In a copy of the package, as after ``git pull``; Numba looks at each function's own file."""
+CONSTANT = "SCALE = 2.0\n"
+# Compiled with a constant of a file that holds no compiled functions.
+KERNEL = """
+from matchenv.runtime.compile import compiled
+from matchenv.scale import SCALE
+
+@compiled
+def scaled(x):
+    return SCALE * x
+"""
+SHOW = "from matchenv.kernel import scaled; print(scaled(1.0))"
+
+
+@pytest.fixture
+def copied_package(tmp_path: Path) -> Path:
+    """Copy the package, and add a compiled function to the copy."""
     source = Path(matchenv.__file__).parent
-    shutil.copytree(source, tmp_path / "matchenv", ignore=shutil.ignore_patterns("__pycache__"))
-    file = tmp_path / "matchenv" / "trueskill" / "game.py"
-    text, result = (
-        file.read_text(),
-        "return win_probability_of(outcome * gap, variance, draw_margin)",
+    copy = tmp_path / "matchenv"
+    shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    (copy / "scale.py").write_text(CONSTANT)
+    (copy / "kernel.py").write_text(KERNEL)
+    return copy
+
+
+def output_with(package: Path, code: str, **environment: str) -> str:
+    """Run code with a copy of the package, and return its output."""
+    folder = str(package.parent)
+    process = started(f"import sys; sys.path.insert(0, {folder!r})\n{code}", **environment)
+    out, error = process.communicate(timeout=300)
+    assert process.returncode == 0, error
+    return out.strip()
+
+
+@pytest.mark.parametrize("cache", ["", "cache"])
+def test_a_changed_constant_of_another_file_changes_compiled_code(
+    copied_package: Path, cache: str
+) -> None:
+    """Numba itself looks at each function's own file only."""
+    folder = str(copied_package.parent / cache) if cache else ""
+    for value in ("2.0", "3.0"):
+        (copied_package / "scale.py").write_text(f"SCALE = {value}\n")
+        assert output_with(copied_package, SHOW, NUMBA_CACHE_DIR=folder) == value
+
+
+def test_caches_of_earlier_sources_are_removed(copied_package: Path) -> None:
+    for value in range(KEPT_CACHES + 1):
+        (copied_package / "scale.py").write_text(f"SCALE = {value}.0\n")
+        output_with(copied_package, SHOW, NUMBA_CACHE_DIR="")
+    caches = sorted((copied_package / "__pycache__").glob("matchenv-*"))
+    assert len(caches) == KEPT_CACHES
+    assert all(list(cache.rglob("kernel.scaled-*.nbc")) for cache in caches)
+
+
+def test_the_cache_of_other_packages_stays_where_numba_keeps_it(tmp_path: Path) -> None:
+    (tmp_path / "own_kernel.py").write_text(
+        "import numba\n"
+        "import matchenv.trueskill.game\n"
+        "@numba.njit(cache=True)\n"
+        "def add(x):\n"
+        "    return x + 1.0\n"
     )
     code = (
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r})\n"
-        "import numpy as np\n"
-        "from matchenv.belief.belief import outcome_probabilities\n"
-        "print(outcome_probabilities(np.zeros(1), np.ones(1), 1, 0.0)[0])"
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import own_kernel; own_kernel.add(1.0)"
     )
-    for written, expected in ((text, "0.5"), (text.replace(result, "return 0.25"), "0.25"),
-                              (text, "0.5")):  # fmt: skip
-        file.write_text(written)
-        place = cache and str(tmp_path / cache)
-        out, error = started(code, NUMBA_CACHE_DIR=place).communicate(timeout=300)
-        assert out.strip() == expected, error
+    _, error = started(code, NUMBA_CACHE_DIR="").communicate(timeout=300)
+    assert list((tmp_path / "__pycache__").glob("own_kernel.add-*.nbc")), error
 
 
-@pytest.mark.slow
 def test_without_a_cache_folder_code_runs_with_a_warning() -> None:
-    code = """
-import numba.core.caching
-numba.core.caching.CacheImpl._locator_classes = []  # as with read-only folders and no home
-from matchenv.trueskill.game import density_at_zero
-print(density_at_zero(0.0, 1.0))
-"""
-    out, error = started(code).communicate(timeout=300)
+    code = "from matchenv.trueskill.game import density_at_zero; print(density_at_zero(0.0, 1.0))"
+    out, error = started(code, NUMBA_CACHE_DIR="/dev/null/cache").communicate(timeout=300)
     assert float(out) == pytest.approx(0.3989422804014327), error
     assert error.count("NUMBA_CACHE_DIR") == 1
     assert "UserWarning: matchenv finds no folder to keep compiled code in" in error
-
-
-def test_the_working_folder_names_no_cache(tmp_path: Path) -> None:
-    """Its files would be unpickled."""
-    (tmp_path / ".numba_config.yaml").write_text("cache_dir: own\ncache_locator_classes: e.Own\n")
-    code = f"""
-import os
-os.chdir({str(tmp_path)!r})
-for name in ("NUMBA_CACHE_DIR", "NUMBA_CACHE_LOCATOR_CLASSES"):
-    os.environ.pop(name, None)
-from matchenv.trueskill.game import density_at_zero
-density_at_zero(0.0, 1.0)
-print(os.listdir())
-"""
-    out, error = started(code).communicate(timeout=300)
-    assert out == "['.numba_config.yaml']\n", error
 
 
 def test_code_runs_as_plain_python() -> None:

@@ -116,8 +116,7 @@ def test_two_processes_write_the_same_files(tmp_path: Path) -> None:
     assert sorted(os.listdir(tmp_path)) == ["a", "b"]
 
 
-def test_arrays_are_read_back_and_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(files, "LARGEST_NPZ", 1_000_000)
+def test_arrays_are_read_back_and_checked(tmp_path: Path) -> None:
     arrays = {"numbers": np.arange(6.0).reshape(2, 3), "texts": np.array(["pe", "kg"])}
     path = tmp_path / "file.npz"
     path.write_bytes(files.npz_bytes(arrays, {"seed": 1}))
@@ -127,10 +126,6 @@ def test_arrays_are_read_back_and_checked(tmp_path: Path, monkeypatch: pytest.Mo
         np.testing.assert_array_equal(read[name], array)
     with pytest.raises(ValueError, match=r"file.npz is damaged, or of other settings"):
         files.read_npz(path, {"seed": 2})
-    path.write_bytes(files.npz_bytes({"zeros": np.zeros(125_000, np.int64)}))
-    assert path.stat().st_size < 10_000
-    with pytest.raises(ValueError, match=r"file.npz is damaged: it unpacks to 1,000,.* bytes"):
-        files.read_npz(path)
     with pytest.raises(ValueError, match="things must hold numbers or texts, got object"):
         files.npz_bytes({"things": np.array([{}])})
 
@@ -206,26 +201,6 @@ def test_a_second_process_is_refused_until_the_first_ends(tmp_path: Path, number
         with pytest.raises(ValueError, match=expected), files.folder_lock(tmp_path):
             pass
         assert str(os.getpid()) in (tmp_path / files.LOCK).read_text()
-
-
-def test_links_out_of_a_folder_of_results_are_refused(tmp_path: Path) -> None:
-    """The folder itself can be a link, and hold links to its own files and hidden ones."""
-    real, folder, other = tmp_path / "real", tmp_path / "shared", tmp_path / "mine"
-    real.joinpath("below").mkdir(parents=True)
-    folder.symlink_to(real)
-    other.mkdir()
-    (folder / "latest").symlink_to("below")
-    (folder / ".venv").mkdir()
-    (folder / ".venv" / "python").symlink_to(sys.executable)
-    with files.folder_lock(folder):
-        files.write_bytes(folder / "latest" / "results", b"")
-    for link, target in (("checkpoints", "../mine"), ("below/evaluations.json", other / "file")):
-        (folder / link).symlink_to(target)
-        expected = f"out must hold no links to other places, got {folder / link} to {other}"
-        with pytest.raises(ValueError, match=expected), files.folder_lock(folder):
-            pass
-        (folder / link).unlink()
-    assert sorted(os.listdir(folder)) == [".venv", "below", "latest"]
 
 
 def test_a_lock_leaves_nothing_behind_and_needs_a_folder(tmp_path: Path) -> None:

@@ -1,9 +1,8 @@
-"""Jobs that are stopped and resumed; folders that are damaged, or of something else."""
+"""Jobs that are stopped and resumed, folders that take more jobs, damaged results."""
 
 import io
-import json
 import platform
-import shutil
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,36 +10,47 @@ from typing import Any
 import numpy as np
 import pytest
 
+from matchenv.runtime import jobs
 from matchenv.runtime.files import Arrays, folder_lock
-from matchenv.runtime.jobs import CLOCK, Job, RunOptions
+from matchenv.runtime.jobs import CLOCK, EXTENDABLE, Job, RunOptions
 
-SETTINGS = {"command": "test", "seed": 3, "names": ["a", "b"]}
-
-
+SETTINGS = {"command": "test"}
 # A temporary file of a killed process; no process has such an id.
 LEFT = f".0.{2**22 + 1}@{platform.node()}.unfinished"
-LASTING = dict.fromkeys(range(7), True)
-VALUES = [number**2 for number in LASTING]
+NUMBERS = range(7)
+SQUARES = [number**2 for number in NUMBERS]
 
 
 def squared(number: int) -> Arrays:
-    return {"value": np.array(number**2), CLOCK: np.array([1.0, 2.0])}
+    return {"value": np.array([number**2]), CLOCK: np.array([1.0, 2.0])}
 
 
-def run(
+def results(folder: Path | None, played: list[Job], **options: Any) -> list[Arrays]:
+    with RunOptions(folder, quiet=True, **options).store(SETTINGS) as store:
+        return store.results(played)
+
+
+def squares(
     folder: Path | None,
-    work: Any = squared,
-    lasting: dict[int, bool] = LASTING,
-    options: Any = (),
-    **settings: Any,
+    work: Callable[[int], Arrays] = squared,
+    numbers: Any = NUMBERS,
+    key: Callable[[int], Mapping[str, Any] | None] = lambda number: {"number": number},
+    **options: Any,
 ) -> list[int]:
-    """Square the numbers of ``lasting``, which holds whether their jobs are lasting."""
-    jobs = [
-        Job(f"square{number}", 2, partial(work, number), lasts) for number, lasts in lasting.items()
-    ]
-    run = RunOptions(folder, quiet=True, **{"workers": 1, **dict(options)})
-    with run.store({**SETTINGS, **settings}) as store:
-        return [int(arrays["value"]) for arrays in store.results(jobs)]
+    """Square numbers, one job for each."""
+    played = [Job(key(number), 1, partial(work, number)) for number in numbers]
+    return [int(arrays["value"][0]) for arrays in results(folder, played, **options)]
+
+
+class Counted:
+    """Squares numbers, and keeps the list of them."""
+
+    def __init__(self) -> None:
+        self.numbers: list[int] = []
+
+    def __call__(self, number: int) -> Arrays:
+        self.numbers.append(number)
+        return squared(number)
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError])
@@ -55,54 +65,118 @@ def test_stopped_work_is_resumed(tmp_path: Path, stop: Any, done: int) -> None:
         return squared(number)
 
     with pytest.raises(stop):
-        run(tmp_path, until_stopped)
+        squares(tmp_path, until_stopped)
     assert len(list((tmp_path / "blocks").iterdir())) == done
     (tmp_path / "blocks" / LEFT).write_bytes(b"half")
-
-    def the_rest(number: int) -> Arrays:
-        assert number not in worked
-        return squared(number)
-
-    assert run(tmp_path, the_rest) == VALUES
+    resumed = Counted()
+    assert squares(tmp_path, resumed) == SQUARES
+    assert resumed.numbers == list(NUMBERS)[done:]
     assert len(list((tmp_path / "blocks").iterdir())) == 7
     assert not (tmp_path / ".lock").exists()
 
 
-def test_which_results_are_kept(tmp_path: Path) -> None:
-    """Only with a folder, and only of lasting jobs; never times."""
-    assert run(None) == VALUES
-    worked: list[int] = []
+def test_a_folder_takes_more_jobs(tmp_path: Path) -> None:
+    counted = Counted()
+    assert squares(tmp_path, counted, [1, 2]) == [1, 4]
+    assert squares(tmp_path, counted, [3, 2]) == [9, 4]
+    assert squares(tmp_path, counted, [1]) == [1]
+    assert counted.numbers == [1, 2, 3]
+    assert squares(tmp_path, counted, [1, 3], overwrite=True) == [1, 9]
+    assert counted.numbers == [1, 2, 3, 1, 3]
 
-    def counted(number: int) -> Arrays:
-        worked.append(number)
-        return squared(number)
 
+def test_jobs_without_a_key_are_played_anew(tmp_path: Path) -> None:
+    counted = Counted()
     for _ in range(2):
-        assert run(tmp_path, counted, {1: False, 2: True}) == [1, 4]
-    assert worked == [1, 2, 1]
-    with np.load(tmp_path / "blocks" / "square2.npz") as block:
-        assert CLOCK not in block.files
-    assert run(tmp_path, options={"workers": 2}) == VALUES
+        assert squares(tmp_path, counted, [1], key=lambda _: None) == [1]
+    assert counted.numbers == [1, 1]
+    assert list((tmp_path / "blocks").iterdir()) == []
 
 
-def test_a_damaged_or_foreign_block_is_named_and_computed_again(tmp_path: Path) -> None:
-    for seed in (3, 4):
-        run(tmp_path / str(seed), seed=seed)
-    block = tmp_path / "3" / "blocks" / "square3.npz"
+def test_times_are_not_kept(tmp_path: Path) -> None:
+    played = [Job({"number": 2}, 1, partial(squared, 2))]
+    assert CLOCK in results(tmp_path, played)[0]
+    assert CLOCK not in results(tmp_path, played)[0]
+
+
+def test_results_of_other_versions_are_used_with_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted = Counted()
+    monkeypatch.setattr(jobs, "provenance", lambda: {"numpy": "1.0", "scipy": "1.0"})
+    squares(tmp_path, counted, [1, 2])
+    monkeypatch.setattr(jobs, "provenance", lambda: {"numpy": "2.0", "scipy": "1.0"})
+    with pytest.warns(UserWarning, match=r"^2 of 3 blocks in .* made with numpy 1.0; ") as caught:
+        squares(tmp_path, counted, [1, 2, 3])
+    assert len(caught) == 1
+    assert counted.numbers == [1, 2, 3]
+    squares(tmp_path, counted, [1, 2, 3], overwrite=True)
+    assert counted.numbers == [1, 2, 3, 1, 2, 3]
+
+
+def rows(count: int, extendable: bool, played: list[tuple[int, int]]) -> Job:
+    """Return a job whose rows are its indices; it records which of them it plays."""
+
+    def call(start: int = 0) -> Arrays:
+        played.append((start, count))
+        values = np.arange(start, count, dtype=float)
+        return {"value": values, EXTENDABLE: np.array(extendable), CLOCK: np.ones(2)}
+
+    return Job({"rows": 1}, count, call, call)
+
+
+@pytest.mark.parametrize("extendable", [True, False])
+def test_a_job_of_more_episodes_plays_only_the_new_ones(tmp_path: Path, extendable: bool) -> None:
+    """Unless they depend on the others; in any case with the bytes of a fresh run."""
+    played: list[tuple[int, int]] = []
+    for count in (3, 5, 5, 4):
+        (arrays,) = results(tmp_path / "more", [rows(count, extendable, played)])
+        assert arrays["value"].tolist() == list(range(count))
+    if extendable:
+        assert played == [(0, 3), (3, 5)]
+    else:
+        assert played == [(0, 3), (0, 5), (0, 4)]
+    results(tmp_path / "more", [rows(5, extendable, played)])
+    results(tmp_path / "fresh", [rows(5, extendable, played)])
+    (fresh,) = (tmp_path / "fresh" / "blocks").iterdir()
+    assert (tmp_path / "more" / "blocks" / fresh.name).read_bytes() == fresh.read_bytes()
+
+
+def test_new_episodes_with_random_choices_play_the_whole_job(tmp_path: Path) -> None:
+    """A policy may draw random numbers only in the new episodes."""
+    played: list[tuple[int, int]] = []
+    results(tmp_path, [rows(3, True, played)])
+    (arrays,) = results(tmp_path, [rows(5, False, played)])
+    assert arrays["value"].tolist() == list(range(5))
+    assert played == [(0, 3), (3, 5), (0, 5)]
+
+
+def test_a_damaged_or_foreign_block_is_named_and_played_again(tmp_path: Path) -> None:
+    squares(tmp_path, numbers=[3])
+    (block,) = (tmp_path / "blocks").iterdir()
     whole = block.read_bytes()
-    other = tmp_path / "4" / "blocks" / "square3.npz"
     with np.load(block) as file:
         kept = {name: file[name] for name in file.files}
-    bad = [b"", b"not a block", b"PK\x03\x04 half a file", other.read_bytes()]
+    bad = [b"", b"not a block", b"PK\x03\x04 half a file"]
     for value in (np.array(np.nan), np.array([], np.int64)):
         changed = io.BytesIO()
         np.savez_compressed(changed, **{**kept, "value": value})
         bad.append(changed.getvalue())
     for content in bad:
         block.write_bytes(content)
-        with pytest.warns(UserWarning, match=r"square3.npz is damaged.*; it is computed again"):
-            assert run(tmp_path / "3") == VALUES
+        with pytest.warns(UserWarning, match=r"npz is damaged.*; it is played again"):
+            assert squares(tmp_path, numbers=[3]) == [9]
         assert block.read_bytes() == whole
+    squares(tmp_path / "other", numbers=[4])
+    (other,) = (tmp_path / "other" / "blocks").iterdir()
+    block.write_bytes(other.read_bytes())
+    assert squares(tmp_path, numbers=[3]) == [9]
+
+
+def test_workers_give_the_same_bytes(tmp_path: Path) -> None:
+    assert squares(tmp_path / "one") == squares(tmp_path / "two", workers=2) == SQUARES
+    for block in (tmp_path / "one" / "blocks").iterdir():
+        assert (tmp_path / "two" / "blocks" / block.name).read_bytes() == block.read_bytes()
 
 
 def test_results_are_reported_even_if_they_cannot_be_written(tmp_path: Path) -> None:
@@ -117,39 +191,10 @@ def test_results_are_reported_even_if_they_cannot_be_written(tmp_path: Path) -> 
     assert reported == ["old", "new", "lost"]
 
 
-def test_other_settings_are_named_and_refused_or_replaced(tmp_path: Path) -> None:
-    run(tmp_path)
-    with pytest.raises(ValueError, match="seed was 3 and is 4") as error:
-        run(tmp_path, seed=4, names=["a"])
-    assert "names was ['a', 'b'] and is ['a']" in str(error.value)
-    assert "command" not in str(error.value)
-    assert len(list((tmp_path / "blocks").iterdir())) == 7
-    with RunOptions(tmp_path).store(SETTINGS) as store:
-        store.finish(None, [("below/old.csv", b"old")])
-    outside = tmp_path.parent / "outside.txt"
-    for path in (tmp_path / "notes.txt", outside):
-        path.write_text("of the user")
-    listed = tmp_path / "blocks" / "files.json"
-    names = json.loads(listed.read_text())
-    listed.write_text(json.dumps([*names, "../outside.txt", str(outside)]))
-    assert run(tmp_path, lasting={}, options={"replace_out": True}, seed=4) == []
-    assert len(list((tmp_path / "blocks").iterdir())) == 0
-    assert not (tmp_path / "below" / "old.csv").exists()
-    assert (tmp_path / "notes.txt").exists()
-    assert outside.exists()  # a folder of another user's results lists what it likes
-    assert run(tmp_path, seed=4) == VALUES
-
-
-def test_a_foreign_folder_is_refused(tmp_path: Path) -> None:
-    for content in (b"{", b"\xff"):
-        run(tmp_path / "out")
-        (tmp_path / "out" / "settings.json").write_bytes(content)
-        with pytest.raises(ValueError, match=r"settings.json is damaged"):
-            run(tmp_path / "out")
-        shutil.rmtree(tmp_path / "out")
+def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(ValueError, match="other files in it"):
-        run(tmp_path)
+        squares(tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
     with folder_lock(tmp_path), pytest.raises(ValueError, match="one process at a time"):
-        run(tmp_path)
+        squares(tmp_path)

@@ -1,12 +1,10 @@
 """Worker processes: order of results, errors, ends; names of engines."""
 
-import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -18,7 +16,7 @@ from refusals import refusals
 
 from matchenv.runtime import parallel
 from matchenv.runtime.jobs import RunOptions
-from matchenv.runtime.parallel import results_of
+from matchenv.runtime.parallel import RETRIES, WorkerEnded, results_of
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -31,26 +29,23 @@ def wait(number):
     os.write(1, f"{os.getpid()}\\n".encode())
     signal.pause()
 
-if __name__ == "__main__":
-    list(results_of(wait, range(2), 2))
+list(results_of(wait, range(2), 2))
 """
 
-# Work of a module in the working folder.
-IMPORTING = """
-from importlib import import_module
-from matchenv.runtime.object_spec import search_working_folder
+# A script without a main guard, with a class of its own.
+SCRIPT = """
 from matchenv.runtime.parallel import results_of
 
-if __name__ == "__main__":
-    search_working_folder()
-    print(sorted(results_of(import_module("own").twice, [1, 2], 2)))
+class Number:
+    def __init__(self, value):
+        self.value = value
+
+def doubled(number):
+    return Number(2 * number.value)
+
+results = dict(results_of(doubled, [Number(1), Number(2), Number(3)], 2))
+print([results[index].value for index in range(3)])
 """
-
-
-@pytest.fixture(autouse=True)
-def _no_process_stays_behind() -> Iterator[None]:
-    yield
-    assert multiprocessing.active_children() == []
 
 
 def first_waits(job: tuple[int, Path]) -> None:
@@ -96,8 +91,28 @@ def test_errors_say_where_they_come_from() -> None:
     assert "return int(job)" in failed.value.__notes__[0]
     with pytest.raises(RuntimeError, match="OddError: this and that"):
         list(results_of(ends, [1, "odd"], 2))
-    with pytest.raises(OSError, match=r"was killed, or ended, at .*job 3 of 3 \(is"):
-        list(results_of(ends, [1, 2, "end"], 2))
+
+
+def killed_at_first(job: tuple[int, Path]) -> int:
+    """Return a number; kill this process at the first call for each odd one."""
+    number, folder = job
+    file = folder / str(number)
+    if number % 2 and not file.exists():
+        file.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return number
+
+
+def test_jobs_of_killed_workers_are_repeated(tmp_path: Path) -> None:
+    jobs = [(number, tmp_path) for number in range(4)]
+    assert sorted(results_of(killed_at_first, jobs, 2)) == [(n, n) for n in range(4)]
+
+
+def test_jobs_that_always_end_their_worker_are_named() -> None:
+    with pytest.raises(
+        WorkerEnded, match=rf"ended, {RETRIES + 1} times at job 1 of 2 or job 2 of 2 \(is"
+    ):
+        list(results_of(ends, ["end", "end"], 2))
 
 
 def begin(folder: Path) -> None:
@@ -111,8 +126,11 @@ def test_closing_ends_running_and_waiting_jobs(tmp_path: Path) -> None:
     jobs = [tmp_path / str(number) for number in range(100)]
     with closing(results_of(begin, jobs, 2)) as results:
         next(results)
-    assert multiprocessing.active_children() == []
-    assert len(list(tmp_path.iterdir())) <= 3
+    begun = len(list(tmp_path.iterdir()))
+    assert begun <= 3
+    # New workers take the next jobs.
+    assert sorted(results_of(abs, [-1, -2], 2)) == [(0, 1), (1, 2)]
+    assert len(list(tmp_path.iterdir())) == begun
 
 
 def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
@@ -126,25 +144,30 @@ def test_workers_end_with_a_killed_parent(tmp_path: Path) -> None:
     parent.wait()
 
 
-def test_workers_search_the_working_folder_last(tmp_path: Path) -> None:
-    (tmp_path / "here").mkdir()
-    for name in ("selectors", "signal", "socket"):  # of workers and of the resource tracker
-        (tmp_path / "here" / f"{name}.py").write_text("open('imported', 'w')")
-    (tmp_path / "here" / "own.py").write_text("def twice(number):\n    return 2 * number")
-    script = tmp_path / "main.py"
-    script.write_text(IMPORTING)
+@pytest.mark.parametrize("way", ["script", "notebook"])
+def test_scripts_and_notebooks_need_no_main_guard(way: str, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    words = [str(script)] if way == "script" else ["-c", SCRIPT]
     found = subprocess.run(
-        [sys.executable, str(script)], cwd=tmp_path / "here", capture_output=True, text=True
+        [sys.executable, *words], cwd=ROOT, capture_output=True, text=True, timeout=120
     )
-    assert (found.stdout, found.stderr) == ("[(0, 2), (1, 4)]\n", "")
-    assert not (tmp_path / "here" / "imported").exists()
+    assert (found.stdout, found.stderr) == ("[2, 4, 6]\n", "")
+
+
+def threads_of_libraries(_: int) -> list[str | None]:
+    return [os.environ.get(f"{name}_NUM_THREADS") for name in ("OMP", "OPENBLAS", "MKL")]
+
+
+def test_libraries_use_one_thread_in_each_worker() -> None:
+    assert dict(results_of(threads_of_libraries, [0, 1], 2)) == {0: ["1"] * 3, 1: ["1"] * 3}
 
 
 test_bad_options_of_a_run_are_refused = refusals(
     *(({"engine": name}, "engine must be local, ray or ray:ADDRESS, got")
       for name in ("", "dask", "local:2", "ray:", "Ray", ":auto", "rays", 5)),
     *(({"workers": workers}, "workers must be an integer of") for workers in (0, -1, 1.5, True)),
-    ({"replace_out": "no"}, "replace_out must be True or False, got 'no'"),
+    ({"overwrite": "no"}, "overwrite must be True or False, got 'no'"),
     call=lambda options: RunOptions(**options),
 )  # fmt: skip
 

@@ -1,118 +1,107 @@
-"""Signals end a process soon, even where Python cannot raise an exception."""
+"""Ctrl-C and SIGTERM: ``finally`` blocks run, one line, the shell's exit status."""
 
-import atexit
-import hashlib
 import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fault_injection import Ended, child
+from fault_injection import Ended, Running, as_a_process, child
 
-from matchenv.runtime import signals
-from matchenv.runtime.files import folder_lock
-from matchenv.runtime.signals import Stopping
+from matchenv.__main__ import main
 
 INT, TERM = signal.SIGINT, signal.SIGTERM
-BEGUN, TIDY = Path("begun"), Path("tidy")
-# Seconds of grace: short to save time, or so long that only something else ends the process.
-SHORT, LONG = 0.5, 600.0
+COMPARE = (
+    "compare --policy own:Waits --num-opponents 2 --horizon 2 --episodes 2 --rank top --workers 1"
+)
 
+# A user's policy, which waits for a signal and cleans up behind itself.
+WAITS = """
+import time
+from pathlib import Path
+from matchenv.baselines import RandomOpponent
 
-def catches_all() -> None:
-    atexit.register(TIDY.touch)
-    while True:
+class Waits(RandomOpponent):
+    def __init__(self):
         try:
-            with folder_lock(Path("locked")):
-                BEGUN.touch()
-                time.sleep(600.0)
-        except BaseException:
-            print("a traceback", file=sys.stderr)
+            Path("begun").touch()
+            time.sleep(600.0)
+        finally:
+            Path("tidy").touch()
+            time.sleep({at_the_end})
+"""
 
 
-def in_compiled_code() -> None:
-    with folder_lock(Path("locked")):
-        BEGUN.touch()
-        hashlib.pbkdf2_hmac("sha512", b"", b"", 10**9)
+def send_after(file: Path, running: Running, number: int) -> None:
+    """Send a signal to a process soon after it has made a file."""
+    while not file.exists() and running.process.is_alive():
+        running.process.join(0.01)
+    running.process.join(0.1)
+    assert running.process.is_alive(), running.ended()
+    os.kill(running.process.pid, number)
 
 
-def stopped(folder: Path, run: Callable[[], int], *numbers: int) -> Ended:
-    """Send signals to a child process that works in a folder."""
-
-    def in_folder() -> int:
-        os.chdir(folder)
-        return run()
-
-    with child(in_folder) as running:
-        process = running.process
-        while not (folder / BEGUN).exists():
-            process.join(0.01)
-        process.join(0.1)
-        for number in numbers:
-            os.kill(process.pid, number)
+def stopped(folder: Path, *numbers: int, at_the_end: float = 0.0) -> Ended:
+    """Send signals to a command whose policy waits."""
+    (folder / "own.py").write_text(WAITS.format(at_the_end=at_the_end))
+    with child(as_a_process(COMPARE.split(), folder)) as running:
+        for number, file in zip(numbers, ("begun", "tidy"), strict=False):
+            send_after(folder / file, running, number)
         return running.ended()
 
 
-@pytest.mark.parametrize(
-    ("work", "numbers", "tidy", "grace"),
-    [
-        # The main thread ends the process; if it is busy, the second thread does.
-        (catches_all, [INT], True, LONG),
-        (catches_all, [TERM, INT], True, LONG),
-        (in_compiled_code, [INT], False, SHORT),
-    ],
-)
-def test_a_signal_ends_work_with_one_line(
-    tmp_path: Path, work: Callable[[], None], numbers: list[int], tidy: bool, grace: float
-) -> None:
-    def run() -> int:
-        signals.GRACE = grace
-        stopping = Stopping()
-        stopping.note = lambda: "go on"
-        return stopping.run(lambda: work() or 0)
+@pytest.mark.parametrize(("number", "line"), [(INT, "interrupted"), (TERM, "terminated")])
+def test_a_signal_ends_a_command_with_one_line(tmp_path: Path, number: int, line: str) -> None:
+    ended = stopped(tmp_path, number)
+    assert (ended.status, ended.error) == (128 + number, f"{line}; nothing was written\n")
+    assert (tmp_path / "tidy").exists()
 
-    ended = stopped(tmp_path, run, *numbers)
-    words = {128 + INT: "interrupted; go on\n", 128 + TERM: "terminated; go on\n"}
-    assert ended.error == words.get(ended.status)
-    assert ended.status - 128 in numbers
-    assert (tmp_path / TIDY).exists() == tidy
-    assert [*tmp_path.rglob(".lock")] == []
+
+@pytest.mark.parametrize("second", [INT, TERM])
+def test_a_second_signal_ends_it_at_once(tmp_path: Path, second: int) -> None:
+    ended = stopped(tmp_path, INT, second, at_the_end=600.0)
+    assert ended.status == -second
+    assert ended.seconds < 60.0
 
 
 def test_a_closed_terminal_changes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(WAITS.format(at_the_end=0.0))
+
     def without_terminal() -> int:
         reading, writing = os.pipe()
         os.close(reading)
         os.dup2(writing, 2)
-        return Stopping().run(lambda: catches_all() or 0)
+        sys.stderr = os.fdopen(2, "w", closefd=False)
+        return as_a_process(COMPARE.split(), tmp_path)()
 
-    assert stopped(tmp_path, without_terminal, INT).status == 130
+    with child(without_terminal) as running:
+        send_after(tmp_path / "begun", running, INT)
+        assert running.ended().status == 130
 
 
-def test_work_keeps_its_status_and_ignored_signals_stay_ignored() -> None:
+def test_ignored_signals_stay_ignored() -> None:
+    """As with ``nohup``."""
+
     def work() -> int:
         signal.signal(INT, signal.SIG_IGN)
-        return Stopping().run(lambda: os.kill(os.getpid(), INT) or 7)
+        status = main(["--version"])
+        os.kill(os.getpid(), INT)
+        return status
 
     with child(work) as running:
-        assert running.ended().status == 7
+        assert running.ended().status == 0
 
 
-def test_a_server_with_handlers_of_its_own_receives_a_signal_once() -> None:
-    received = list[int]()
-
+def test_a_signal_after_the_work_changes_nothing() -> None:
     def work() -> int:
-        signal.signal(INT, lambda number, _: received.append(number))
-        os.kill(os.getpid(), INT)
-        time.sleep(4.0 * signals.UNSEEN)
-        return len(received)
+        status = main(["--version"])
+        os.kill(os.getpid(), TERM)
+        return status
 
-    with child(lambda: Stopping().run(work)) as running:
-        assert running.ended().status == 1
+    with child(work) as running:
+        ended = running.ended()
+        assert (ended.status, ended.error) == (0, "")
 
 
 @pytest.mark.parametrize("words", [("-m", "matchenv", "compare"), ("-c", "import matchenv")])
@@ -122,12 +111,19 @@ def test_during_import_a_command_ends_and_a_users_program_gets_the_exception(
     slow = "import time\nprint('loads', flush=True)\ntime.sleep(600.0)\n"
     (tmp_path / "gymnasium.py").write_text(slow)  # instead of our first dependency
     process = subprocess.Popen(
-        [sys.executable, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)},
-    )  # fmt: skip
+        [sys.executable, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == "loads\n"
     process.send_signal(INT)
     _, error = process.communicate(timeout=120.0)
     assert process.returncode == -INT
-    assert error == "" if words[0] == "-m" else error.endswith("\nKeyboardInterrupt\n")
+    if words[0] == "-m":
+        assert error == ""
+    else:
+        assert error.endswith("\nKeyboardInterrupt\n")

@@ -96,24 +96,29 @@ class Family:
         """The mark minus DrawChance, and whether it does not count."""
         if self.mark is None:
             return "-"
-        text = "{difference:.2f} ± {standard_error:.2f}".format_map(self.mark)
-        return text if self.counts else f"{text}, does not count"
+        difference = f"{self.mark.difference:.2f} ± {self.mark.standard_error:.2f}"
+        if not self.counts:
+            return f"{difference}, does not count"
+        return difference
 
 
 def _families() -> tuple[Family, ...]:
-    kinds: dict[str, dict[str, Any]] = {
-        f"{rank}_{prior}_{opponents}_{games}":
-            {"rank": rank, "prior": prior, "num_opponents": opponents, "horizon": games}
-        for rank, prior, opponents, games in product(RANKS, PRIORS, OPPONENTS, GAMES)
-    }  # fmt: skip
-    for (variant, options), rank in product(VARIANTS.items(), RANKS):
-        kinds[f"{rank}_{variant}"] = {"rank": rank, **options}
-    beta = math.sqrt(2.5)
-    return tuple(
-        Family(number, name, Settings.checked(beta=beta, noise="opponent", **options),
-               MARKS.get(name))
-        for number, (name, options) in enumerate(kinds.items())
-    )  # fmt: skip
+    options_by_name: dict[str, dict[str, Any]] = {}
+    for rank, prior, opponents, games in product(RANKS, PRIORS, OPPONENTS, GAMES):
+        options_by_name[f"{rank}_{prior}_{opponents}_{games}"] = {
+            "rank": rank,
+            "prior": prior,
+            "num_opponents": opponents,
+            "horizon": games,
+        }
+    for variant, options in VARIANTS.items():
+        for rank in RANKS:
+            options_by_name[f"{rank}_{variant}"] = {"rank": rank, **options}
+    families = []
+    for number, (name, options) in enumerate(options_by_name.items()):
+        settings = Settings.checked(beta=math.sqrt(2.5), noise="opponent", **options)
+        families.append(Family(number, name, settings, MARKS.get(name)))
+    return tuple(families)
 
 
 FAMILIES = _families()
@@ -121,15 +126,21 @@ FAMILIES = _families()
 
 def protocol_digest() -> str:
     """Return a digest of everything that the protocol fixes."""
-    families = {family.name: family.settings.description() for family in FAMILIES}
-    marks = {family.name: family.mark for family in FAMILIES if family.mark is not None}
-    return checksum({"name": NAME, "seed": SEED, "episodes": EPISODES, "families": families,
-                     "marks": marks, "least_errors": LEAST_ERRORS})  # fmt: skip
+    protocol = {
+        "name": NAME,
+        "seed": SEED,
+        "episodes": EPISODES,
+        "families": {family.name: family.settings.description() for family in FAMILIES},
+        "marks": {family.name: family.mark for family in FAMILIES if family.mark is not None},
+        "least_errors": LEAST_ERRORS,
+    }
+    return checksum(protocol)
 
 
 TRUE_Q = "true_draw_density"
 TOLD = "told"
-RESAMPLES, BOOTSTRAP_SEED = 2000, 0
+RESAMPLES = 2000
+BOOTSTRAP_SEED = 0
 TAIL = 0.5 * (1.0 - CONFIDENCE)
 
 
@@ -155,20 +166,27 @@ def overall(above: Floats, span: Floats) -> Estimate:
     rows = np.arange(families)[:, None]
     for k in range(RESAMPLES):
         chosen = rng.integers(episodes, size=(families, episodes))
-        parts = family_scores(above[:, rows, chosen], span[rows, chosen])
+        scores = family_scores(above[:, rows, chosen], span[rows, chosen])
         if runs > 1:
-            parts = parts[rng.integers(runs, size=runs)]
-        resampled[k] = np.ravel(parts)
+            scores = scores[rng.integers(runs, size=runs)]
+        resampled[k] = np.ravel(scores)
     values = trim_mean(resampled, 0.25, axis=1)
     low, high = np.quantile(values, (TAIL, 1.0 - TAIL)).tolist()
     value = float(trim_mean(np.ravel(family_scores(above, span)), 0.25))
     return Estimate(value, float(values.std(ddof=1)), low, high)
 
 
+def score_text(row: Record) -> str:
+    """Return the score of a method in a family."""
+    if row.refused:
+        return "not played: 0"
+    return f"{row.score:.2f}"
+
+
 COLUMNS = (
     Column("family", "{family}"),
     Column("true q", "{true_q:.2f}"),
-    Column("score", lambda row: "not played: 0" if row.refused else f"{row.score:.2f}"),
+    Column("score", score_text),
     Column("told s_0", "{told:.2f}"),
     Column("bound - DrawChance", "{mark}"),
 )
@@ -205,18 +223,20 @@ class Result:
         ``score`` is over the main families whose mark counts, ``variants`` over the variants with
         the oracle as mark; ``told`` and ``told_variants`` are those of the told index.
         """
-        counted = [f for f, each in enumerate(self.families) if each.counts]
-        variants = [f for f, each in enumerate(self.families) if each.mark is None]
-        asked = {
-            "score": (self.policies, counted),
-            "told": ((TOLD,), counted),
-            "variants": (self.policies, variants),
-            "told_variants": ((TOLD,), variants),
-        }
+        main = [f for f, family in enumerate(self.families) if family.counts]
+        variants = [f for f, family in enumerate(self.families) if family.mark is None]
         return {
-            name: overall(self._above(labels)[:, places], self._spans()[places]) if places else None
-            for name, (labels, places) in asked.items()
+            "score": self._overall(self.policies, main),
+            "told": self._overall([TOLD], main),
+            "variants": self._overall(self.policies, variants),
+            "told_variants": self._overall([TOLD], variants),
         }
+
+    def _overall(self, labels: Iterable[str], families: Sequence[int]) -> Estimate | None:
+        """Return the interquartile mean over runs and families; None without families."""
+        if not families:
+            return None
+        return overall(self._above(labels)[:, families], self._spans()[families])
 
     def rows(self) -> list[Record]:
         """Return a record for each family.
@@ -225,18 +245,23 @@ class Result:
         0 for DrawChance and 1 for the mark, in variants for the oracle; the score of the ``told``
         index; the ``mark``; and whether all runs ``refused`` to play it.
         """
-        ours, (told,) = self._above(self.policies).mean(axis=0), self._above((TOLD,))
-        return [
-            Record(
+        ours = self._above(self.policies).mean(axis=0)
+        (told,) = self._above([TOLD])
+        spans = self._spans()
+        rows = []
+        for f, family in enumerate(self.families):
+            totals = [self.totals[label][f] for label in self.policies]
+            refusals = [family.name in self.refused.get(label, ()) for label in self.policies]
+            row = Record(
                 family=family.name,
-                true_q=float(np.mean([self.totals[label][f] for label in self.policies])),
-                score=ratio_of_means(ours[f], span),
-                told=ratio_of_means(told[f], span),
+                true_q=float(np.mean(totals)),
+                score=ratio_of_means(ours[f], spans[f]),
+                told=ratio_of_means(told[f], spans[f]),
                 mark=family.mark_text,
-                refused=all(family.name in self.refused.get(label, ()) for label in self.policies),
+                refused=all(refusals),
             )
-            for f, (family, span) in enumerate(zip(self.families, self._spans(), strict=True))
-        ]
+            rows.append(row)
+        return rows
 
     def _above(self, labels: Iterable[str]) -> Floats:
         """Return totals minus DrawChance's, shape (labels, F, E)."""
@@ -252,13 +277,19 @@ class Result:
 
     def head(self) -> list[str]:
         """Return the lines above the table."""
-        texts = {name: f"{score:.3f}" if score else "-" for name, score in self.scores.items()}
-        count = f"{len(self.families)} families" if self.whole else "some families, no entry"
+        scores = {}
+        for name, score in self.scores.items():
+            scores[name] = "-"
+            if score is not None:
+                scores[name] = f"{score:.3f}"
+        families = "some families, no entry"
+        if self.whole:
+            families = f"{len(self.families)} families"
         runs = counted(len(self.policies), "run")
         return [
-            f"{self.method}, {NAME}, {count}, {EPISODES} episodes each, {runs}",
-            "score {score}; of the variants {variants}".format_map(texts),
-            "the index, given player 0's skill: {told}; {told_variants}".format_map(texts),
+            f"{self.method}, {NAME}, {families}, {EPISODES} episodes each, {runs}",
+            f"score {scores['score']}; of the variants {scores['variants']}",
+            f"the index, given player 0's skill: {scores['told']}; {scores['told_variants']}",
             f"0 is {LOW_END}; 1 is the bound on every policy, in the variants the {HIGH_END}",
             "interquartile means with their stratified bootstrap intervals of 95 %",
         ]
@@ -269,9 +300,11 @@ class Result:
 
     def files(self) -> dict[str, bytes]:
         """Return the result files; ``entry.json`` only if all families were played."""
-        rows = self.rows()
-        scores = {name: each and {"value": each.mean, "low": each.low, "high": each.high}
-                  for name, each in self.scores.items()}  # fmt: skip
+        scores: dict[str, dict[str, float] | None] = {}
+        for name, score in self.scores.items():
+            scores[name] = None
+            if score is not None:
+                scores[name] = {"value": score.mean, "low": score.low, "high": score.high}
         content = {
             "benchmark": NAME,
             "protocol": protocol_digest(),
@@ -284,22 +317,32 @@ class Result:
             "made_with": provenance(),
             "totals": {label: values.tolist() for label, values in self.totals.items()},
         }
-        named = ["--method", self.method] if self.method != next(iter(self.policies)) else []
-        entry = {
-            "protocol": NAME,
-            "method": self.method,
-            "command": shlex.join(["matchenv", "bench", "--policy", *self.policies, *named]),
-            "runs": len(self.policies),
-            "refused": len(set().union(*self.refused.values())),
-            **{name: scores[name] for name in ("score", "variants")},
-            "families": {row.family: round(row.score.mean, 4) for row in rows},
-        }
-        markdown = "\n".join(["  \n".join(self.head()), "", *markdown_table(COLUMNS, rows)])
-        return {
+        rows = self.rows()
+        lines = ["  \n".join(self.head()), "", *markdown_table(COLUMNS, rows)]
+        files = {
             "bench.json": json_bytes(content, checked=True),
-            "bench.md": f"{markdown}\n".encode(),
-            **({"entry.json": json_bytes(entry)} if self.whole else {}),
+            "bench.md": ("\n".join(lines) + "\n").encode(),
         }
+        if self.whole:
+            entry = {
+                "protocol": NAME,
+                "method": self.method,
+                "command": self._command(),
+                "runs": len(self.policies),
+                "refused": len(set().union(*self.refused.values())),
+                "score": scores["score"],
+                "variants": scores["variants"],
+                "families": {row.family: round(row.score.mean, 4) for row in rows},
+            }
+            files["entry.json"] = json_bytes(entry)
+        return files
+
+    def _command(self) -> str:
+        """Return the command that repeats the benchmark."""
+        words = ["matchenv", "bench", "--policy", *self.policies]
+        if self.method != next(iter(self.policies)):
+            words += ["--method", self.method]
+        return shlex.join(words)
 
 
 # The index that is told player 0's skill, the second mark.
@@ -330,9 +373,15 @@ def run_bench(
         as_choice("only", name, [family.name for family in FAMILIES])
     families = tuple(family for family in FAMILIES if not only or family.name in only)
     # Refuse policies that cannot play the default environment.
-    runs = {each.label: each.identity for each in candidates_of(policies, Settings.checked())}
-    asked = {"command": "bench", "protocol": protocol_digest(), "method": method,
-             "policies": runs, "only": list(only)}  # fmt: skip
+    candidates = candidates_of(policies, Settings.checked())
+    runs = {candidate.label: candidate.identity for candidate in candidates}
+    asked = {
+        "command": "bench",
+        "protocol": protocol_digest(),
+        "method": method,
+        "policies": runs,
+        "only": list(only),
+    }
     with run.store(asked) as store:
         totals, refused = play_families(list(runs), families, store)
         result = Result(method or next(iter(runs)), runs, families, totals, refused)
@@ -349,28 +398,51 @@ def play_families(
         Totals of true q by label, shape (F, E) each, with DrawChance's in refused families; and
         the names of refused families by label.
     """
-    players, jobs, summary = [], [], partial(sums, measures=(TRUE_Q,))
+    jobs = []
+    played = []  # name of the family and label of the policy, for each job
     for family in families:
-        marks = candidates_of([LOW_END, HIGH_END], family.settings)
-        playing = {mark.label: mark for mark in (*marks, TOLD_INDEX)}
-        for text in policies:
-            with suppress(ValueError):
-                (playing[text],) = candidates_of([text], family.settings)
-        players.append([playing[label] for label in sorted(playing)])
+        candidates = _candidates(policies, family)
         seeds = episode_seeds(SEED, 0, EPISODES, (BENCH, INSTANCES, family.number))
-        for place, each in enumerate(players[-1]):
-            rng = stream_of(SEED, BENCH, POLICIES, family.number, *policy_key(each.label))
-            call = partial(each.rollout, family.settings, seeds, rng, summary)
-            jobs.append(Job(f"{family.name}_policy{place:02d}", EPISODES, call, each.lasting))
-    results = iter(store.results(jobs))
-    played = [{each.label: next(results)[TRUE_Q] for each in candidates} for candidates in players]
-    totals = {
-        label: np.array([each.get(label, each[LOW_END]) for each in played])
-        for label in (*policies, LOW_END, HIGH_END, TOLD)
-    }
-    refused = {
-        label: tuple(family.name for family, each in zip(families, played, strict=True)
-                     if label not in each)
-        for label in policies
-    }  # fmt: skip
-    return totals, {label: names for label, names in refused.items() if names}
+        for label in sorted(candidates):
+            candidate = candidates[label]
+            stream = (BENCH, POLICIES, family.number, *policy_key(candidate.label))
+            work = partial(
+                candidate.rollout,
+                family.settings,
+                seeds,
+                stream_of(SEED, *stream),
+                partial(sums, measures=(TRUE_Q,)),
+            )
+            key = {
+                "bench": protocol_digest(),
+                "family": family.name,
+                "policy": candidate.identity,
+                "belief": candidate.belief,
+            }
+            name = f"{candidate.label} in {family.name}"
+            jobs.append(Job(key if candidate.lasting else None, EPISODES, work, name=name))
+            played.append((family.name, candidate.label))
+    values = {}
+    for key_of_job, result in zip(played, store.results(jobs), strict=True):
+        values[key_of_job] = result[TRUE_Q]
+    totals = {}
+    refused = {}
+    for label in (*policies, LOW_END, HIGH_END, TOLD):
+        missing = [family.name for family in families if (family.name, label) not in values]
+        for name in missing:
+            values[name, label] = values[name, LOW_END]
+        totals[label] = np.array([values[family.name, label] for family in families])
+        if missing:
+            refused[label] = tuple(missing)
+    return totals, refused
+
+
+def _candidates(policies: Sequence[str], family: Family) -> dict[str, Candidate]:
+    """Return the marks, and the policies that can play a family, by label."""
+    candidates = {TOLD: TOLD_INDEX}
+    for mark in candidates_of([LOW_END, HIGH_END], family.settings):
+        candidates[mark.label] = mark
+    for policy in policies:
+        with suppress(ValueError):
+            (candidates[policy],) = candidates_of([policy], family.settings)
+    return candidates

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from itertools import product
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from matchenv.benchmarks.compare import queue, ranking
 from matchenv.envs import environment_named, simulator_of
@@ -40,15 +41,21 @@ from matchenv.evaluation.seeds import INSTANCES, POLICIES, REPORT, episode_seeds
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_choice, as_integer, refusal, shown
-from matchenv.runtime.files import json_bytes, records_csv
+from matchenv.runtime.files import json_bytes, records_csv, write_bytes
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.object_spec import is_object_spec
 from matchenv.runtime.provenance import module_digest, versions
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DEFAULT_EPISODES = 200
 
 # Limits the number of players in a block, and so the memory that it needs.
 LARGEST_BLOCK_PLAYERS = 1_000_000
+
+# Behind the names of policies that read the true skills, in tables.
+TRUTH_MARK = "*"
 
 # Modules with further numbers, tables and files of one environment.
 FURTHER: dict[str, Any] = {QUEUE: queue, RANKING: ranking}
@@ -91,7 +98,7 @@ class Comparison:
         return self.rows.seeds.size
 
     @cached_property
-    def shown(self) -> Mapping[str, Column]:
+    def measures(self) -> Mapping[str, Column]:
         """Columns of the measures in tables."""
         return self.protocol.shown_of(simulator_of(self.settings))
 
@@ -111,40 +118,56 @@ class Comparison:
         Each has the ``cell`` (its labels) and the ``policy``; the paired ``difference`` to the
         policy compared with; the ``detectable`` difference; the ``verdict`` by Holm's rule over
         all cells and policies, ``""`` for the oracle and the policy compared with;
-        ``share_closed``, the share of the gap between the marks, NaN without marks; the mean of
-        each measure, and further numbers of the environment.
+        ``share_closed``, the share of the gap between the marks, NaN without marks; whether the
+        policy ``needs_truth``; the mean of each measure, and further numbers of the environment.
         """
-        kind, against, standings, judged = self.protocol, self.against, [], []
-        for (i, cell), policy in product(enumerate(self.cells), self.policies):
-            mine, theirs, *marks = (
-                self.values(kind.measure, i, each) for each in (policy, against, *kind.marks)
-            )
-            difference = paired_difference(mine, theirs)
-            standing = Record(
-                cell=dict(cell.labels),
-                policy=policy,
-                difference=difference,
-                detectable=detectable_effect(difference, self.episodes),
-                verdict="",
-                share_closed=share_closed(mine, *marks) if marks else math.nan,
-            )
-            for measure in self.shown:
-                standing[measure] = estimate(self.values(measure, i, policy))
-            if self.further:
-                standing.update(self.further.numbers(self, i, policy))
-            standings.append(standing)
-            if policy not in (against, *kind.marks[1:]):
-                judged.append(standing)
-        words = verdicts([each.difference for each in judged], self.episodes)
+        standings = []
+        judged = []
+        for cell in range(len(self.cells)):
+            for policy in self.policies:
+                standing = self._unjudged_standing(cell, policy)
+                standings.append(standing)
+                if policy not in (self.against, *self.protocol.marks[1:]):
+                    judged.append(standing)
+        words = verdicts([standing.difference for standing in judged], self.episodes)
         for standing, verdict in zip(judged, words, strict=True):
             standing["verdict"] = verdict
         return standings
 
+    def _unjudged_standing(self, cell: int, policy: str) -> Record:
+        """Return a standing without its verdict, which depends on the others."""
+        protocol = self.protocol
+        ours = self.values(protocol.measure, cell, policy)
+        theirs = self.values(protocol.measure, cell, self.against)
+        difference = paired_difference(ours, theirs)
+        share = math.nan
+        if protocol.marks:
+            low, high = protocol.marks
+            share = share_closed(
+                ours,
+                self.values(protocol.measure, cell, low),
+                self.values(protocol.measure, cell, high),
+            )
+        standing = Record(
+            cell=dict(self.cells[cell].labels),
+            policy=policy,
+            difference=difference,
+            detectable=detectable_effect(difference, self.episodes),
+            verdict="",
+            share_closed=share,
+            needs_truth=policy in self.rows.needs_truth,
+        )
+        for measure in self.measures:
+            standing[measure] = estimate(self.values(measure, cell, policy))
+        if self.further:
+            standing.update(self.further.numbers(self, cell, policy))
+        return standing
+
     def standing(self, cell: int, policy: str) -> Record:
         """Return the standing of a policy in the cell of this index."""
-        place = self.policies.index(as_choice("policy", policy, self.policies))
-        place += as_integer("cell", cell, 0, len(self.cells) - 1) * len(self.policies)
-        return self.standings[place]
+        number = self.policies.index(as_choice("policy", policy, self.policies))
+        as_integer("cell", cell, 0, len(self.cells) - 1)
+        return self.standings[cell * len(self.policies) + number]
 
     def table(self, *, timing: bool = True) -> str:
         """Return a table for each cell, with a line for each policy.
@@ -161,25 +184,53 @@ class Comparison:
         if self.protocol.marks:
             low, high = self.protocol.marks
             lines.append(f"gap closed: share of the gap between {low} and {high}")
+        if self.rows.needs_truth:
+            lines.append(f"{TRUTH_MARK}: reads the true skills, which no policy of a service can")
         if self.further:
             lines.append(self.further.NOTE.format(self.against))
-        shown = columns(self.against, self.protocol, self.shown)
-        shown += self.further.COLUMNS if self.further else []
-        for i, cell in enumerate(self.cells):
-            standings = [self.standing(i, policy) for policy in self.policies]
-            rates = dict(zip(self.policies, self.rows.decisions_per_second[i], strict=True))
-
-            def speed(row: Record, rates: dict[str, float] = rates) -> str:
-                rate = rates[row.policy]
-                return f"{rate:,.0f}" if math.isfinite(rate) else "-"
-
-            timed = [Column("decisions/s", speed)] if timing else []
-            lines += ["", cell.title, *text_table([*shown, *timed], standings)]
+        columns = standing_columns(self.against, self.protocol, self.measures)
+        if self.further:
+            columns += self.further.COLUMNS
+        if timing:
+            columns.append(Column("decisions/s", _rate_text))
+        for number, cell in enumerate(self.cells):
+            rows = []
+            rates = self.rows.decisions_per_second[number]
+            for policy, rate in zip(self.policies, rates, strict=True):
+                rows.append(Record(self.standing(number, policy), rate=rate))
+            lines += ["", cell.title, *text_table(columns, rows)]
         return "\n".join(lines)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the standings as a table with a row for each policy in each cell.
+
+        Columns are the labels of the cell and the policy; each estimate is four columns, as
+        ``difference_mean``, ``difference_standard_error``, ``difference_low`` and
+        ``difference_high``.
+        """
+        import pandas as pd
+
+        return pd.DataFrame([columns_of(standing) for standing in self.standings])
+
+    def save(self, path: str | Path) -> None:
+        """Write the result files to a folder, see ``files``.
+
+        Args:
+            path: folder, created if it is missing.
+
+        Raises:
+            OSError: if a file cannot be written.
+        """
+        folder = Path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in self.files():
+            write_bytes(folder / name, content)
 
     def files(self) -> Iterator[tuple[str, bytes]]:
         """Yield the result files: standings as text, CSV and JSON, and the episodes."""
-        tables = self.further.tables(self) if self.further else {}
+        tables: dict[str, list[Record]] = {}
+        if self.further:
+            tables = self.further.tables(self)
         content = {
             **self.asked,
             "against": self.against,
@@ -193,7 +244,7 @@ class Comparison:
         yield "comparison.json", json_bytes(content, checked=True)
         for name, records in {"comparison": self.standings, **tables}.items():
             if records:
-                yield f"{name}.csv", records_csv(list(map(columns_of, records)))
+                yield f"{name}.csv", records_csv([columns_of(record) for record in records])
 
 
 def heading_of(settings: Options, cells: Sequence[Cell], asked: Mapping[str, Any]) -> str:
@@ -201,38 +252,111 @@ def heading_of(settings: Options, cells: Sequence[Cell], asked: Mapping[str, Any
 
     The titles of the cells have their own options. For the arguments see ``Comparison``.
     """
-    kind: Protocol = protocol_of(asked["env"])
-    own = {*settings.sizes, *settings.changed(), *kind.defaults} - cells[0].options.keys()
-    shared = {name: value for name, value in asked["environment"].items() if name in own}
-    sizes = "".join(f", {name} {shared[name]:,}" for name in settings.sizes if name in shared)
+    protocol: Protocol = protocol_of(asked["env"])
+    names = {*settings.sizes, *settings.changed(), *protocol.defaults} - cells[0].options.keys()
+    shared = {name: value for name, value in asked["environment"].items() if name in names}
+    sizes = ""
+    for name in settings.sizes:
+        if name in shared:
+            sizes += f", {name} {shared[name]:,}"
     return (
         f"{asked['episodes']} episodes of {asked['env']}{sizes}, seed {asked['seed']}"
-        f"{settings.changed_text(shared, **kind.defaults)}"
+        f"{settings.changed_text(shared, **protocol.defaults)}"
     )
 
 
-def columns(against: str, kind: Protocol, shown: Mapping[str, Column]) -> list[Column]:
-    """Return the columns of a table of standings, with those of the measures in ``shown``."""
+def standing_columns(
+    against: str, protocol: Protocol, measures: Mapping[str, Column]
+) -> list[Column]:
+    """Return the columns of a table of standings.
+
+    Args:
+        against: label of the policy that the others are compared with.
+        protocol: protocol of the environment.
+        measures: columns of the measures, by name.
+    """
 
     def detectable(standing: Record) -> str:
-        known = standing.policy != against and math.isfinite(standing.detectable)
-        return f"{standing.detectable:.2f}" if known else ""
+        if standing.policy == against or not math.isfinite(standing.detectable):
+            return ""
+        return f"{standing.detectable:.2f}"
 
-    measures, judged = list(shown.values()), list(shown).index(kind.measure)
-    return [
-        Column("policy", "{policy}"),
-        *measures[: judged + 1],
-        Column(f"{measures[judged].heading} - {against}", "{difference:+.2f}", 25),
-        Column("detects", detectable),
-        Column("verdict", "{verdict}", 9),
-        *([Column("gap closed", lambda row: gap_text(row.share_closed))] if kind.marks else []),
-        *measures[judged + 1 :],
-    ]
+    def marked(standing: Record) -> str:
+        mark = f" {TRUTH_MARK}" if standing.get("needs_truth") else ""
+        return f"{standing.policy}{mark}"
+
+    columns = [Column("policy", marked)]
+    for name, column in measures.items():
+        columns.append(column)
+        if name == protocol.measure:
+            columns += [
+                Column(f"{column.heading} - {against}", "{difference:+.2f}", 25),
+                Column("detects", detectable),
+                Column("verdict", "{verdict}", 9),
+            ]
+            if protocol.marks:
+                columns.append(Column("gap closed", lambda row: gap_text(row.share_closed)))
+    return columns
 
 
 def gap_text(share: float) -> str:
     """Return the share of a gap as text, or a dash where it is far below 0."""
-    return f"{100.0 * share:.1f} %" if share > -1.0 else "–"
+    if share > -1.0:
+        return f"{100.0 * share:.1f} %"
+    return "–"
+
+
+def _rate_text(row: Record) -> str:
+    if math.isfinite(row.rate):
+        return f"{row.rate:,.0f}"
+    return "-"
+
+
+def compare(  # noqa: PLR0913, what a comparison is, and where it is kept
+    policies: Any,
+    env: str = ONE_PLAYER,
+    cells: Mapping[str, Sequence[Any]] | None = None,
+    episodes: int = DEFAULT_EPISODES,
+    seed: int = 0,
+    against: str | None = "kg",
+    out: str | Path | None = None,
+    workers: int | None = 1,
+    env_kwargs: Mapping[str, Any] | None = None,
+) -> Comparison:
+    """Play the same episodes with all policies, and compare them.
+
+    Args:
+        policies: one policy or several: names, classes, objects with ``act(view, rng)`` or
+            ``predict``, models of stable-baselines3, files and folders of trainings.
+        env: see ``run_comparison``.
+        cells: see ``run_comparison``, for example ``{"rank": ["top", "middle"]}``.
+        episodes: episodes in each cell, >= 2.
+        seed: random seed of instances, luck and random choices, >= 0.
+        against: policy that the others are compared with; None for the environment's default.
+        out: folder that keeps results one job at a time; it can be extended by later calls.
+        workers: processes; None for one on each core.
+        env_kwargs: see ``run_comparison``.
+
+    Returns:
+        The comparison, with ``table()``, ``to_frame()`` and ``save(path)``.
+
+    Raises:
+        ValueError: for a bad argument, before anything is played.
+        OSError: if the folder cannot be written.
+    """
+    if isinstance(policies, str | Path) or not isinstance(policies, Iterable):
+        policies = [policies]
+    run = RunOptions(out=out, workers=workers, quiet=True)
+    return run_comparison(
+        list(policies),
+        env=env,
+        cells=cells,
+        env_kwargs=env_kwargs,
+        against=against,
+        episodes=episodes,
+        seed=seed,
+        run=run,
+    )
 
 
 def run_comparison(
@@ -249,8 +373,8 @@ def run_comparison(
     """Play the same episodes with all policies, and compare them.
 
     Args:
-        policies: names of policies, folders of training runs, or objects with ``predict``, ``act``
-            or ``choose`` and a ``name``; None for the environment's default.
+        policies: names of policies, folders of training runs, classes, or objects with ``act`` or
+            ``predict``; None for the environment's default.
         env: name of the environment.
         cells: options to vary, with their values. ``Matchmaking-v0``: ``rank`` of player 0 (names
             or numbers; None or ``"any"`` for a random one) and ``prior`` (``"informative"``,
@@ -275,11 +399,16 @@ def run_comparison(
         OSError: if the folder cannot be written.
     """
     run = run or RunOptions()
-    kind, settings, places = problem_of(env, cells, env_kwargs)
-    named = kind.policies if policies is None else policies
-    references = tuple(filter(None, (against or kind.against, *kind.marks)))
-    plan, asked = plan_of(named, settings, places, episodes, seed, references=references)
-    against = candidate_of(references[0], env).label if references else plan.candidates[0].label
+    protocol, settings, problems = problem_of(env, cells, env_kwargs)
+    if policies is None:
+        policies = protocol.policies
+    references = list(protocol.marks)
+    if against or protocol.against:
+        references.insert(0, against or protocol.against)
+    plan, asked = plan_of(policies, settings, problems, episodes, seed, references=references)
+    against = plan.candidates[0].label
+    if references:
+        against = candidate_of(references[0], env).label
     with run.store({"command": "compare", **asked}) as store:
         comparison = Comparison(play(plan, store), against, settings, asked)
         store.finish(comparison, comparison.files())
@@ -296,31 +425,44 @@ def problem_of(
     Raises:
         ValueError: for an unknown environment or option, or a bad value.
     """
-    kind: Protocol = protocol_of(env)
+    protocol: Protocol = protocol_of(env)
     settings_type: type[Options] = environment_named(env).part("settings")
-    swept = {**kind.swept, **(cells or {})}
-    options = {**kind.defaults, **(env_kwargs or {})}
-    known = [each.name for each in fields(settings_type) if each.name not in kind.fixed]
-    places = kind.swept or known
-    for kwarg, names in (("env_kwargs", options), ("cells", cells or {})):
-        allowed = places if kwarg == "cells" else [each for each in known if each not in swept]
-        for name in names:
-            if name not in allowed:
-                hint = ": other options have one value" if kwarg == "cells" and kind.swept else ""
-                raise ValueError(f"{kwarg} may hold {', '.join(allowed)}, got {name!r}{hint}")
+    swept = {**protocol.swept, **(cells or {})}
+    options = {**protocol.defaults, **(env_kwargs or {})}
+    free = [field.name for field in fields(settings_type) if field.name not in protocol.fixed]
+    _check_names("env_kwargs", options, [name for name in free if name not in swept])
+    if protocol.swept:
+        _check_names("cells", cells or {}, list(protocol.swept), ": other options have one value")
+    else:
+        _check_names("cells", cells or {}, free)
     for name, values in swept.items():
         if isinstance(values, str) or not isinstance(values, Sequence):
             raise ValueError(
                 f"cells must map options to lists of values, got {name}={shown(values)}"
             )
-    # Some options must fit together, so the shared settings have those of the first cell.
-    first = {name: values[0] for name, values in swept.items() if name in known and len(values)}
-    settings = settings_type.checked(**first, **options)
-    made = kind.cells(swept, settings)
-    values = [replace(settings, **cell.options).description() for cell in made]
-    if not values or any(values.count(each) > 1 for each in values):
+        # Some options must fit together, so the shared settings have those of the first cell.
+        if name in free and len(values):
+            options[name] = values[0]
+    settings = settings_type.checked(**options)
+    problems = protocol.cells(swept, settings)
+    described = [replace(settings, **cell.options).description() for cell in problems]
+    if not described or any(described.count(values) > 1 for values in described):
         raise refusal("cells must be at least one, none of them twice", swept)
-    return replace(kind, policies=kind.policies or known_policies(env)), settings, made
+    policies = protocol.policies or known_policies(env)
+    return replace(protocol, policies=policies), settings, problems
+
+
+def _check_names(
+    argument: str, names: Iterable[str], allowed: Sequence[str], hint: str = ""
+) -> None:
+    """Check the names of options.
+
+    Raises:
+        ValueError: for a name that is not allowed; the message ends with the hint.
+    """
+    for name in names:
+        if name not in allowed:
+            raise ValueError(f"{argument} may hold {', '.join(allowed)}, got {name!r}{hint}")
 
 
 def third_party_code(settings: Any, cells: Sequence[Cell]) -> dict[str, dict[str, str]]:
@@ -329,16 +471,20 @@ def third_party_code(settings: Any, cells: Sequence[Cell]) -> dict[str, dict[str
     They are by specification, under ``"priors"`` and ``"code"``, if there are some. See
     ``module_digest`` for empty ones.
     """
-    kinds: list[type] = [type(settings), type(simulator_of(settings))]
-    kinds += [type(each) for each in vars(settings).values() if isinstance(each, Population)]
-    names = [*(f"{each.__module__}:{each.__name__}" for each in kinds),
-             str(environment_named(settings.env_id).protocol)]  # fmt: skip
-    texts = {
-        "priors": [text for cell in cells for text in cell.labels.values() if is_object_spec(text)],
-        "code": [name for name in names if not name.startswith("matchenv.")],
-    }  # fmt: skip
-    return {name: {text: module_digest(text) for text in found}
-            for name, found in texts.items() if found}  # fmt: skip
+    classes: list[type] = [type(settings), type(simulator_of(settings))]
+    for value in vars(settings).values():
+        if isinstance(value, Population):
+            classes.append(type(value))
+    names = [f"{cls.__module__}:{cls.__name__}" for cls in classes]
+    names.append(str(environment_named(settings.env_id).protocol))
+    code = {name: module_digest(name) for name in names if not name.startswith("matchenv.")}
+    priors = {}
+    for cell in cells:
+        for label in cell.labels.values():
+            if is_object_spec(label):
+                priors[label] = module_digest(label)
+    digests = {"priors": priors, "code": code}
+    return {name: by_name for name, by_name in digests.items() if by_name}
 
 
 def plan_of(
@@ -366,43 +512,67 @@ def plan_of(
         cell_settings = replace(settings, **cell.options)
         check_can_play(candidate.label, candidate.policy(cell_settings), cell_settings)
     code = third_party_code(settings, cells)
-    if not all(digest for found in code.values() for digest in found.values()):
+    if not all(digest for digests in code.values() for digest in digests.values()):
         candidates = tuple(replace(candidate, lasting=False) for candidate in candidates)
     env = settings.env_id
-    kind: Protocol = protocol_of(env)
-    key = kind.key_of(purpose)
-    size = max(1, min(kind.block, LARGEST_BLOCK_PLAYERS // getattr(settings, "num_players", 1)))
-    blocks = tuple(
-        Block(0, first, tuple(episode_seeds(seed, first, count, (*key, INSTANCES))),
-              (*key, POLICIES, first // size))
-        for first, count in spans_of(episodes, size)
-    )  # fmt: skip
-    apart = set(kind.fixed).union(*(cell.labels for cell in cells))
-    environment = {name: value for name, value in settings.description().items()
-                   if name not in apart}  # fmt: skip
-    for name, value in vars(settings).items():
-        if isinstance(value, Population) and name in environment:
-            digest = hashlib.sha256(value.rows.tobytes()).hexdigest()
-            environment[name] = f"{len(value.rows)} of {digest[:16]}"
-    beliefs = {each.label: each.belief for each in candidates}
-    asked = {
+    protocol: Protocol = protocol_of(env)
+    size = min(protocol.block, LARGEST_BLOCK_PLAYERS // getattr(settings, "num_players", 1))
+    size = max(1, size)
+    described: dict[str, Any] = {}
+    for cell in cells:
+        described[cell.name] = {
+            "title": cell.title,
+            "labels": dict(cell.labels),
+            "options": cell.checked_options(settings),
+        }
+    asked: dict[str, Any] = {
         "env": env,
         "policies": {candidate.label: candidate.identity for candidate in candidates},
-        **({"beliefs": beliefs} if env == ONE_PLAYER else {}),
-        "cells": {
-            cell.name: {
-                "title": cell.title,
-                "labels": dict(cell.labels),
-                "options": cell.checked_options(settings),
-            }
-            for cell in cells
-        },
+    }
+    if env == ONE_PLAYER:
+        asked["beliefs"] = {candidate.label: candidate.belief for candidate in candidates}
+    asked |= {
+        "cells": described,
         **code,
         "episodes": episodes,
         "seed": seed,
         "block_size": size,
-        "environment": environment,
+        "environment": _shared_options(settings, cells, protocol),
     }
-    return Plan(
-        candidates, tuple(cells), blocks, lambda cell, _: replace(settings, **cell.options), seed
-    ), asked
+
+    def settings_of(cell: Cell, _: int) -> Any:
+        return replace(settings, **cell.options)
+
+    blocks = _blocks(protocol.key_of(purpose), episodes, seed, size)
+    code_and_populations = {**code, "populations": _populations(settings)}
+    plan = Plan(candidates, tuple(cells), blocks, settings_of, seed, code=code_and_populations)
+    return plan, asked
+
+
+def _blocks(key: tuple[int, ...], episodes: int, seed: int, size: int) -> tuple[Block, ...]:
+    """Return the episodes in blocks of a size, with random streams of a key."""
+    blocks = []
+    for first, count in spans_of(episodes, size):
+        seeds = episode_seeds(seed, first, count, (*key, INSTANCES))
+        blocks.append(Block(0, first, tuple(seeds), (*key, POLICIES, first // size)))
+    return tuple(blocks)
+
+
+def _shared_options(settings: Options, cells: Sequence[Cell], protocol: Protocol) -> dict[str, Any]:
+    """Return the options that the cells share as plain data, with digests of populations."""
+    own = set(protocol.fixed)
+    for cell in cells:
+        own.update(cell.labels)
+    described = settings.description()
+    described.update(_populations(settings))
+    return {name: described[name] for name in described if name not in own}
+
+
+def _populations(settings: Options) -> dict[str, str]:
+    """Return sizes and digests of populations, by option."""
+    populations = {}
+    for name, value in vars(settings).items():
+        if isinstance(value, Population):
+            digest = hashlib.sha256(value.rows.tobytes()).hexdigest()
+            populations[name] = f"{len(value.rows)} of {digest[:16]}"
+    return populations

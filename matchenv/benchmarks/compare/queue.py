@@ -24,7 +24,7 @@ NOTE = (
 
 QUALITY = "true_match_quality"
 # Means of a group in the files, in this order.
-SHOWN = (QUALITY, "match_quality", "wait", "left")
+GROUP_MEANS = (QUALITY, "match_quality", "wait", "left")
 # Names of the differences in means of a group.
 DIFFERENCES = {QUALITY: "quality_difference", "wait": "wait_difference", "left": "left_difference"}
 
@@ -41,20 +41,21 @@ def group_standings(comparison: Comparison) -> list[Record]:
     ``DIFFERENCES`` to the policy compared with; and ``long_wait``, the 95th percentile of the
     wait in ticks.
     """
-    standings, rows = [], comparison.rows
+    rows = comparison.rows
+    standings = []
     for (cell, load), policy, group in product(enumerate(rows.cells), rows.policies, GROUPS):
-        ours, theirs = (
-            {name: group_values(rows, name, cell, each, group) for name in MEANS}
-            for each in (policy, comparison.against)
-        )
-        means = {name: estimate(ours[name]) for name in SHOWN}
-        differences = {
-            title: paired_difference(ours[name], theirs[name])
-            for name, title in DIFFERENCES.items()
-        }
-        waits = long_wait(rows, cell, policy, group=group)
-        standings.append(Record(load=load.name, policy=policy, group=group, **means,
-                                **differences, long_wait=waits))  # fmt: skip
+        standing = Record(load=load.name, policy=policy, group=group)
+        ours = {}
+        theirs = {}
+        for name in MEANS:
+            ours[name] = group_values(rows, name, cell, policy, group)
+            theirs[name] = group_values(rows, name, cell, comparison.against, group)
+        for name in GROUP_MEANS:
+            standing[name] = estimate(ours[name])
+        for name, title in DIFFERENCES.items():
+            standing[title] = paired_difference(ours[name], theirs[name])
+        standing["long_wait"] = long_wait(rows, cell, policy, group=group)
+        standings.append(standing)
     return standings
 
 
@@ -66,22 +67,30 @@ def front_of(rows: EpisodeTable) -> list[Record]:
     visits that ``left`` without one; and whether it is ``best``: no other of the family has both a
     shorter wait and a higher quality. Policies that served nobody are left out.
     """
-    points = [
-        Record(load=load.name, family=family_of(policy), policy=policy,
-               wait=mean_over(rows, "wait", place, policy),
-               quality=mean_over(rows, QUALITY, place, policy),
-               left=mean_over(rows, "left", place, policy))
-        for (place, load), policy in product(enumerate(rows.cells), rows.policies)
-    ]  # fmt: skip
-    points = [each for each in points if math.isfinite(each.wait) and math.isfinite(each.quality)]
+    points = []
+    for (cell, load), policy in product(enumerate(rows.cells), rows.policies):
+        point = Record(
+            load=load.name,
+            family=family_of(policy),
+            policy=policy,
+            wait=mean_over(rows, "wait", cell, policy),
+            quality=mean_over(rows, QUALITY, cell, policy),
+            left=mean_over(rows, "left", cell, policy),
+        )
+        if math.isfinite(point.wait) and math.isfinite(point.quality):
+            points.append(point)
+    for point in points:
+        point["best"] = not any(_beats(other, point) for other in points)
+    return points
 
-    def beats(other: Record, point: Record) -> bool:
-        kind, same = (other.load, other.family), (point.load, point.family)
-        no_worse = other.wait <= point.wait and other.quality >= point.quality
-        equal = (other.wait, other.quality) == (point.wait, point.quality)
-        return kind == same and no_worse and not equal
 
-    return [Record(each, best=not any(beats(other, each) for other in points)) for each in points]
+def _beats(other: Record, point: Record) -> bool:
+    """Return whether a point makes another of its load and family superfluous."""
+    if (other.load, other.family) != (point.load, point.family):
+        return False
+    no_worse = other.wait <= point.wait and other.quality >= point.quality
+    equal = other.wait == point.wait and other.quality == point.quality
+    return no_worse and not equal
 
 
 def mean_over(rows: EpisodeTable, measure: str, load: int, policy: str) -> float:

@@ -30,11 +30,9 @@ NOTE = (
 def numbers(comparison: Comparison, cell: int, policy: str) -> dict[str, Estimate]:
     """Return further numbers of a policy in a cell."""
     settings = {**comparison.asked["environment"], **comparison.cells[cell].options}
-    points = np.unique(parts_of_points(settings["horizon"]), return_index=True)[1]
-    ours, theirs = (
-        comparison.values("accuracy", cell, each)[..., points]
-        for each in (policy, comparison.against)
-    )
+    _, points = np.unique(parts_of_points(settings["horizon"]), return_index=True)
+    ours = comparison.values("accuracy", cell, policy)[..., points]
+    theirs = comparison.values("accuracy", cell, comparison.against)[..., points]
     return {"games_needed": games_needed(ours, theirs)}
 
 
@@ -48,29 +46,33 @@ def games_needed(ours: Floats, theirs: Floats) -> Estimate:
         theirs: on the same episodes, same shape.
     """
     episodes, points = ours.shape
-    window, rng = max(1, points // SMOOTHED), np.random.default_rng(0)
+    window = max(1, points // SMOOTHED)
+    # Of each episode: their final accuracy, then our curve.
     values = np.column_stack((theirs[:, -window:].mean(axis=1), ours))
-    same = np.full(episodes, 1.0 / episodes)
-    # The sample itself, then its resamples.
-    means = [same @ values]
-    means += [rng.multinomial(episodes, same) / episodes @ values for _ in range(RESAMPLES)]
+    rng = np.random.default_rng(0)
+    equal_weights = np.full(episodes, 1.0 / episodes)
+    means = [equal_weights @ values]
+    for _ in range(RESAMPLES):
+        weights = rng.multinomial(episodes, equal_weights) / episodes
+        means.append(weights @ values)
     goals, curves = np.split(np.array(means), [1], axis=1)
     total = np.cumsum(np.pad(curves, ((0, 0), (1, 0))), axis=1)
+    moving_averages = (total[:, window:] - total[:, :-window]) / window
     # Means of counts are often equal but for rounding.
-    reached = (total[:, window:] - total[:, :-window]) / window >= goals - 1e-9
+    reached = moving_averages >= goals - 1e-9
     reached[:, -1] = True
-    shares = (window + reached.argmax(axis=1)) / points
-    low, high = np.quantile(shares[1:], [0.025, 0.975]).tolist()
-    return Estimate(float(shares[0]), float(shares[1:].std()), low, high)
+    sample, *resamples = (window + reached.argmax(axis=1)) / points
+    low, high = np.quantile(resamples, [0.025, 0.975]).tolist()
+    return Estimate(float(sample), float(np.std(resamples)), low, high)
 
 
 def tables(comparison: Comparison) -> dict[str, list[Record]]:
     """Return the mean ``accuracy`` of each policy in each cell after a share of the games."""
     curves = []
-    for (i, cell), policy in product(enumerate(comparison.cells), comparison.policies):
-        means = comparison.values("accuracy", i, policy).mean(axis=0).tolist()
-        curves += [
-            Record(cell.labels, policy=policy, share_of_games=point / len(means), accuracy=mean)
-            for point, mean in enumerate(means, 1)
-        ]
+    for (number, cell), policy in product(enumerate(comparison.cells), comparison.policies):
+        means = comparison.values("accuracy", number, policy).mean(axis=0).tolist()
+        for point, mean in enumerate(means, 1):
+            share = point / len(means)
+            row = Record(cell.labels, policy=policy, share_of_games=share, accuracy=mean)
+            curves.append(row)
     return {"curves": curves}

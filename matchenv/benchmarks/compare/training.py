@@ -8,7 +8,7 @@ from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 
-from matchenv.agents.environments import PROBLEMS
+from matchenv.agents.environments import training_of
 from matchenv.agents.run_config import RunFolder
 from matchenv.benchmarks.compare.comparison import DEFAULT_EPISODES, Comparison, run_comparison
 from matchenv.evaluation.estimates import paired_difference
@@ -44,20 +44,26 @@ def compare_runs(
         OSError: if the files cannot be written.
     """
     config = RunFolder(folders[0]).read_config()
-    names = known_policies(config.environment)  # a folder can have one
-    runs = [f"./{folder}" if str(folder) in names else str(folder) for folder in folders]
-    problem, protocol = PROBLEMS[config.environment], protocol_of(config.environment)
+    problem = training_of(config.environment)
+    protocol = protocol_of(config.environment)
+    names = known_policies(config.environment)
+    policies = []
+    for folder in folders:
+        policy = str(folder)
+        if policy in names:  # a folder can have the name of a policy
+            policy = f"./{folder}"
+        policies.append(policy)
     (out / "summary.txt").unlink(missing_ok=True)
     comparison = run_comparison(
-        [*runs, *(problem.opponents or protocol.policies or names)],
+        [*policies, *(problem.opponents or protocol.policies or names)],
         **config.comparison(),
         against=problem.rivals[0],
         episodes=episodes,
-        run=replace(run or RunOptions(), out=RunFolder(out).comparison, replace_out=True),
+        run=replace(run or RunOptions(), out=RunFolder(out).comparison),
     )
-    if len(runs) == 1:
+    if len(policies) == 1:
         return comparison, ""
-    summary = summary_over(comparison, runs, problem.rivals)
+    summary = summary_over(comparison, policies, problem.rivals)
     write_bytes(out / "summary.txt", f"{summary}\n".encode())
     return comparison, summary
 
@@ -65,32 +71,44 @@ def compare_runs(
 def summary_over(comparison: Comparison, runs: Sequence[str], rivals: Sequence[str]) -> str:
     """Return a table of the mean and standard deviation over at least two runs in each cell.
 
-    ``rivals`` are labels of policies that they are compared with.
+    Args:
+        comparison: comparison of the runs and the rivals.
+        runs: labels of the runs' policies.
+        rivals: labels of policies that they are compared with.
     """
-    measure = comparison.protocol.measure
-    rows = []
-    for place, cell in enumerate(comparison.cells):
-        values = [comparison.values(measure, place, run) for run in runs]
-        means = [float(each.mean()) for each in values]
-        row = {"cell": cell.title, "mean": f"{statistics.fmean(means):.2f}",
-               "deviation": f"{statistics.stdev(means):.2f}"}  # fmt: skip
-        for rival in rivals:
-            theirs = comparison.values(measure, place, rival)
-            differences = [paired_difference(each, theirs) for each in values]
-            mean, least, most = (of([each.mean for each in differences])
-                                 for of in (statistics.fmean, min, max))  # fmt: skip
-            row[rival] = f"{mean:+.2f} ({least:+.2f} to {most:+.2f})"
-            row["not behind"] = f"{sum(each.high >= 0.0 for each in differences)} of {len(runs)}"
-        rows.append(row)
+    rows = [_summary_row(comparison, cell, runs, rivals) for cell in range(len(comparison.cells))]
     columns = [
         Column("cell", "{cell}"),
-        Column(comparison.shown[measure].heading, "{mean}"),
+        Column(comparison.measures[comparison.protocol.measure].heading, "{mean}"),
         Column("deviation", "{deviation}"),
-        *(Column(f"minus {rival}", itemgetter(rival)) for rival in rivals),
-        Column(f"not behind {rivals[-1]}", "{not behind}"),
     ]
+    for rival in rivals:
+        columns.append(Column(f"minus {rival}", itemgetter(rival)))
+    columns.append(Column(f"not behind {rivals[-1]}", "{not behind}"))
     title = (
         f"over {len(runs)} seeds, {comparison.episodes} episodes each: mean and standard "
         "deviation; differences as mean (least to most)"
     )
     return "\n".join([title, *text_table(columns, rows)])
+
+
+def _summary_row(
+    comparison: Comparison, cell: int, runs: Sequence[str], rivals: Sequence[str]
+) -> dict[str, str]:
+    """Return the texts of a cell by column; those to a rival are under its label."""
+    measure = comparison.protocol.measure
+    values = [comparison.values(measure, cell, run) for run in runs]
+    means = [float(totals.mean()) for totals in values]
+    row = {
+        "cell": comparison.cells[cell].title,
+        "mean": f"{statistics.fmean(means):.2f}",
+        "deviation": f"{statistics.stdev(means):.2f}",
+    }
+    for rival in rivals:
+        theirs = comparison.values(measure, cell, rival)
+        differences = [paired_difference(ours, theirs) for ours in values]
+        means = [difference.mean for difference in differences]
+        row[rival] = f"{statistics.fmean(means):+.2f} ({min(means):+.2f} to {max(means):+.2f})"
+        not_behind = sum(difference.high >= 0.0 for difference in differences)
+        row["not behind"] = f"{not_behind} of {len(runs)}"  # the last rival's
+    return row

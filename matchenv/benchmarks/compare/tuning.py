@@ -68,47 +68,71 @@ class Tuning:
         ``policy``; the ``total`` of the measure in an episode; by how much it is ``behind`` the
         family's best on the same episodes; and whether it is the ``best``.
         """
-        tried = []
-        for place, cell in enumerate(self.rows.cells):
-            totals = {policy: self.rows.values(self.measure, place, policy)[0]
-                      for policy in self.rows.policies}  # fmt: skip
-            best: dict[str, str] = {}
-            for policy in sorted(totals, key=lambda each: -totals[each].mean()):
-                best.setdefault(family_of(policy), policy)
-            tried += [
-                Record(cell=cell.name, family=family_of(policy), policy=policy,
-                       total=estimate(values),
-                       behind=paired_difference(totals[best[family_of(policy)]], values),
-                       best=policy in best.values())
-                for policy, values in totals.items()
-            ]  # fmt: skip
+        tried: list[Record] = []
+        for cell in range(len(self.rows.cells)):
+            tried += self._tried_in(cell)
         return tried
+
+    def _tried_in(self, cell: int) -> list[Record]:
+        """Return the records of a cell."""
+        totals = {}
+        best: dict[str, str] = {}  # the best policy by family
+        for policy in self.rows.policies:
+            totals[policy] = self.rows.values(self.measure, cell, policy)[0]
+            rival = best.setdefault(family_of(policy), policy)
+            if totals[policy].mean() > totals[rival].mean():
+                best[family_of(policy)] = policy
+        records = []
+        for policy, values in totals.items():
+            family = family_of(policy)
+            record = Record(
+                cell=self.rows.cells[cell].name,
+                family=family,
+                policy=policy,
+                total=estimate(values),
+                behind=paired_difference(totals[best[family]], values),
+                best=best[family] == policy,
+            )
+            records.append(record)
+        return records
 
     def best(self, cell: str) -> dict[str, str]:
         """Return the label of each family's best policy in a cell."""
-        return {each.family: each.policy for each in self.tried if each.cell == cell and each.best}
+        best = {}
+        for record in self.tried:
+            if record.cell == cell and record.best:
+                best[record.family] = record.policy
+        return best
 
     def text(self) -> str:
         """Return a table of each family's best policy in each cell."""
-
-        def next_text(best: Record, text: str) -> str:
-            others = [each for each in self.tried if not each.best
-                      and (each.cell, each.family) == (best.cell, best.family)]  # fmt: skip
-            nearest = sorted(others, key=lambda row: row.behind.mean)[:1]
-            return "".join(map(text.format_map, nearest))
-
         columns = [
             Column("policy", "{policy}"),
             Column(self.title, "{total.mean:.2f}"),
             Column("95 % half width", "{total.half_width:.2f}"),
-            Column("next", lambda row: next_text(row, "{policy}")),
-            Column("behind by", lambda row: next_text(row, "{behind:.2f}")),
+            Column("next", "{next}"),
+            Column("behind by", "{behind_by}"),
         ]
         lines = [self.heading]
         for cell in self.rows.cells:
-            best = [each for each in self.tried if each.best and each.cell == cell.name]
-            lines += ["", cell.title, *text_table(columns, best)]
+            rows = []
+            for record in self.tried:
+                if record.best and record.cell == cell.name:
+                    rows.append(self._row(record))
+            lines += ["", cell.title, *text_table(columns, rows)]
         return "\n".join(lines) + "\n"
+
+    def _row(self, best: Record) -> Record:
+        """Return the best of a family with the next of the family, if there is one."""
+        others = []
+        for record in self.tried:
+            same = record.cell == best.cell and record.family == best.family
+            if same and not record.best:
+                others.append(record)
+        if not others:
+            return Record(best, next="", behind_by="")
+        following = min(others, key=lambda record: record.behind.mean)
+        return Record(best, next=following.policy, behind_by=f"{following.behind:.2f}")
 
 
 def run_tuning(
@@ -140,20 +164,24 @@ def run_tuning(
         OSError: if the folder cannot be written; finished episodes stay.
     """
     run = run or RunOptions()
-    kind, settings, places = problem_of(env, cells, env_kwargs)
-    texts = policies if policies is not None else expanded(TRIED.get(env, kind.policies))
-    plan, asked = plan_of(texts, settings, places, episodes, seed, purpose=TUNING)
-    with run.store({"command": "tune", "measure": kind.measure, **asked}) as store:
+    protocol, settings, problems = problem_of(env, cells, env_kwargs)
+    if policies is None:
+        policies = expanded(TRIED.get(env, protocol.policies))
+    plan, asked = plan_of(policies, settings, problems, episodes, seed, purpose=TUNING)
+    measure = protocol.measure
+    title = protocol.shown_of(simulator_of(settings))[measure].heading
+    with run.store({"command": "tune", "measure": measure, **asked}) as store:
         rows = play(plan, store)
-        front = front_of(rows) if env == QUEUE else []
-        shown, heading = kind.shown_of(simulator_of(settings)), heading_of(settings, places, asked)
-        tuning = Tuning(rows, kind.measure, heading, shown[kind.measure].heading)
+        tuning = Tuning(rows, measure, heading_of(settings, problems, asked), title)
         files = {
             **rows.files(),
-            "tuning.csv": records_csv([columns_of(each) for each in tuning.tried]),
-            "best.json": json_bytes({cell.name: tuning.best(cell.name) for cell in places}),
+            "tuning.csv": records_csv([columns_of(record) for record in tuning.tried]),
+            "best.json": json_bytes({cell.name: tuning.best(cell.name) for cell in problems}),
             "tuning.md": tuning.text().encode(),
-            **({"front.csv": records_csv(front)} if front else {}),
         }
+        if env == QUEUE:
+            front = front_of(rows)
+            if front:
+                files["front.csv"] = records_csv(front)
         store.finish(tuning, files.items())
     return tuning

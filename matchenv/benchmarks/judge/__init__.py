@@ -58,11 +58,13 @@ class JudgeSettings:
         as_integer("seed", self.seed, 0)
         as_positive_number("session_minutes", self.session_minutes)
         for name in ("arrival_rate", "game_minutes", "patience_minutes"):
-            if getattr(self, name) is not None:
-                as_positive_number(name, getattr(self, name))
+            value = getattr(self, name)
+            if value is not None:
+                as_positive_number(name, value)
         for name in ("stay", "newcomers"):
-            if getattr(self, name) is not None:
-                as_share(name, getattr(self, name))
+            value = getattr(self, name)
+            if value is not None:
+                as_share(name, value)
 
 
 def __getattr__(name: str) -> Any:

@@ -52,45 +52,62 @@ def qualities_of(
     the other games and the result of this one, has a closed form: the quality is a normal density
     of the gap, and so is the belief.
 
-    ``parameters`` are those of the replay and the smoothing, ``seed`` is for random pairs of sides.
+    Args:
+        log: the log.
+        replay: its replay.
+        smoothed: its smoothing.
+        parameters: parameters of the replay and the smoothing.
+        seed: random seed of the random pairs of sides.
 
     Source: Herbrich, Minka, Graepel (2006), section 4.2; Dangauthier et al. (2008).
     """
-    beta, draws = parameters["beta"], parameters["draw_probability"]
+    beta = parameters["beta"]
     pairs = log.pairs
     games = games_of(log, Model(**parameters))
-    share = games.weight
-    noise = beta * beta * log.team_sums(share * share)
-    ahead = np.zeros(log.num_teams)
-    ahead[log.game_start[:-1]] = games.advantage
-    lead, players = pairs.gap(ahead), pairs.sum(log.team_size)
+    noise = beta * beta * log.team_sums(games.weight**2)
+    pair_noise = pairs.sum(noise)
+    advantage = np.zeros(log.num_teams)
+    advantage[log.game_start[:-1]] = games.advantage
+    lead = pairs.gap(advantage)
+
+    def log_probabilities(gap: Floats, variance: Floats) -> Floats:
+        """Return log probabilities of each pair's outcomes, for these performance differences."""
+        players = pairs.sum(log.team_size)
+        return gaussian_log_probabilities(
+            gap, variance, players, beta, parameters["draw_probability"]
+        )
 
     def likelihood(gap: Floats, variance: Floats) -> Floats:
         """Return the probability of each pair's outcome, for these performance differences."""
-        stated = gaussian_log_probabilities(gap, variance, players, beta, draws)
-        return np.exp(-log_losses(stated, pairs.outcome))
+        return np.exp(-log_losses(log_probabilities(gap, variance), pairs.outcome))
 
-    log_probability = gaussian_log_probabilities(
-        pairs.gap(replay.team_mean), pairs.sum(replay.team_variance), players, beta, draws
+    forecast = np.exp(
+        log_probabilities(pairs.gap(replay.team_mean), pairs.sum(replay.team_variance))
     )
-    before = replay.team_mean - ahead, replay.team_variance - noise
-    rest, after = (
-        (log.team_sums(share * mu), log.team_sums((share * sigma) ** 2))
-        for mu, sigma in ((smoothed.rest_mu, smoothed.rest_sigma), (smoothed.mu, smoothed.sigma))
-    )
-    gap, variance, both = pairs.gap(rest[0]), pairs.sum(rest[1]), pairs.sum(noise)
-    # The product of belief and quality is a normal, shrunk towards 0.
-    shrink = both / (variance + both)
-    numerator = likelihood(gap * shrink + lead, variance * shrink + both)
-    hindsight = _quality(pairs, *rest, noise) * numerator
-    strangers = _quality(_strangers(log, seed), *after, noise)
-    probability = np.exp(log_probability)
+    # Beliefs about the skills of sides: before the game, from all other games, and from all.
+    mean_before = replay.team_mean - advantage
+    variance_before = replay.team_variance - noise
+    mean_of_others = log.team_sums(games.weight * smoothed.rest_mu)
+    variance_of_others = log.team_sums((games.weight * smoothed.rest_sigma) ** 2)
+    mean_after = log.team_sums(games.weight * smoothed.mu)
+    variance_after = log.team_sums((games.weight * smoothed.sigma) ** 2)
+    # The product of a belief and the quality is a normal, shrunk towards 0.
+    gap = pairs.gap(mean_of_others)
+    variance = pairs.sum(variance_of_others)
+    shrink = pair_noise / (variance + pair_noise)
+    hindsight = _quality(pairs, mean_of_others, variance_of_others, noise)
+    hindsight *= likelihood(gap * shrink + lead, variance * shrink + pair_noise)
+    hindsight /= likelihood(gap + lead, variance + pair_noise)
+    strangers = _quality(_strangers(log, seed), mean_after, variance_after, noise)
+    mean_of_strangers = float("nan")
+    if strangers.size:
+        mean_of_strangers = float(strangers.mean())
     return Qualities(
         pairs=pairs,
-        believed=_quality(pairs, *before, noise),
-        hindsight=hindsight / likelihood(gap + lead, variance + both),
-        strangers=float(strangers.mean()) if strangers.size else float("nan"),
-        favour=probability[:, 0] - probability[:, 2],
+        believed=_quality(pairs, mean_before, variance_before, noise),
+        hindsight=hindsight,
+        strangers=mean_of_strangers,
+        favour=forecast[:, 0] - forecast[:, 2],
     )
 
 
@@ -99,70 +116,96 @@ def groups_of(log: MatchLog, skill: Floats) -> dict[str, Masks]:
 
     ``skill`` is (entries,) in hindsight; its tenths are of all participations.
     """
-    newcomer = pd.Series(log.player).groupby(log.player).cumcount().to_numpy() < NEWCOMER_GAMES
+    is_newcomer = pd.Series(log.player).groupby(log.player).cumcount().to_numpy() < NEWCOMER_GAMES
     limits = np.quantile(skill, np.arange(1, DECILES) / DECILES)
     decile = np.searchsorted(limits, skill)
-    masks = (np.ones_like(newcomer), newcomer, ~newcomer, *(decile == k for k in range(DECILES)))
+    masks = [np.ones_like(is_newcomer), is_newcomer, ~is_newcomer]
+    masks.extend(decile == k for k in range(DECILES))
     return dict(zip(GROUPS, masks, strict=True))
 
 
 def group_evenness(
-    log: MatchLog, found: Qualities, skill: Floats, *, judged: bool = True
+    log: MatchLog, qualities: Qualities, skill: Floats, *, judged: bool = True
 ) -> list[Record]:
     """Return the evenness of the games of each group of players.
 
     Intervals are over blocks of consecutive games. They describe other games of the same kind, at
-    the estimated parameters and skills; ``skill`` is (entries,) in hindsight.
+    the estimated parameters and skills.
+
+    Args:
+        log: the log.
+        qualities: match qualities of its pairs of sides.
+        skill: (entries,) in hindsight.
+        judged: whether to give verdicts.
 
     Returns:
         For each ``group`` that played in enough blocks: its participations, ``parts``; its match
         quality, ``believed`` before the games and in ``hindsight``; the ``difference`` of the
         latter from that of all players, and its ``verdict``.
     """
-    sides = np.concatenate([found.pairs.first, found.pairs.second])
-    met = np.bincount(sides, minlength=log.num_teams)
-    believed, hindsight = (
-        (np.bincount(sides, np.tile(quality, 2), log.num_teams) / met)[log.entry_team]
-        for quality in (found.believed, found.hindsight)
-    )
+    believed = entry_means(log, qualities.pairs, qualities.believed)
+    hindsight = entry_means(log, qualities.pairs, qualities.hindsight)
     block = blocks_of(log.num_games)[log.entry_game]
     masks = groups_of(log, skill)
     everyone = block_values(hindsight, masks[GROUPS[0]], block)
-    rows, counts = [], []
+    rows = []
+    counts = []
     for group, mask in masks.items():
         count = effective_blocks(mask, block)
-        if count >= LEAST_BLOCKS:
-            counts.append(count)
-            mine = block_values(hindsight, mask, block)
-            rows.append(Record(
-                group=group,
-                parts=int(mask.sum()),
-                believed=estimate(block_values(believed, mask, block), count),
-                hindsight=estimate(mine, count),
-                difference=UNKNOWN if group == GROUPS[0] else estimate(mine - everyone, count),
-            ))  # fmt: skip
-    words = verdicts([row.difference for row in rows], counts)
-    return [Record(row, verdict=word if judged else "")
-            for row, word in zip(rows, words, strict=True)]  # fmt: skip
+        if count < LEAST_BLOCKS:
+            continue
+        own = block_values(hindsight, mask, block)
+        difference = UNKNOWN
+        if group != GROUPS[0]:
+            difference = estimate(own - everyone, count)
+        row = Record(
+            group=group,
+            parts=int(mask.sum()),
+            believed=estimate(block_values(believed, mask, block), count),
+            hindsight=estimate(own, count),
+            difference=difference,
+            verdict="",
+        )
+        rows.append(row)
+        counts.append(count)
+    if judged:
+        words = verdicts([row.difference for row in rows], counts)
+        for row, word in zip(rows, words, strict=True):
+            row["verdict"] = word
+    return rows
 
 
-def favourites_of(log: MatchLog, found: Qualities) -> Record:
+def entry_means(log: MatchLog, pairs: Pairs, quality: Floats) -> Floats:
+    """Return (entries,) the mean quality of the pairs of each entry's side."""
+    sides = np.concatenate([pairs.first, pairs.second])
+    met = np.bincount(sides, minlength=log.num_teams)
+    total = np.bincount(sides, np.tile(quality, 2), log.num_teams)
+    return (total / met)[log.entry_team]
+
+
+def favourites_of(log: MatchLog, qualities: Qualities) -> Record:
     """Compare the scores of favourites with the expected ones: lower if the matcher knows more.
 
     Returns:
         The number of ``pairs`` of sides with a favourite, their mean ``stated`` (expected) and
         ``scored`` scores, where a draw counts half, the ``difference`` and its ``verdict``.
     """
-    block = blocks_of(log.num_games)[found.pairs.game]
-    some = found.favour != 0.0
-    if not some.any():
+    block = blocks_of(log.num_games)[qualities.pairs.game]
+    has_favourite = qualities.favour != 0.0
+    if not has_favourite.any():
         return Record(pairs=0, stated=UNKNOWN, scored=UNKNOWN, difference=UNKNOWN, verdict="")
-    scored = block_values(0.5 + 0.5 * np.sign(found.favour) * found.pairs.outcome, some, block)
-    stated = block_values(0.5 + 0.5 * np.abs(found.favour), some, block)
+    score = 0.5 + 0.5 * np.sign(qualities.favour) * qualities.pairs.outcome
+    scored = block_values(score, has_favourite, block)
+    stated = block_values(0.5 + 0.5 * np.abs(qualities.favour), has_favourite, block)
     difference = paired_difference(scored, stated)
     (verdict,) = verdicts([difference], stated.size)
-    return Record(pairs=int(some.sum()), stated=estimate(stated), scored=estimate(scored),
-                  difference=difference, verdict=verdict)  # fmt: skip
+    return Record(
+        pairs=int(has_favourite.sum()),
+        stated=estimate(stated),
+        scored=estimate(scored),
+        difference=difference,
+        verdict=verdict,
+    )
 
 
 def effective_blocks(mask: Masks, block: Integers) -> int:
@@ -197,5 +240,6 @@ def _strangers(log: MatchLog, seed: int) -> Pairs:
     first = np.tile(np.arange(log.num_teams), DEALS)
     second = np.concatenate([rng.permutation(log.num_teams) for _ in range(DEALS)])
     player = log.player[log.team_start[:-1]]
-    other = player[first] != player[second]
-    return Pairs(first[other], second[other], first[other], np.zeros(other.sum(), dtype=np.int8))
+    differ = player[first] != player[second]
+    no_outcome = np.zeros(differ.sum(), dtype=np.int8)
+    return Pairs(first[differ], second[differ], first[differ], no_outcome)

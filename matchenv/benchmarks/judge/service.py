@@ -22,7 +22,11 @@ from matchenv.runtime.object_spec import is_object_spec
 
 DEFAULTS = QueueSettings.checked()
 
-MINUTE, HOUR = 60, 3600
+MINUTE = 60
+HOUR = 3600
+
+# Quantities without a default.
+REQUIRED = ("game_minutes", "arrival_rate")
 
 # Limit on arrivals per tick; a longer queue would take days to play.
 BUSIEST = 1000.0
@@ -36,11 +40,11 @@ MOST_ROWS = 2000
 TRIAL = 200
 
 
-def read_rule(text: str, tick_minutes: float) -> Candidate:
+def read_rule(rule: str, tick_minutes: float) -> Candidate:
     """Read the rule with this name, and play it in a short trial.
 
     Args:
-        text: a YAML or JSON file with the numbers ``window``, in skill points, and ``growth``, in
+        rule: a YAML or JSON file with the numbers ``window``, in skill points, and ``growth``, in
             skill points per minute; a policy of the queue; or ``module:Class``.
         tick_minutes: length of a tick in minutes.
 
@@ -50,39 +54,43 @@ def read_rule(text: str, tick_minutes: float) -> Candidate:
     Raises:
         ValueError: for an unreadable file, another content, an unknown policy, or one that raises.
     """
-    known = text.partition(":")[0] in baselines_of(QUEUE) or is_object_spec(text)
-    if known and len(expanded([text])) > 1:
-        raise ValueError(f"rule must be one policy, got {text!r}")
-    label, policy = (text, text) if known else _window(text, tick_minutes)
+    label = rule
+    policy = rule
+    if rule.partition(":")[0] in baselines_of(QUEUE) or is_object_spec(rule):
+        if len(expanded([rule])) > 1:
+            raise ValueError(f"rule must be one policy, got {rule!r}")
+    else:
+        window, growth = _window_of_file(rule)
+        label = f"window {window:g}, growth {growth:g} a minute"
+        policy = f"window:width={window:.6g},growth={growth * tick_minutes:.6g}"
     settings = QueueSettings.checked(horizon=TRIAL, arrival_rate=1.0)
-    (found,) = candidates_of([policy], settings)
+    (candidate,) = candidates_of([policy], settings)
     with errors_named(f"rule {label!r}"):
-        found.rollout(settings, [0])
-    return replace(found, label=label)
+        candidate.rollout(settings, [0])
+    return replace(candidate, label=label)
 
 
-def _window(text: str, tick_minutes: float) -> tuple[str, str]:
-    """Return the label and the policy name of the window in a file."""
+def _window_of_file(file: str) -> tuple[float, float]:
+    """Return window and growth of a YAML or JSON file, in skill points and minutes.
+
+    Raises:
+        ValueError: for an unreadable file or another content.
+    """
     try:
-        if not Path(text).is_file():
+        if not Path(file).is_file():
             raise FileNotFoundError("no such file")
-        found = parsed(Path(text).read_text(encoding="utf-8"), "rule")
+        content = parsed(Path(file).read_text(encoding="utf-8"), "rule")
     except (OSError, UnicodeError, ValueError) as error:
         raise ValueError(
             f"rule must be a YAML or JSON file, module:Class, or a policy of the queue "
-            f"({', '.join(baselines_of(QUEUE))}), got {text!r}: {error}"
+            f"({', '.join(baselines_of(QUEUE))}), got {file!r}: {error}"
         ) from None
-    if not isinstance(found, dict) or not {"window"} <= set(found) <= {"window", "growth"}:
+    if not isinstance(content, dict) or not {"window"} <= set(content) <= {"window", "growth"}:
         units = "in skill points and skill points per minute"
-        raise refusal(f"rule must hold window and can hold growth, {units}", found)
-    width, growth = (
-        as_non_negative_number(f"rule {name}", found.get(name, 0.0))
-        for name in ("window", "growth")
-    )
-    return (
-        f"window {width:g}, growth {growth:g} a minute",
-        f"window:width={width:.6g},growth={growth * tick_minutes:.6g}",
-    )
+        raise refusal(f"rule must hold window and can hold growth, {units}", content)
+    window = as_non_negative_number("rule window", content["window"])
+    growth = as_non_negative_number("rule growth", content.get("growth", 0.0))
+    return window, growth
 
 
 def arrivals_of(log: MatchLog, settings: JudgeSettings) -> Record:
@@ -99,56 +107,82 @@ def arrivals_of(log: MatchLog, settings: JudgeSettings) -> Record:
         ValueError: for a quantity that neither the log nor the settings give, for too many
             players, and for a patience of less than a tick.
     """
-    why = dict.fromkeys(("game_minutes", "arrival_rate"), "for a log without times")
-    seen: dict[str, float] = {}
+    shown: dict[str, float] = {}
     sessions = 0
+    # Why a quantity that has no default must be an option.
+    reasons = dict.fromkeys(REQUIRED, "for a log without times")
     if log.time is not None:
         check_seconds(log.time)
-        begins, gaps = sessions_of(log, settings.session_minutes)
-        starts = log.time[log.entry_game[begins]]
-        sessions = int(starts.size)
-        why = {
-            "game_minutes": "where the log does not show it: no player has two games within "
-            f"{settings.session_minutes:g} minutes at times that differ",
-            "arrival_rate": f"where the log does not show it: {sessions} players logged on "
-            f"within {starts[-1] - starts[0]} seconds",
-        }
-        seen = {
-            "game_minutes": float(np.quantile(gaps, SHORTEST)) / MINUTE if gaps.size else 0.0,
-            "arrival_rate": _typical_rate(starts),
-            "stay": 1.0 - sessions / len(log.player),
-            # In the later half: the first players of a log are not new.
-            "newcomers": float((log.entry_before[begins][sessions // 2 :] < 0).mean()),
-        }
-    given = {name: getattr(settings, name) for name in (*why, "stay", "newcomers")}
-    assumed = {"stay": DEFAULTS.stay, "newcomers": DEFAULTS.newcomers}
-    fixed = {name: value for name, value in given.items() if value is not None}
-    values = assumed | seen | fixed
-    for name, reason in why.items():
-        if not values.get(name, 0.0) > 0.0:
-            raise ValueError(f"{name} must be given {reason}")
-    length, rate = values["game_minutes"], values["arrival_rate"]
-    tick = length / DEFAULTS.game_length
-    patience = settings.patience_minutes or DEFAULTS.patience * tick
-    if not rate * tick <= BUSIEST:
+        shown, sessions, span = _load_of_times(log, settings.session_minutes)
+        reasons["game_minutes"] = (
+            "where the log does not show it: no player has two games within "
+            f"{settings.session_minutes:g} minutes at times that differ"
+        )
+        reasons["arrival_rate"] = (
+            f"where the log does not show it: {sessions} players logged on within {span} seconds"
+        )
+    defaults = {"stay": DEFAULTS.stay, "newcomers": DEFAULTS.newcomers}
+    options = {}
+    for name in (*REQUIRED, *defaults):
+        value = getattr(settings, name)
+        if value is not None:
+            options[name] = value
+    load = defaults | shown | options
+    for name in REQUIRED:
+        if not load.get(name, 0.0) > 0.0:
+            raise ValueError(f"{name} must be given {reasons[name]}")
+    tick_minutes = load["game_minutes"] / DEFAULTS.game_length
+    patience_minutes = settings.patience_minutes or DEFAULTS.patience * tick_minutes
+    _check_load(load["arrival_rate"], load["game_minutes"], patience_minutes)
+    return Record(
+        **load,
+        patience_minutes=patience_minutes,
+        sessions=sessions,
+        read_off=[name for name in shown if name not in options],
+        assumed=[name for name in defaults if name not in shown and name not in options],
+        tick_minutes=tick_minutes,
+        ticks_rate=load["arrival_rate"] * tick_minutes,
+        patience=patience_minutes / tick_minutes,
+    )
+
+
+def _load_of_times(log: MatchLog, session_minutes: float) -> tuple[dict[str, float], int, int]:
+    """Return the load that times show, the number of sessions, and the seconds that they span."""
+    assert log.time is not None
+    begins, gaps = sessions_of(log, session_minutes)
+    starts = log.time[log.entry_game[begins]]
+    game_minutes = 0.0
+    if gaps.size:
+        game_minutes = float(np.quantile(gaps, SHORTEST)) / MINUTE
+    # In the later half: the first players of a log are not new.
+    is_first_game = log.entry_before[begins][starts.size // 2 :] < 0
+    load = {
+        "game_minutes": game_minutes,
+        "arrival_rate": _typical_rate(starts),
+        "stay": 1.0 - starts.size / len(log.player),
+        "newcomers": float(is_first_game.mean()),
+    }
+    return load, int(starts.size), int(starts[-1] - starts[0])
+
+
+def _check_load(arrival_rate: float, game_minutes: float, patience_minutes: float) -> None:
+    """Refuse a load that the queue cannot play.
+
+    Raises:
+        ValueError: for too many players, or a patience of less than a tick.
+    """
+    tick_minutes = game_minutes / DEFAULTS.game_length
+    if not arrival_rate * tick_minutes <= BUSIEST:
         raise ValueError(
             f"arrival_rate times game_minutes must be at most "
-            f"{BUSIEST * DEFAULTS.game_length:,.0f} players, got {rate:g} times {length:g}"
+            f"{BUSIEST * DEFAULTS.game_length:,.0f} players, got {arrival_rate:g} times "
+            f"{game_minutes:g}"
         )
-    if patience < tick:
+    if patience_minutes < tick_minutes:
         raise ValueError(
-            f"patience_minutes must be at least a tick of {tick:g} minutes, got {patience:g}"
+            f"patience_minutes must be at least a tick of {tick_minutes:g} minutes, got "
+            f"{patience_minutes:g}"
         )
-    return Record(
-        **values,
-        patience_minutes=patience,
-        sessions=sessions,
-        read_off=[name for name in seen if name not in fixed],
-        assumed=[name for name in assumed if name not in seen | fixed],
-        tick_minutes=tick,
-        ticks_rate=rate * tick,
-        patience=patience / tick,
-    )
 
 
 def with_leavers(load: Record, left: float) -> Record:
@@ -161,11 +195,17 @@ def with_leavers(load: Record, left: float) -> Record:
         load: from ``arrivals_of``.
         left: share of visits to the queue that end without a game; NaN without visits.
     """
-    share = 1.0 - min(left, MOST_LEAVERS) if left > 0.0 else 1.0
-    stay, rate = (load[name] / share if name in load.read_off else load[name]
-                  for name in ("stay", "arrival_rate"))  # fmt: skip
-    ticks_rate = min(rate * load.tick_minutes, BUSIEST)
-    return Record(load, stay=min(stay, 1.0), arrival_rate=rate, ticks_rate=ticks_rate)
+    served = 1.0
+    if left > 0.0:
+        served = 1.0 - min(left, MOST_LEAVERS)
+    stay = load.stay
+    if "stay" in load.read_off:
+        stay = min(stay / served, 1.0)
+    arrival_rate = load.arrival_rate
+    if "arrival_rate" in load.read_off:
+        arrival_rate /= served
+    ticks_rate = min(arrival_rate * load.tick_minutes, BUSIEST)
+    return Record(load, stay=stay, arrival_rate=arrival_rate, ticks_rate=ticks_rate)
 
 
 def sessions_of(log: MatchLog, session_minutes: float) -> tuple[Masks, Integers]:
@@ -176,9 +216,9 @@ def sessions_of(log: MatchLog, session_minutes: float) -> tuple[Masks, Integers]
         seconds between consecutive games of one session.
     """
     assert log.time is not None
-    time, before = log.time[log.entry_game], log.entry_before
-    gap = time - time[before]
-    begins = (before < 0) | (gap > session_minutes * MINUTE)
+    time = log.time[log.entry_game]
+    gap = time - time[log.entry_before]
+    begins = (log.entry_before < 0) | (gap > session_minutes * MINUTE)
     return begins, gap[~begins]
 
 
@@ -188,19 +228,29 @@ def population_of(
     """Return the beliefs about players who logged on again, as they were then.
 
     Frequent players count often. A log in which nobody logs on again gives the ratings after its
-    last game. Without times every game is a session. ``time_drift`` is the drift of a skill over a
-    day.
+    last game. Without times every game is a session.
+
+    Args:
+        log: the log.
+        replay: its replay.
+        session_minutes: minutes without a game after which a player has logged off.
+        time_drift: drift of a skill over a day.
     """
-    again = log.entry_before >= 0
-    if log.time is not None:
-        again &= sessions_of(log, session_minutes)[0]
-    now = np.flatnonzero(again)
-    if now.size == 0:
+    returned = log.entry_before >= 0
+    if log.time is None:
+        time_drift = 0.0
+    else:
+        begins, _ = sessions_of(log, session_minutes)
+        returned &= begins
+    entries = np.flatnonzero(returned)
+    if entries.size == 0:
         return RatedPopulation(replay.mu, replay.sigma, "the log")
-    now = now[np.unique(np.linspace(0, now.size - 1, MOST_ROWS).astype(np.int64))]
-    before, drift = log.entry_before[now], 0.0 if log.time is None else time_drift
-    variance = replay.entry_sigma[before] ** 2 + variance_of_time_away(log, drift)[now]
-    return RatedPopulation(replay.entry_mu[before], np.sqrt(variance), "the log")
+    rows = np.unique(np.linspace(0, entries.size - 1, MOST_ROWS).astype(np.int64))
+    entries = entries[rows]
+    before = log.entry_before[entries]
+    drift = variance_of_time_away(log, time_drift)[entries]
+    sigma = np.sqrt(replay.entry_sigma[before] ** 2 + drift)
+    return RatedPopulation(replay.entry_mu[before], sigma, "the log")
 
 
 def _typical_rate(starts: Integers) -> float:

@@ -4,171 +4,285 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from matchenv.evaluation.estimates import AHEAD, BEHIND, Record
+from matchenv.evaluation.estimates import AHEAD, BEHIND, Estimate, Record
 from matchenv.evaluation.registry import family_of
 from matchenv.evaluation.tables import Column, or_dash, text_table
-from matchenv.evaluation.visits import DECILES, GROUPS
 from matchenv.runtime.files import number
 
-PLACES = ("weakest", "2nd", "3rd", *(f"{k}th" for k in range(4, DECILES)), "strongest")
-TITLES = dict(
-    zip(GROUPS, ("all", "newcomers", "others", *(f"{k} tenth" for k in PLACES)), strict=True)
-)
+# Titles of the ``GROUPS`` of players in tables.
+TITLES = {
+    "all": "all",
+    "newcomers": "newcomers",
+    "regulars": "others",
+    "decile_1": "weakest tenth",
+    "decile_2": "2nd tenth",
+    "decile_3": "3rd tenth",
+    "decile_4": "4th tenth",
+    "decile_5": "5th tenth",
+    "decile_6": "6th tenth",
+    "decile_7": "7th tenth",
+    "decile_8": "8th tenth",
+    "decile_9": "9th tenth",
+    "decile_10": "strongest tenth",
+}
 
 
-def _measured(heading: str, name: str, digits: int, factor: float = 1.0) -> tuple[Column, Column]:
-    """Return the columns of a difference and its verdict."""
+def _difference(heading: str, name: str, digits: int, factor: float = 1.0) -> Column:
+    """Return the column of a difference; empty where it is unknown."""
 
     def cell(row: Record) -> str:
         value = row[name]
-        return f"{value.times(factor):+.{digits}f}" if value.known else ""
+        if not value.known:
+            return ""
+        return f"{value.times(factor):+.{digits}f}"
 
-    return Column(heading, cell), Column("verdict", f"{{verdicts[{name}]}}")
-
-
-def _played(found: Record) -> bool:
-    """Return whether the quality of some matcher's games is known."""
-    return any(row.match_quality.known for row in found.standings)
+    return Column(heading, cell)
 
 
-PLAYERS, POLICY = Column("players", lambda row: TITLES[row.group]), Column("policy", "{policy}")
+def _verdict(name: str) -> Column:
+    """Return the column of the verdict on a difference."""
+    return Column("verdict", f"{{verdicts[{name}]}}")
+
+
+def _or_dash(name: str, form: str = "") -> Column:
+    """Return the column of an estimate; a dash where it is unknown."""
+
+    def cell(row: Record) -> str:
+        value: Estimate = row[name]
+        if not value.known:
+            return "–"
+        return f"{value:{form}.3f}"
+
+    return Column(name, cell)
+
+
+PLAYERS = Column("players", lambda row: TITLES[row.group])
+POLICY = Column("policy", "{policy}")
 GAMES = (
     PLAYERS,
     Column("participations", "{parts:,}"),
     Column("believed", "{believed:.3f}"),
     Column("in hindsight", "{hindsight:.3f}"),
-    _measured("minus all", "difference", 3)[0],
+    _difference("minus all", "difference", 3),
     Column("verdict", "{verdict}"),
 )
-REWARD = _measured("true reward", "reward", 1)
-CHANGES = (
-    *_measured("true quality", "quality", 3),
-    *_measured("wait, minutes", "wait", 2),
-    *_measured("left, %", "left", 2, 100.0),
+FIDELITY = (
+    Column("measure", "{measure}"),
+    _or_dash("log"),
+    _or_dash("simulated"),
+    _or_dash("difference", "+"),
 )
-GAINS = (POLICY, Column("compared with", "{than}"), *REWARD, *CHANGES[:2])
+REWARD = (_difference("true reward", "reward", 1), _verdict("reward"))
+QUALITY = (_difference("true quality", "quality", 3), _verdict("quality"))
+CHANGES = (
+    *QUALITY,
+    _difference("wait, minutes", "wait", 2),
+    _verdict("wait"),
+    _difference("left, %", "left", 2, 100.0),
+    _verdict("left"),
+)
+CONTESTS = (POLICY, *REWARD, *CHANGES)
+WHO_PAYS = (PLAYERS, *CHANGES)
+GAINS = (POLICY, Column("compared with", "{than}"), *REWARD, *QUALITY)
 
-Tables = dict[str, tuple[Sequence[Column], Sequence[Record], str]]
+# Columns, rows and a line below.
+Table = tuple[Sequence[Column], Sequence[Record], str]
 
 
-def tables_of(found: Record) -> Tables:
-    """Return the tables of a judgement by title: columns, rows, and a line below."""
-    minutes, against = found.load.tick_minutes, found.against
-    known = "the present one, " if found.has_rule else ""
-    standings = (
+def tables_of(judgement: Record) -> dict[str, Table]:
+    """Return the tables of a judgement by title."""
+    load = judgement.load
+    against = judgement.against
+    baseline = against
+    if judgement.has_rule:
+        baseline = f"the present one, {against}"
+    strangers = number(judgement.evenness.strangers)
+    tables: dict[str, Table] = {}
+    tables["How even were the games? Match quality, 1 between equal known skills"] = (
+        GAMES,
+        judgement.evenness.groups,
+        f"sides of the log that meet at random: {strangers:.3f} in hindsight; "
+        f"{favourites_text(judgement.evenness.favourites)}",
+    )
+    title = (
+        f"Matchers at this load, {judgement.runs} runs of {judgement.environment['horizon']} ticks "
+        f"of {60.0 * load.tick_minutes:.0f} s"
+    )
+    tables[title] = (_standings(load.tick_minutes), judgement.standings, load_text(load))
+    if _has_games(judgement):
+        title = f"Does {against} in the simulation reproduce the log? Simulated minus log"
+        tables[title] = (FIDELITY, judgement.fidelity.rows, "")
+        title = f"Minus {baseline}, on the same arrivals and luck"
+        tables[title] = (CONTESTS, judgement.contests, "")
+        title = f"Who pays, if {judgement.ours} were to take its place"
+        tables[title] = (WHO_PAYS, judgement.who_pays, "")
+        title = (
+            "How much would learning have gained? The oracle knows all skills; kg also counts what "
+            "games teach"
+        )
+        tables[title] = (GAINS, judgement.learning, "")
+    return {title: table for title, table in tables.items() if table[1]}
+
+
+def _standings(tick_minutes: float) -> tuple[Column, ...]:
+    """Return the columns of the matchers, with waits in minutes."""
+    return (
         POLICY,
         Column("true reward", "{true_reward.mean:.1f}"),
         Column("quality", lambda row: or_dash("{:.3f}", row.match_quality.mean)),
         Column("true quality", lambda row: or_dash("{:.3f}", row.true_match_quality.mean)),
-        Column("wait, minutes", lambda row: or_dash("{:.2f}", minutes * row.wait.mean)),
-        Column("95 %, minutes", lambda row: or_dash("{:.1f}", minutes * number(row.long_wait))),
+        Column("wait, minutes", lambda row: or_dash("{:.2f}", tick_minutes * row.wait.mean)),
+        Column(
+            "95 %, minutes", lambda row: or_dash("{:.1f}", tick_minutes * number(row.long_wait))
+        ),
         Column("left", lambda row: or_dash("{:.2f} %", 100.0 * row.left.mean)),
     )
-    strangers = number(found.evenness.strangers)
-    tables: Tables = {
-        "How even were the games? Match quality, 1 between equal known skills": (
-            GAMES,
-            found.evenness.groups,
-            f"sides of the log that meet at random: {strangers:.3f} in hindsight; "
-            f"{favourites_text(found.evenness.favourites)}",
-        ),
-        f"Matchers at this load, {found.runs} runs of {found.environment['horizon']} ticks of "
-        f"{60.0 * minutes:.0f} s": (standings, found.standings, load_text(found.load)),
-    }
-    if _played(found):
-        tables |= {
-            f"Minus {known}{against}, on the same arrivals and luck": (
-                (POLICY, *REWARD, *CHANGES), found.contests, "",
-            ),
-            f"Who pays, if {found.ours} were to take its place": (
-                (PLAYERS, *CHANGES), found.who_pays, "",
-            ),
-            "How much would learning have gained? The oracle knows all skills; kg also counts what "
-            "games teach": (GAINS, found.learning, ""),
-        }  # fmt: skip
-    return {title: table for title, table in tables.items() if table[1]}
 
 
-def judgement_text(found: Record) -> str:
+def _has_games(judgement: Record) -> bool:
+    """Return whether the quality of some matcher's games is known."""
+    return any(row.match_quality.known for row in judgement.standings)
+
+
+def judgement_text(judgement: Record) -> str:
     """Return the conclusion and all tables."""
-    model = ", ".join(f"{name} {value:.4g}" for name, value in found.parameters.items() if value)
+    parameters = []
+    for name, value in judgement.parameters.items():
+        if value:
+            parameters.append(f"{name} {value:.4g}")
     lines = [
-        conclusion(found),
+        conclusion(judgement),
         "",
-        f"{found.name}: {found.games:,} games of {found.players:,} players; {model}",
-        *(f"note: {note}" for note in found.notes),
-        f"[..]: {100.0 * found.confidence:.0f} % interval at these parameters; "
-        "verdict: after Holm's correction over the table",
+        f"{judgement.name}: {judgement.games:,} games of {judgement.players:,} players; "
+        f"{', '.join(parameters)}",
     ]
-    for title, (columns, rows, below) in tables_of(found).items():
-        lines += ["", title, *text_table(columns, rows), *([below] if below else [])]
+    lines.extend(f"note: {note}" for note in judgement.notes)
+    lines.append(
+        f"[..]: {100.0 * judgement.confidence:.0f} % interval at these parameters; "
+        "verdict: after Holm's correction over the table"
+    )
+    for title, (columns, rows, line_below) in tables_of(judgement).items():
+        lines.extend(["", title, *text_table(columns, rows)])
+        if line_below:
+            lines.append(line_below)
     return "\n".join(lines)
 
 
-def conclusion(found: Record) -> str:
+def conclusion(judgement: Record) -> str:
     """Return the conclusion in one paragraph."""
-    if found.failed:
-        said, forecasts = f"{found.name} says little about its matcher", "its games"
-        if found.fit is None:
-            said, forecasts = "The given fit failed", "the games that it was fitted to"
-        return (
-            f"{said}: the fitted model forecasts {forecasts} no better than a constant. So there "
-            "are no verdicts; the numbers below are those of the fitted model. Fit games that were "
-            "not matched on skill, and pass that fit."
+    if judgement.failed:
+        return _text_of_failed_fit(judgement)
+    sentences = []
+    if not _has_games(judgement):
+        sentences.append(
+            "The runs had too few games to compare matchers: raise --horizon or --arrival-rate."
         )
-    groups, ours = found.evenness.groups, found.ours
-    sentences = [] if _played(found) else [
-        "The runs had too few games to compare matchers: raise --horizon or --arrival-rate."
-    ]  # fmt: skip
-    sentences += [
+    groups = judgement.evenness.groups
+    sentences.append(
         f"The games had a match quality of {groups[0].hindsight.mean:.3f}, sides that meet "
-        f"at random one of {number(found.evenness.strangers):.3f}."
-    ]
-    for row in found.contests:
+        f"at random one of {number(judgement.evenness.strangers):.3f}."
+    )
+    sentences.append(fidelity_text(judgement))
+    sentences.extend(_sentences_about_ours(judgement))
+    less_even = [row for row in groups if row.verdict == BEHIND]
+    more_even = [row for row in groups if row.verdict == AHEAD]
+    payers = [row for row in judgement.who_pays if BEHIND in row.verdicts.values()]
+    for beginning, rows in (
+        ("Less even than the average are the games of", less_even),
+        ("More even than the average are the games of", more_even),
+        ("Some measure would be worse for", payers),
+    ):
+        if rows:
+            players = ", ".join(TITLES[row.group] for row in rows)
+            sentences.append(f"{beginning}: {players}.")
+    sentences.extend(_sentences_about_known_skills(judgement))
+    return " ".join(sentences)
+
+
+def _text_of_failed_fit(judgement: Record) -> str:
+    subject = f"{judgement.name} says little about its matcher"
+    games = "its games"
+    if judgement.fit is None:
+        subject = "The given fit failed"
+        games = "the games that it was fitted to"
+    return (
+        f"{subject}: the fitted model forecasts {games} no better than a constant. So there "
+        "are no verdicts; the numbers below are those of the fitted model. Fit games that were "
+        "not matched on skill, and pass that fit."
+    )
+
+
+def _sentences_about_ours(judgement: Record) -> list[str]:
+    """Return how our matcher would change quality and wait, where there are verdicts."""
+    sentences = []
+    for row in judgement.contests:
         words = row.verdicts
-        if row.policy == ours and words["quality"] and words["wait"]:  # both were measured
+        if row.policy == judgement.ours and words["quality"] and words["wait"]:
             sentences.append(
-                f"At this load {ours} in place of {found.against} changes the quality by "
+                f"At this load {row.policy} in place of {judgement.against} changes the quality by "
                 f"{row.quality.mean:+z.3f} ({words['quality']}) and the wait by "
                 f"{row.wait.mean:+z.2f} minutes ({words['wait']})."
             )
-    for title, rows in (
-        ("Less even than the average are the games of", [r for r in groups if r.verdict == BEHIND]),
-        ("More even than the average are the games of", [r for r in groups if r.verdict == AHEAD]),
-        ("Some measure would be worse for",
-         [r for r in found.who_pays if BEHIND in r.verdicts.values()]),
-    ):  # fmt: skip
-        if rows:
-            sentences.append(f"{title}: {', '.join(TITLES[row.group] for row in rows)}.")
-    rewards = {row.policy: row.true_reward.mean for row in found.standings}
-    sentences += [
-        "Knowing all skills would change the true reward by "
-        f"{100.0 * gain.reward.mean / rewards[gain.than]:+.1f} % ({gain.verdicts['reward']})."
-        for gain in found.learning
-        if family_of(gain.policy) == "oracle"
-        and gain.verdicts["reward"] and rewards[gain.than] > 0.0
-    ]  # fmt: skip
-    return " ".join(sentences)
+    return sentences
+
+
+def _sentences_about_known_skills(judgement: Record) -> list[str]:
+    """Return what known skills would gain, where there are verdicts."""
+    rewards = {row.policy: row.true_reward.mean for row in judgement.standings}
+    sentences = []
+    for gain in judgement.learning:
+        reward = rewards[gain.than]
+        word = gain.verdicts["reward"]
+        if family_of(gain.policy) == "oracle" and word and reward > 0.0:
+            sentences.append(
+                "Knowing all skills would change the true reward by "
+                f"{100.0 * gain.reward.mean / reward:+.1f} % ({word})."
+            )
+    return sentences
+
+
+def fidelity_text(judgement: Record) -> str:
+    """Return how well the simulated present matcher reproduces the log."""
+    fidelity = judgement.fidelity
+    against = judgement.against
+    quality = fidelity.rows[0]
+    if not quality.difference.known:
+        return "The simulation cannot be compared with the log."
+    numbers = (
+        f"match quality before the games was {quality.log:.3f} in the log and "
+        f"{quality.simulated:.3f} in the simulation"
+    )
+    if fidelity.contradicted:
+        return (
+            f"The simulated {against} does not reproduce the log: {numbers}. So there are no "
+            f"verdicts on other matchers. It may miss {'; '.join(fidelity.reasons)}."
+        )
+    if judgement.has_rule:
+        return f"The simulated {against} reproduces the log: {numbers}."
+    return f"The rule of the log is unknown; with {against}, {numbers}."
 
 
 def favourites_text(favourites: Record) -> str:
     """Return the expected and actual scores of favourites in a line."""
     if not favourites.pairs:
         return "no game had a favourite"
-    knows_more = favourites.verdict == BEHIND
-    return (
+    line = (
         f"favourites: expected to score {100.0 * favourites.stated.mean:.1f} %, scored "
         f"{100.0 * favourites.scored.mean:.1f} %, "
         f"{favourites.difference.times(100.0):+.1f} points"
-        f"{': the matcher could know more than the log' if knows_more else ''}"
     )
+    if favourites.verdict == BEHIND:
+        line += ": the matcher could know more than the log"
+    return line
 
 
 def load_text(load: Record) -> str:
     """Return the load in a sentence."""
-    source = f"{', '.join(load.read_off)} from the log's times" if load.read_off else "as given"
-    if assumed := load.get("assumed"):
-        source += f"; {', '.join(assumed)} assumed"
+    source = "as given"
+    if load.read_off:
+        source = f"{', '.join(load.read_off)} from the log's times"
+    if load.assumed:
+        source += f"; {', '.join(load.assumed)} assumed"
     return (
         f"Load ({source}): {load.arrival_rate:.3g} log on per minute when a typical player does, "
         f"{100.0 * load.newcomers:.0f} % of them new; a game takes "

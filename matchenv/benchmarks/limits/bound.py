@@ -18,7 +18,7 @@ from matchenv.envs.core.episodes import Episodes
 from matchenv.envs.one_player.priors import PRIORS
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.one_player.simulator import OnePlayer, wins_ahead
-from matchenv.evaluation.episode_table import EpisodeTable, play
+from matchenv.evaluation.episode_table import EpisodeTable, Plan, play
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
     Record,
@@ -35,7 +35,7 @@ from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_choice, as_integer, as_list
 from matchenv.runtime.files import Arrays, json_bytes, npz_bytes, records_csv
-from matchenv.runtime.jobs import Job, RunOptions
+from matchenv.runtime.jobs import Job, RunOptions, Store
 from matchenv.runtime.provenance import versions
 from matchenv.trueskill import true_draw_density
 
@@ -47,8 +47,8 @@ DEFAULT_DEPTH = 200
 ENVIRONMENT_OPTIONS = ("num_opponents", "horizon", "beta")
 # Policies and bound share outcomes: the k-th game against an opponent ends the same way.
 BY_OPPONENT = {"noise": "opponent"}
-# Episodes in a job, and in a batch with equal priors; informative priors need no batches.
-BLOCK, PATHS_AT_ONCE = 100, 20
+BLOCK = 100  # episodes in a job
+PATHS_AT_ONCE = 20  # episodes in a batch with equal priors; informative priors need no batches
 
 COLUMNS = (
     Column("policy", "{policy}"),
@@ -61,20 +61,22 @@ COLUMNS = (
 
 def table_text(result: Record) -> str:
     """Return the result of ``run_bound`` as text, with a table for each cell."""
+    environment = result.environment
     lines = [
-        f"{result.episodes} episodes of {result.environment['horizon']} games against one of "
-        f"{result.environment['num_opponents']}, seed {result.seed}"
-        f"{Settings.changed_text(result.environment, **BY_OPPONENT)}; depth {result.depth}",
+        f"{result.episodes} episodes of {environment['horizon']} games against one of "
+        f"{environment['num_opponents']}, seed {result.seed}"
+        f"{Settings.changed_text(environment, **BY_OPPONENT)}; depth {result.depth}",
         f"sums of true q; ±: standard error; [..]: {100.0 * CONFIDENCE:.0f} % interval of "
         "the paired difference",
         f"shares of the distance from {LOW_END}; {TOLD}: the index, given player 0's skill",
     ]
     for cell in result.cells:
+        bound = cell.bound
         lines += [
             "",
             cell.title,
-            "oracle {oracle.mean:.2f}, bound {bound.mean:.2f} ± {bound.standard_error:.2f}, "
-            "oracle - bound {saved:+.2f}".format_map(cell),
+            f"oracle {cell.oracle.mean:.2f}, bound {bound.mean:.2f} ± {bound.standard_error:.2f}, "
+            f"oracle - bound {cell.saved:+.2f}",
             *text_table(COLUMNS, cell.policies),
         ]
     return "\n".join(lines)
@@ -133,66 +135,97 @@ def run_bound(
     asked = {"command": "bound", "depth": depth, **asked}
     with run.store(asked) as store:
         rows = play(plan, store)
-        seeds = rows.seeds[0].tolist()
-        # Stored results do not depend on the order of the policies.
-        order = np.argsort(rows.policies)
-        jobs = [
-            Job(
-                f"bound_{cell.name}_episode{first:06d}",
-                count,
-                partial(bounds_of, plan.settings_of(cell, 0), seeds[first : first + count], depth,
-                        rows.arrays["met"][c, order, 0, first : first + count]),
-                all(candidate.lasting for candidate in plan.candidates),
-            )
-            for c, cell in enumerate(plan.cells)
-            for first, count in spans_of(episodes, BLOCK)
-        ]  # fmt: skip
-        done = store.results(jobs)
-        bound, paid = (np.concatenate([job[name] for job in done]) for name in ("bound", "paid"))
-        bound = bound.reshape(len(plan.cells), episodes)
-        paid = np.moveaxis(paid.reshape(*bound.shape, -1), -1, 1)[:, np.argsort(order)]
-        result = Record({
+        bound, paid = _bounds_of_cells(plan, rows, depth, store)
+        results = [_cell(rows, c, bound[c], paid[c]) for c in range(len(plan.cells))]
+        content = {
             **asked,
             "against": LOW_END,
             "confidence": CONFIDENCE,
             "versions": versions("scipy"),
-            "cells": [_cell(rows, c, bound[c], paid[c]) for c in range(len(plan.cells))],
-        })  # fmt: skip
+            "cells": results,
+        }
+        result = Record(content)
+        table = []
+        for cell in results:
+            for standing in cell.policies:
+                table.append(columns_of({**cell, **standing}))
         files = {
             **rows.files(),
             "bound.npz": npz_bytes({"bound": bound, "paid": paid}),
             "bound.txt": f"{table_text(result)}\n".encode(),
             "bound.json": json_bytes(result, checked=True),
-            "bound.csv": records_csv(
-                [columns_of({**cell, **row}) for cell in result.cells for row in cell.policies]
-            ),
+            "bound.csv": records_csv(table),
         }
         store.finish(result, files.items())
     return result
 
 
-def _cell(rows: EpisodeTable, place: int, bound: Floats, paid: Floats) -> Record:
+def _bounds_of_cells(
+    plan: Plan, rows: EpisodeTable, depth: int, store: Store
+) -> tuple[Floats, Floats]:
+    """Return bounds of shape (C, E) and payments of shape (C, P, E)."""
+    # Stored results do not depend on the order of the policies.
+    order = np.argsort(rows.policies)
+    seeds = rows.seeds[0].tolist()
+    lasting = all(candidate.lasting for candidate in plan.candidates)
+    policies = [f"{plan.candidates[k].identity} {plan.candidates[k].belief}" for k in order]
+    jobs = []
+    for c, cell in enumerate(plan.cells):
+        settings = plan.settings_of(cell, 0)
+        met = rows.arrays["met"][c, order, 0]
+        for first, count in spans_of(len(seeds), BLOCK):
+            block = slice(first, first + count)
+            work = partial(bounds_of, settings, seeds[block], depth, met[:, block])
+            key = {
+                "bound": depth,
+                "policies": policies,
+                "settings": settings.description(),
+                "code": plan.code,
+                "first seed": seeds[first],
+            }
+            name = f"bound of {cell.name}, from episode {first} on"
+            jobs.append(Job(key if lasting else None, count, work, name=name))
+    results = store.results(jobs)
+    shape = (len(plan.cells), len(seeds))
+    bound = np.concatenate([result["bound"] for result in results]).reshape(shape)
+    paid = np.concatenate([result["paid"] for result in results]).reshape(*shape, -1)
+    return bound, np.moveaxis(paid, -1, 1)[:, np.argsort(order)]
+
+
+def _cell(rows: EpisodeTable, number: int, bound: Floats, paid: Floats) -> Record:
     """Return the results of one cell, from bounds of shape (E,) and payments of shape (P, E)."""
-    cell = rows.cells[place]
-    totals = {policy: rows.values(TRUE_Q, place, policy)[0] for policy in rows.policies}
-    low, oracle = totals[LOW_END], totals[HIGH_END]
-    # The payments of the policy's own games have the mean of its true q.
-    rooms = {policy: estimate_without_luck(bound - total, payment - total)
-             for (policy, total), payment in zip(totals.items(), paid, strict=True)}  # fmt: skip
+    cell = rows.cells[number]
+    totals = {}
+    rooms = {}
+    for policy, payment in zip(rows.policies, paid, strict=True):
+        total = rows.values(TRUE_Q, number, policy)[0]
+        totals[policy] = total
+        # The payments of the policy's own games have the mean of its true q.
+        rooms[policy] = estimate_without_luck(bound - total, payment - total)
+    low = totals[LOW_END]
+    oracle = totals.pop(HIGH_END)
     whole = rooms[LOW_END]
-    standings = [
-        Record(
+    standings = []
+    for policy, total in totals.items():
+        share = math.nan
+        if whole.low > 0.0:
+            share = 1.0 - rooms[policy].mean / whole.mean
+        standing = Record(
             policy=policy,
             true_q=estimate(total),
             room=rooms[policy],
-            share=1.0 - rooms[policy].mean / whole.mean if whole.low > 0.0 else math.nan,
+            share=share,
             share_of_oracle=share_closed(total, low, oracle),
         )
-        for policy, total in totals.items()
-        if policy != HIGH_END
-    ]
-    return Record(title=cell.title, **cell.labels, oracle=estimate(oracle), bound=estimate(bound),
-                  saved=estimate(oracle - bound), policies=standings)  # fmt: skip
+        standings.append(standing)
+    return Record(
+        title=cell.title,
+        **cell.labels,
+        oracle=estimate(oracle),
+        bound=estimate(bound),
+        saved=estimate(oracle - bound),
+        policies=standings,
+    )
 
 
 def bounds_of(
@@ -211,16 +244,21 @@ def bounds_of(
         payments of each policy's own games.
     """
     players, won = paths_of(settings, seeds)
-    size = len(seeds) if settings.prior == "informative" else PATHS_AT_ONCE
-    bounds, paid = [], []
+    size = len(seeds)
+    if settings.prior != "informative":
+        size = PATHS_AT_ONCE
+    bounds = []
+    paid = []
     for first, count in spans_of(len(seeds), size):
-        rows = slice(first, first + count)
-        skill = players[rows, :, 2]
+        batch = slice(first, first + count)
+        skill = players[batch, :, 2]
         densities = true_draw_density(skill[:, :1], skill[:, 1:], settings.beta)
-        kinds, places, exchanged = opponents_of(settings, depth, players[rows])
-        payments = payments_of(kinds, places, won[rows] ^ exchanged[:, :, None], densities)
-        bounds += [best_split(path) for path in payments]
-        own = np.take_along_axis(payments[None], games[:, rows, :, None], axis=3)
+        kinds, interpolation, exchanged = opponents_of(settings, depth, players[batch])
+        results = won[batch] ^ exchanged[:, :, None]
+        payments = payments_of(kinds, interpolation, results, densities)
+        for path in payments:
+            bounds.append(best_split(path))
+        own = np.take_along_axis(payments[None], games[:, batch, :, None], axis=3)
         paid.append(own.sum(axis=(2, 3)).T)
     return {"bound": np.array(bounds), "paid": np.concatenate(paid)}
 
@@ -233,8 +271,8 @@ def paths_of(settings: Settings, seeds: Sequence[int]) -> tuple[Floats, NDArray[
     shape (E, M, N).
     """
     state = Episodes.of_seeds(OnePlayer(replace(settings, prior="informative")), seeds).state
-    won = [
-        wins_ahead(key, np.ascontiguousarray(players[:, 2]), settings.horizon, settings.beta)
-        for key, players in zip(state.key, state.players, strict=True)
-    ]
+    won = []
+    for key, players in zip(state.key, state.players, strict=True):
+        skill = np.ascontiguousarray(players[:, 2])
+        won.append(wins_ahead(key, skill, settings.horizon, settings.beta))
     return state.players.copy(), np.array(won)

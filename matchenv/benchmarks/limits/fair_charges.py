@@ -60,13 +60,15 @@ REACH = 6.0
 # Step of a grid in units of the smallest posterior deviation. Sums over a grid are exact to
 # exp(-2 pi^2 / step^2) of a normal density, and to the fourth power of the step if a price cuts
 # the density off.
-STEP, LARGEST_STEP = 0.45, 0.125
+STEP = 0.45
+LARGEST_STEP = 0.125
 # One even game adds about 1 / (3.3 beta^2) to the precision of an opponent's skill.
 VARIANCE_OF_A_GAME = 3.3
 
 # Distances of the prior mean from player 0's skill, in skill points. Opponents beyond the largest
 # get its charges, which are higher.
-GAP_STEP, LARGEST_GAP = 0.2, 10.0
+GAP_STEP = 0.2
+LARGEST_GAP = 10.0
 GAPS = np.arange(0.0, LARGEST_GAP + 0.5 * GAP_STEP, GAP_STEP)
 # Largest skill of player 0, four deviations out for the best of 50: all paths share one grid.
 LARGEST_SKILL = 12.0
@@ -91,7 +93,7 @@ class Kinds(NamedTuple):
     charges: Floats  # fair charges, shape (T, S)
 
 
-class Places(NamedTuple):
+class Interpolation(NamedTuple):
     """Interpolation of R opponents between kinds."""
 
     nodes: Integers  # indices of kinds, shape (R, A)
@@ -111,7 +113,9 @@ def kinds_of(gaps: Floats, weights: Floats, beta: float, horizon: int, depth: in
     serves all kinds. The grid of gaps, shape (G,), is evenly spaced; ``weights``, shape (T, G), are
     the probabilities of the gaps for each kind. ``horizon`` is N, and ``depth`` is D, in [1, N].
     """
-    log_win, log_loss = (log_ndtr(sign * gaps / (math.sqrt(2.0) * beta)) for sign in (1.0, -1.0))
+    noise = math.sqrt(2.0) * beta
+    log_win = log_ndtr(gaps / noise)
+    log_loss = log_ndtr(-gaps / noise)
     densities = true_draw_density(gaps, 0.0, beta)
 
     def likelihoods(games: int) -> Floats:
@@ -119,11 +123,14 @@ def kinds_of(gaps: Floats, weights: Floats, beta: float, horizon: int, depth: in
         return exponentials(won * log_win + (games - won) * log_loss)
 
     mass = np.concatenate([weights, weights * np.exp(log_win), weights * densities]).T.copy()
-    chances, expected, charges = np.empty((3, len(weights), first_record(depth)))
+    shape = (len(weights), first_record(depth))
+    chances = np.empty(shape)
+    expected = np.empty(shape)
     for n in range(depth):
         whole, won, paid = np.split(product_of(likelihoods(n), mass), 3, axis=1)
-        span = slice(first_record(n), first_record(n + 1))
-        chances[:, span], expected[:, span] = (won / whole).T, (paid / whole).T
+        records = slice(first_record(n), first_record(n + 1))
+        chances[:, records] = (won / whole).T
+        expected[:, records] = (paid / whole).T
     prices = true_draw_density(0.0, 0.0, beta) * (1.0 - np.linspace(1.0, 0.0, PRICES + 1) ** 2)
     known = np.zeros((len(weights), depth + 1, prices.size))
     if depth < horizon:
@@ -132,7 +139,7 @@ def kinds_of(gaps: Floats, weights: Floats, beta: float, horizon: int, depth: in
             posterior = likelihoods(depth) * weight
             posterior /= posterior.sum(axis=1, keepdims=True)
             known[t] = (horizon - depth) * product_of(posterior, above)
-    kinds = Kinds(prices, chances, expected, known, charges)
+    kinds = Kinds(prices, chances, expected, known, charges=np.empty(shape))
     fill_charges(kinds)
     return kinds
 
@@ -182,12 +189,15 @@ def charges_before(kinds: Kinds, t: int, value: Floats, games: int) -> Floats:
     (games + 2 or more, P). It is overwritten by the gain after these records.
     """
     prices = kinds.prices
-    loss, charges = np.empty(prices.size), np.empty(games + 1)
+    loss = np.empty(prices.size)
+    charges = np.empty(games + 1)
     for w in range(games + 1):
-        at = first_record(games) + w
-        chance, density = kinds.chances[t, at], kinds.densities[t, at]
+        record = first_record(games) + w
+        chance = kinds.chances[t, record]
+        density = kinds.densities[t, record]
         for i in range(prices.size):
-            won, lost = value[w + 1, i], value[w, i]
+            won = value[w + 1, i]
+            lost = value[w, i]
             loss[i] = prices[i] - density - lost - chance * (won - lost)
         # The gain is convex in the price, so the root of the chord is not below the charge.
         high = min(int(np.searchsorted(loss, 0.0)), prices.size - 1)
@@ -205,48 +215,58 @@ def fill_charges(kinds: Kinds) -> None:
     for t in range(kinds.charges.shape[0]):
         value = kinds.known[t].copy()
         for n in range(value.shape[0] - 2, -1, -1):
-            span = slice(first_record(n), first_record(n + 1))
-            kinds.charges[t, span] = charges_before(kinds, t, value, n)
+            records = slice(first_record(n), first_record(n + 1))
+            kinds.charges[t, records] = charges_before(kinds, t, value, n)
 
 
 @compiled
-def surpluses_at(kinds: Kinds, places: Places, wins: Integers, lowest: Floats) -> Floats:
+def surpluses_at(
+    kinds: Kinds, interpolation: Interpolation, wins: Integers, lowest: Floats
+) -> Floats:
     """Return the surplus of each opponent after 0 to D games, shape (D + 1, R).
 
     It is interpolated linearly between prices, like the charges. ``wins`` and ``lowest``, shape
     (D + 1, R), are the games won and the prevailing charge after 0 to D games.
     """
-    prices, surplus = kinds.prices, np.zeros(lowest.shape)
+    prices = kinds.prices
+    surplus = np.zeros(lowest.shape)
     for t in range(kinds.charges.shape[0]):
-        rows, across = np.nonzero(places.nodes == t)
+        rows, across = np.nonzero(interpolation.nodes == t)
+        if rows.size == 0:
+            continue
         value = kinds.known[t].copy()
-        for n in range(value.shape[0] - 2, 0, -1) if rows.size > 0 else range(0):
+        for n in range(value.shape[0] - 2, 0, -1):
             charges_before(kinds, t, value, n)
             for r, a in zip(rows, across):  # noqa: B905 (Numba does not support strict)
-                charge, w = lowest[n, r], wins[n, r]
+                charge = lowest[n, r]
+                w = wins[n, r]
                 i = min(max(np.searchsorted(prices, charge), 1), prices.size - 1)
                 share = (charge - prices[i - 1]) / (prices[i] - prices[i - 1])
                 line = value[w, i - 1] + share * (value[w, i] - value[w, i - 1])
-                surplus[n, r] += places.shares[r, a] * line
+                surplus[n, r] += interpolation.shares[r, a] * line
     return surplus
 
 
-def payments_of(kinds: Kinds, places: Places, won: Masks, densities: Floats) -> Floats:
+def payments_of(
+    kinds: Kinds, interpolation: Interpolation, won: Masks, densities: Floats
+) -> Floats:
     """Return F of each opponent of E paths, shape (E, M, N + 1).
 
     ``won`` is whether player 0 wins the n-th game against each opponent, shape (E, M, N), and
     ``densities`` are the true draw densities, shape (E, M).
     """
-    horizon, depth = won.shape[2], kinds.known.shape[1] - 1
-    known, results = densities.ravel(), won.reshape(-1, horizon)
+    horizon = won.shape[2]
+    depth = kinds.known.shape[1] - 1
+    known = densities.ravel()
     wins = np.zeros((depth + 1, known.size), dtype=np.int64)
-    wins[1:] = results[:, :depth].T.cumsum(axis=0)
+    wins[1:] = won.reshape(-1, horizon)[:, :depth].T.cumsum(axis=0)
     firsts = np.array([first_record(games) for games in range(depth)])
-    at = firsts[:, None] + wins[:-1]
-    fair = sum(share * kinds.charges[node, at]
-               for node, share in zip(places.nodes.T, places.shares.T, strict=True))  # fmt: skip
+    records = firsts[:, None] + wins[:-1]
+    fair = np.zeros(records.shape)
+    for node, share in zip(interpolation.nodes.T, interpolation.shares.T, strict=True):
+        fair += share * kinds.charges[node, records]
     lowest = np.concatenate([np.full((1, known.size), np.inf), np.minimum.accumulate(fair)])
-    surplus = surpluses_at(kinds, places, wins, lowest)
+    surplus = surpluses_at(kinds, interpolation, wins, lowest)
     # The fair charge of an opponent of known skill is the draw density.
     last = lowest[depth]
     later = np.tile(np.minimum(last, known), (horizon - depth, 1))
@@ -272,7 +292,9 @@ def best_split(payments: Floats) -> float:
     return float(best[-1])
 
 
-def opponents_of(settings: Settings, depth: int, players: Floats) -> tuple[Kinds, Places, Masks]:
+def opponents_of(
+    settings: Settings, depth: int, players: Floats
+) -> tuple[Kinds, Interpolation, Masks]:
     """Return the kinds of opponents, given player 0's skill and more than any policy knows.
 
     With informative priors the prior means are given. With equal priors they are hidden; then
@@ -288,37 +310,54 @@ def opponents_of(settings: Settings, depth: int, players: Floats) -> tuple[Kinds
         The kinds; the opponents between them; and whether wins and losses must be swapped, shape
         (E, M).
     """
-    sizes = settings.beta, settings.horizon, min(depth, settings.horizon)
-    mu, variances, skill_0 = players[:, :, 0], players[:, 1:, 1] ** 2, players[:, 0, 2]
+    depth = min(depth, settings.horizon)
     if settings.prior == "informative":
-        gaps = skill_0[:, None] - mu[:, 1:]
-        return informed_kinds(*sizes), places_by_gap(gaps.ravel(), variances.ravel()), gaps < 0.0
-    sides = np.sign(mu[:, 1:] - mu[:, :1]).astype(np.int64) * (settings.rank is not None)
+        kinds = informed_kinds(settings.beta, settings.horizon, depth)
+        gaps = players[:, :1, 2] - players[:, 1:, 0]
+        variances = players[:, 1:, 1] ** 2
+        interpolation = interpolation_by_gap(gaps.ravel(), variances.ravel())
+        return kinds, interpolation, gaps < 0.0
+    kinds, interpolation = _uninformed_opponents(settings, depth, players)
+    return kinds, interpolation, np.zeros(players[:, 1:, 0].shape, dtype=np.bool_)
+
+
+def _uninformed_opponents(
+    settings: Settings, depth: int, players: Floats
+) -> tuple[Kinds, Interpolation]:
+    """Return ``opponents_of`` equal priors: a kind for each path, side and variance."""
+    mu = players[:, :, 0]
+    variances = players[:, 1:, 1] ** 2
+    skill_0 = players[:, 0, 2]
+    sides = np.sign(mu[:, 1:] - mu[:, :1]).astype(np.int64)
+    if settings.rank is None:
+        sides[:] = 0
     deviation = math.sqrt(PRIOR_MEAN_VARIANCE + PRIOR_VARIANCE_HIGH)
     largest = max(LARGEST_SKILL, float(np.abs(skill_0).max()))
-    gaps = grid_of_gaps(largest, deviation, settings.beta, sizes[-1])
-    # One kind for each path, side and variance.
+    gaps = grid_of_gaps(largest, deviation, settings.beta, depth)
     distinct, side = np.unique(sides, return_inverse=True)
-    shape = len(sides), distinct.size, VARIANCES_HIDDEN.size
+    shape = (len(sides), distinct.size, VARIANCES_HIDDEN.size)
     path, k, variance = np.indices(shape).reshape(3, -1)
     weights = uninformed_weights(
         gaps, skill_0[path], mu[path, 0], distinct[k], VARIANCES_HIDDEN[variance]
     )
     numbers = np.arange(path.size).reshape(shape)
-    nodes = numbers[np.indices(variances.shape)[0].ravel(), side.ravel()]
-    places = Places(nodes, lagrange_shares(VARIANCES_HIDDEN, variances.ravel()))
-    return kinds_of(gaps, weights, *sizes), places, np.zeros(sides.shape, dtype=np.bool_)
+    paths_of_opponents = np.indices(variances.shape)[0].ravel()
+    nodes = numbers[paths_of_opponents, side.ravel()]
+    shares = lagrange_shares(VARIANCES_HIDDEN, variances.ravel())
+    kinds = kinds_of(gaps, weights, settings.beta, settings.horizon, depth)
+    return kinds, Interpolation(nodes, shares)
 
 
 @lru_cache(maxsize=1)
 def informed_kinds(beta: float, horizon: int, depth: int) -> Kinds:
     """Return one kind for each distance in ``GAPS`` and prior variance in ``VARIANCES``."""
-    means, variances = np.repeat(GAPS, VARIANCES.size), np.tile(VARIANCES, GAPS.size)
+    means = np.repeat(GAPS, VARIANCES.size)
+    variances = np.tile(VARIANCES, GAPS.size)
     gaps = grid_of_gaps(LARGEST_GAP, math.sqrt(PRIOR_VARIANCE_HIGH), beta, depth)
     return kinds_of(gaps, weights_of(gaps, means, variances), beta, horizon, depth)
 
 
-def places_by_gap(gaps: Floats, variances: Floats) -> Places:
+def interpolation_by_gap(gaps: Floats, variances: Floats) -> Interpolation:
     """Return opponents between ``informed_kinds``.
 
     ``gaps`` are player 0's skill minus prior means; they and the prior variances have shape (R,).
@@ -330,7 +369,7 @@ def places_by_gap(gaps: Floats, variances: Floats) -> Places:
     by_variance = lagrange_shares(VARIANCES, variances)
     nodes = across[:, :, None] * VARIANCES.size + np.arange(VARIANCES.size)
     shares = by_gap[:, :, None] * by_variance[:, None, :]
-    return Places(nodes.reshape(gaps.size, -1), shares.reshape(gaps.size, -1))
+    return Interpolation(nodes.reshape(gaps.size, -1), shares.reshape(gaps.size, -1))
 
 
 def grid_of_gaps(largest: float, deviation: float, beta: float, depth: int) -> Floats:
@@ -373,9 +412,9 @@ def uninformed_weights(
 
 
 def lagrange_shares(points: Floats, at: Floats) -> Floats:
-    """Return the Lagrange weights of K points for interpolation ``at`` R places, shape (R, K).
+    """Return the Lagrange weights of K points for interpolation ``at`` R values, shape (R, K).
 
-    ``at`` has shape (R,), and ``points`` (R, K), or (K,) for all places.
+    ``at`` has shape (R,), and ``points`` (R, K), or (K,) for all rows.
     """
     points = np.broadcast_to(points, (at.size, points.shape[-1]))
     shares = np.ones(points.shape)

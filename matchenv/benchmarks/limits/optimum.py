@@ -48,11 +48,18 @@ from matchenv.trueskill import true_draw_density
 
 OPTIMUM = "optimum"
 DEFAULT_POLICIES = (
-    "pe", "drawchance", "kg", "kg:finite_horizon=true", "kg:multiplier=3", "optimistic",
-)  # fmt: skip
+    "pe",
+    "drawchance",
+    "kg",
+    "kg:finite_horizon=true",
+    "kg:multiplier=3",
+    "optimistic",
+)
 
 # Limits for a run of a few minutes, and for memory.
-MOST_SEQUENCES, MOST_NODES, MOST_TRUTHS = 20_000_000, 5_000, 1_000
+MOST_SEQUENCES = 20_000_000
+MOST_NODES = 5_000
+MOST_TRUTHS = 1_000
 BLOCK = 10  # instances in a job
 
 # Options of the environment that define a problem, and its default sizes.
@@ -74,11 +81,11 @@ def table_text(result: Record) -> str:
         Column("first best", lambda loss: f"{100.0 * loss.first_is_best:.0f} %"),
         Column("true q - optimum", "{true_difference:+.4f}", 27),
     )
-    unnamed = {name: result[name] for name in ("beta", "draw_margin")}
+    others = {"beta": result.beta, "draw_margin": result.draw_margin}
     lines = [
-        "opponents {num_opponents}, games {horizon}, {belief} belief, {episodes} instances, "
-        "{truths} truths each, rank {rank}, seed {seed}".format_map(result)
-        + Settings.changed_text(unnamed),
+        f"opponents {result.num_opponents}, games {result.horizon}, {result.belief} belief, "
+        f"{result.episodes} instances, {result.truths} truths each, rank {result.rank}, "
+        f"seed {result.seed}{Settings.changed_text(others)}",
         f"believed q {best:.4f} of the optimum; true q {optimum.true_q.mean:.4f}",
     ]
     return "\n".join([*lines, *text_table(columns, losses)])
@@ -126,51 +133,40 @@ def run_optimum(
     as_integer("seed", seed, 0)
     for name in env_kwargs or {}:
         as_choice("env_kwargs", name, (*OPTIONS, "rank"))
-    options = {**SIZES, **(env_kwargs or {})}
-    ranks = [options.pop("rank", None)]
-    settings = Settings.checked(**options)
-    _check_size(settings)
-    (cell,) = cells_of(ranks, ["informative"], settings.num_opponents)
-    settings = replace(settings, rank=cell.options["rank"])
+    settings, rank = _problem_of({**SIZES, **(env_kwargs or {})})
     candidates = candidates_of(policies, settings)
-    # Stored results do not depend on the order of the policies.
-    kept = sorted(candidates, key=attrgetter("label"))
     ones = np.ones((1, settings.num_players))
     prior = KnowledgeState.of_prior(0.0 * ones, ones, settings.belief)
     for candidate in candidates:
         with errors_named(f"policy {candidate.label!r}"):
             rule_of(candidate, settings)(prior, 1)
-    jobs = [
-        Job(
-            f"optimum_episode{first:06d}",
-            count,
-            partial(solve, settings, kept, seed, range(first, first + count), truths),
-            all(candidate.lasting for candidate in candidates),
-        )
-        for first, count in spans_of(episodes, BLOCK)
-    ]
-    problem = {"episodes": episodes, "truths": truths, "rank": cell.labels["rank"], "seed": seed,
-               **{name: getattr(settings, name) for name in OPTIONS}}  # fmt: skip
+    problem = {
+        "episodes": episodes,
+        "truths": truths,
+        "rank": rank,
+        "seed": seed,
+        **{name: getattr(settings, name) for name in OPTIONS},
+    }
+    # Stored results do not depend on the order of the policies.
+    ordered = sorted(candidates, key=attrgetter("label"))
+    lasting = all(candidate.lasting for candidate in candidates)
+    jobs = []
+    for first, count in spans_of(episodes, BLOCK):
+        work = partial(solve, settings, ordered, seed, range(first, first + count), truths)
+        key = {
+            "optimum": truths,
+            "policies": [candidate.identity for candidate in ordered],
+            "settings": settings.description(),
+            "seed": seed,
+            "first episode": first,
+        }
+        name = f"optimum from episode {first} on"
+        jobs.append(Job(key if lasting else None, count, work, name=name))
     identities = {candidate.label: candidate.identity for candidate in candidates}
     with run.store({"command": "optimum", "policies": identities, **problem}) as store:
-        done = store.results(jobs)
-        # Shape (P, E), the optimum first.
-        order = [0, *(1 + kept.index(candidate) for candidate in candidates)]
-        believed, true_q, best = (
-            np.concatenate([job[name] for job in done], axis=1)[order]
-            for name in ("believed", "true_q", "first_is_best")
-        )
-        losses = [
-            Record(
-                policy=policy,
-                believed=estimate(believed[i]),
-                gap=paired_difference(believed[i], believed[0]),
-                true_q=estimate(true_q[i]),
-                true_difference=paired_difference(true_q[i], true_q[0]),
-                first_is_best=float(best[i].mean()),
-            )
-            for i, policy in enumerate((OPTIMUM, *identities))
-        ]
+        solved = store.results(jobs)
+        order = [0, *(1 + ordered.index(candidate) for candidate in candidates)]
+        losses = _losses([OPTIMUM, *identities], order, solved)
         result = Record(problem, losses=losses)
         content = {"confidence": CONFIDENCE, "versions": versions(), "problems": [result]}
         files = {
@@ -182,17 +178,60 @@ def run_optimum(
     return result
 
 
+def _problem_of(options: Mapping[str, Any]) -> tuple[Settings, str]:
+    """Return the settings of a problem, and the name of player 0's rank."""
+    known = {name: value for name, value in options.items() if name != "rank"}
+    settings = Settings.checked(**known)
+    _check_size(settings)
+    (cell,) = cells_of([options.get("rank")], ["informative"], settings.num_opponents)
+    return replace(settings, rank=cell.options["rank"]), cell.labels["rank"]
+
+
+def _losses(
+    policies: Sequence[str], order: Sequence[int], solved: Sequence[Arrays]
+) -> list[Record]:
+    """Return the losses of policies, the optimum first.
+
+    Args:
+        policies: their labels.
+        order: the row of each policy in the arrays.
+        solved: results of ``solve``.
+    """
+    believed = np.concatenate([block["believed"] for block in solved], axis=1)[order]
+    true_q = np.concatenate([block["true_q"] for block in solved], axis=1)[order]
+    first_is_best = np.concatenate([block["first_is_best"] for block in solved], axis=1)[order]
+    losses = []
+    for i, policy in enumerate(policies):
+        loss = Record(
+            policy=policy,
+            believed=estimate(believed[i]),
+            gap=paired_difference(believed[i], believed[0]),
+            true_q=estimate(true_q[i]),
+            true_difference=paired_difference(true_q[i], true_q[0]),
+            first_is_best=float(first_is_best[i].mean()),
+        )
+        losses.append(loss)
+    return losses
+
+
 def solve(
     settings: Settings, candidates: Sequence[Candidate], seed: int, episodes: range, truths: int
 ) -> Arrays:
-    """Return ``believed``, ``true_q`` and ``first_is_best`` for a range of instances."""
+    """Solve a range of instances.
+
+    Returns:
+        ``believed``, ``true_q`` and ``first_is_best`` of the optimum and of each policy, shape
+        (1 + P, instances).
+    """
     seeds = episode_seeds(seed, episodes.start, len(episodes))
-    players = Episodes.of_seeds(
-        OnePlayer(replace(settings, belief=DEFAULT_BELIEF)), seeds
-    ).state.players
-    mu, sigma = players[:, :, MU].copy(), players[:, :, SIGMA].copy()
-    normals = [stream_of(seed, TRUTHS, b).standard_normal((truths, mu.shape[1])) for b in episodes]
-    skills = mu[:, None, :] + sigma[:, None, :] * np.array(normals)
+    simulator = OnePlayer(replace(settings, belief=DEFAULT_BELIEF))
+    players = Episodes.of_seeds(simulator, seeds).state.players
+    mu = players[:, :, MU].copy()
+    sigma = players[:, :, SIGMA].copy()
+    skills = np.empty((len(mu), truths, mu.shape[1]))
+    for row, episode in enumerate(episodes):
+        normals = stream_of(seed, TRUTHS, episode).standard_normal((truths, mu.shape[1]))
+        skills[row] = mu[row] + sigma[row] * normals
     prior = KnowledgeState.of_prior(mu, sigma, settings.belief)
     worth = choice_values(prior, settings.horizon, settings.constants)
 
@@ -200,13 +239,22 @@ def solve(
         return np.argmax(choice_values(states, games_left, settings.constants), axis=1)
 
     rules = [optimal, *(rule_of(candidate, settings) for candidate in candidates)]
+    believed = []
+    true_q = []
+    first_is_best = []
     with one_thread():
-        values = [follow(rule, prior, skills, settings) for rule in rules]
-    first, believed, true_q = map(np.array, zip(*values, strict=True))
-    chosen = worth[np.arange(len(worth)), first]
-    # The values of identical opponents differ by rounding errors.
-    best = chosen >= worth.max(axis=1) - 1e-12
-    return {"believed": believed, "true_q": true_q.mean(axis=2), "first_is_best": best}
+        for rule in rules:
+            first, value, true_value = follow(rule, prior, skills, settings)
+            believed.append(value)
+            true_q.append(true_value.mean(axis=1))
+            chosen = worth[np.arange(len(worth)), first]
+            # The values of identical opponents differ by rounding errors.
+            first_is_best.append(chosen >= worth.max(axis=1) - 1e-12)
+    return {
+        "believed": np.array(believed),
+        "true_q": np.array(true_q),
+        "first_is_best": np.array(first_is_best),
+    }
 
 
 def choice_values(states: KnowledgeState, games_left: int, constants: GameConstants) -> Floats:
@@ -238,22 +286,27 @@ def rule_of(candidate: Candidate, settings: Settings) -> Rule:
             f"reads the {belief_of(policy)} one"
         )
 
+    if getattr(policy, "stochastic", False):
+        raise _not_by_the_state(label, "is stochastic")
+    if getattr(policy, "needs_truth", False):
+        raise _not_by_the_state(label, "reads the true skills")
+
     def choose(states: KnowledgeState, games_left: int) -> Integers:
         if callable(getattr(policy, "act", None)):
             actions = policy.act(MatchmakingView(states, games_left), None)
         else:
-            shown = states.to_observation(games_left / settings.horizon)
-            actions, memory = policy.predict(shown, None, np.ones(len(shown), np.bool_))
-            refuse(memory is not None, "has a memory")
+            observation = states.to_observation(games_left / settings.horizon)
+            starts = np.ones(len(observation), np.bool_)
+            actions, memory = policy.predict(observation, None, starts)
+            if memory is not None:
+                raise _not_by_the_state(label, "has a memory")
         return as_actions(actions, len(states), settings.num_opponents)
 
-    def refuse(bad: bool, why: str) -> None:
-        if bad:
-            raise ValueError(f"policies must choose by the state alone, got {label!r}, which {why}")
-
-    refuse(getattr(policy, "stochastic", False), "is stochastic")
-    refuse(getattr(policy, "needs_truth", False), "reads the true skills")
     return choose
+
+
+def _not_by_the_state(label: str, reason: str) -> ValueError:
+    return ValueError(f"policies must choose by the state alone, got {label!r}, which {reason}")
 
 
 def follow(
@@ -271,38 +324,54 @@ def follow(
         First choices, shape (B,); expected sums of q under the belief model, shape (B,); and
         expected sums of true q for the true skills, shape (B, T).
     """
-    count, constants = len(states), settings.constants
-    outcomes, noise = len(constants.outcomes), math.sqrt(2.0) * constants.beta
-    reach, true_reach = np.ones((count, 1)), np.ones((*skills.shape[:2], 1))
-    value, true_value = np.zeros(count), np.zeros(skills.shape[:2])
+    constants = settings.constants
+    count = len(states)
+    outcomes = len(constants.outcomes)
+    value = np.zeros(count)
+    true_value = np.zeros(skills.shape[:2])
+    # Probabilities of the nodes: of a state and, for each set of true skills, of its history.
+    reach = np.ones((count, 1))
+    true_reach = np.ones((*skills.shape[:2], 1))
     choices = []
     for games_left in range(settings.horizon, 0, -1):
         actions = rule(states, games_left)
         choices.append(actions)
-        chosen = np.arange(len(actions)), actions
+        chosen = (np.arange(len(actions)), actions)
         densities = states.draw_density(constants.beta)[chosen].reshape(count, -1)
         value += (reach * densities).sum(axis=1)
         opponents = np.take_along_axis(skills, actions.reshape(count, 1, -1) + 1, axis=2)
         gaps = skills[:, :, :1] - opponents
         true_value += (true_reach * true_draw_density(gaps, 0.0, constants.beta)).sum(axis=2)
-        chances = [states.outcome_probability(o, constants)[chosen] for o in constants.outcomes]
-        won, lost = (ndtr((sign * gaps - constants.draw_margin) / noise) for sign in (1.0, -1.0))
-        true_chances = (won, lost, 1.0 - won - lost)[:outcomes]
         # The successors of a node are adjacent.
+        chances = [states.outcome_probability(o, constants)[chosen] for o in constants.outcomes]
         reach = np.repeat(reach, outcomes, axis=1) * np.stack(chances, axis=1).reshape(count, -1)
         true_reach = np.repeat(true_reach, outcomes, axis=2)
-        true_reach *= np.stack(true_chances, axis=3).reshape(true_reach.shape)
+        true_reach *= _true_chances(gaps, constants).reshape(true_reach.shape)
         states = states.repeated(outcomes).after_games(
             np.repeat(actions, outcomes), np.tile(constants.outcomes, len(actions)), constants
         )
     return choices[0], value, true_value
 
 
+def _true_chances(gaps: Floats, constants: GameConstants) -> Floats:
+    """Return the probability of each outcome, given the differences in true skill.
+
+    ``gaps`` has shape (B, T, S); the result has shape (B, T, S, outcomes).
+    """
+    noise = math.sqrt(2.0) * constants.beta
+    won = ndtr((gaps - constants.draw_margin) / noise)
+    lost = ndtr((-gaps - constants.draw_margin) / noise)
+    chances = (won, lost, 1.0 - won - lost)
+    return np.stack(chances[: len(constants.outcomes)], axis=3)
+
+
 def _check_size(settings: Settings) -> None:
-    outcomes, games = len(settings.constants.outcomes), settings.horizon
+    outcomes = len(settings.constants.outcomes)
+    games = settings.horizon
     # In logarithms, since the numbers can overflow.
-    sequences = (games - 1) * np.log10(outcomes * settings.num_opponents)
-    if sequences > np.log10(MOST_SEQUENCES) or games * np.log10(outcomes) > np.log10(MOST_NODES):
+    log_sequences = (games - 1) * np.log10(outcomes * settings.num_opponents)
+    log_nodes = games * np.log10(outcomes)
+    if log_sequences > np.log10(MOST_SEQUENCES) or log_nodes > np.log10(MOST_NODES):
         raise ValueError(
             f"horizon must be so small that (outcomes * num_opponents)^(horizon - 1) is at most "
             f"{MOST_SEQUENCES:,} and outcomes^horizon at most {MOST_NODES:,}, got {games} with "

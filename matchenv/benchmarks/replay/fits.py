@@ -268,8 +268,10 @@ def smooth_text(log: MatchLog, smoothed: SmoothedLog, players: Sequence[str]) ->
     for name in players:
         entries = np.flatnonzero(log.player == log.players.index(name))
         best = entries[np.argmax(smoothed.mu[entries])]
-        beliefs = [f"{smoothed.mu[k]:.2f} ± {smoothed.sigma[k]:.2f}"
-                   for k in (entries[0], best, entries[-1])]  # fmt: skip
+        beliefs = [
+            f"{smoothed.mu[k]:.2f} ± {smoothed.sigma[k]:.2f}"
+            for k in (entries[0], best, entries[-1])
+        ]
         rows.append((shortened(name), str(entries.size), *beliefs))
     iterations = counted(smoothed.iterations, "iteration")
     lines = [

@@ -76,12 +76,14 @@ def judge(text: str, log: MatchLog, pairs: Pairs, model: Model) -> Judgement:
     Raises:
         ValueError: for parameters that the system refuses.
     """
-    draws, players = model.draw_probability or 0.0, log.team_size
+    draws = model.draw_probability or 0.0
+    players = log.team_size
     system = system_of(text, model)
     is_elo = isinstance(system, Elo)
     if text == TRUESKILL:
         replay = replay_trueskill(log, **asdict(model))
-        variance, quality = replay.team_variance, replay.quality
+        variance = replay.team_variance
+        quality = replay.quality
     else:
         with errors_named(f"system {text!r}"):
             replay = replay_system(log, system)
@@ -182,49 +184,63 @@ def run_replay(
     """
     log = reading.log
     pairs = log.pairs
-    parameters, fitted = settings.parameters.counted(log), settings.fitted
-    settings = replace(settings, parameters=parameters, fitted=None)  # the fit is read once
+    parameters = settings.parameters.counted(log)
     with locked(out):
         # A small log takes less than a second, and its bar would flicker.
         names = tqdm(settings.systems, unit="system", disable=quiet, delay=1.0)
         judged = {name: judge(name, log, pairs, parameters) for name in names}
+        found = measures(log, pairs, judged, settings)
+        # The fit is read once: its parameters are the settings.
+        fixed = asdict(replace(settings, parameters=parameters, fitted=None))
         content = {
-            "log": {
-                **reading.source,
-                "columns": reading.column_names,
-                "time_format": reading.time_format,
-                "rows": reading.rows,
-                "bad_rows": len(reading.bad_rows),
-                "bad_rows_by_reason": reading.bad_rows_by_reason,
-                "good_rows_left_out_with_their_game": reading.rows_left_out,
-                "games_named": reading.games,
-                "games_rated": log.num_games,
-                "players": log.num_players,
-                "first_side": reading.first_side,
-                "notes": reading.notes,
-            },
-            "settings": asdict(settings) | {"fitted": fitted and str(fitted)},
+            "log": _log_content(reading),
+            "settings": fixed | {"fitted": settings.fitted and str(settings.fitted)},
             "constant_log_loss": constant_log_loss(pairs.outcome),
-            "systems": measures(log, pairs, judged, settings),
+            "systems": found,
         }
         if out is not None:
-            # The plotting library is slow to load.
-            from matchenv.benchmarks.report.replay import replay_page
-
-            files = {
-                "report.html": replay_page(content, reading.file_name).encode(),
-                "bad_rows.csv": bad_rows_csv(reading.bad_rows),
-                "table.txt": f"{reading_text(reading)}\n\n{report_text(content)}\n".encode(),
-                "report.json": json_bytes(content, checked=True),
-            }
-            for judgement in reversed(judged.values()):
-                if (judgement.replay.sigma > 0.0).all():
-                    files["ratings.csv"] = columns_csv(ratings_table(log, judgement.replay))
-            earlier = (out / "report.json").is_file()
-            write_together((out / name, file) for name, file in files.items())
-            if earlier and "ratings.csv" not in files:  # those of an earlier replay
-                (out / "ratings.csv").unlink(missing_ok=True)
+            _write(out, reading, content, judged)
     return content
+
+
+def _log_content(reading: Reading) -> dict[str, Any]:
+    """Return what ``report.json`` says of the log."""
+    return {
+        **reading.source,
+        "columns": reading.column_names,
+        "time_format": reading.time_format,
+        "rows": reading.rows,
+        "bad_rows": len(reading.bad_rows),
+        "bad_rows_by_reason": reading.bad_rows_by_reason,
+        "good_rows_left_out_with_their_game": reading.rows_left_out,
+        "games_named": reading.games,
+        "games_rated": reading.log.num_games,
+        "players": reading.log.num_players,
+        "first_side": reading.first_side,
+        "notes": reading.notes,
+    }
+
+
+def _write(
+    out: Path, reading: Reading, content: dict[str, Any], judged: Mapping[str, Judgement]
+) -> None:
+    """Write the files of a replay together."""
+    # The plotting library is slow to load.
+    from matchenv.benchmarks.report.replay import replay_page
+
+    files = {
+        "report.html": replay_page(content, reading.file_name).encode(),
+        "bad_rows.csv": bad_rows_csv(reading.bad_rows),
+        "table.txt": f"{reading_text(reading)}\n\n{report_text(content)}\n".encode(),
+        "report.json": json_bytes(content, checked=True),
+    }
+    for judgement in judged.values():
+        if "ratings.csv" not in files and (judgement.replay.sigma > 0.0).all():
+            files["ratings.csv"] = columns_csv(ratings_table(reading.log, judgement.replay))
+    is_repeated = (out / "report.json").is_file()
+    write_together((out / name, file) for name, file in files.items())
+    if is_repeated and "ratings.csv" not in files:  # those of an earlier replay
+        (out / "ratings.csv").unlink(missing_ok=True)
 
 
 def measures(
@@ -234,43 +250,43 @@ def measures(
     first = judged[settings.systems[0]]
     bound = first.replay.mu - 3.0 * first.replay.sigma
     top = np.argsort(-bound, kind="stable")[:TOP_PLAYERS].tolist()
-    even = {
-        name: most_even(judgement.quality, settings.challenge_share)[pairs.game]
-        for name, judgement in judged.items()
-    }
-    outcome = pairs.outcome
-    first_costs = pair_costs(first.gap, outcome)
-
-    def error_of(costs: Floats) -> dict[str, float]:
-        return dict(
-            zip(("error", "standard_error"), mean_over_pairs(costs, pairs.game), strict=True)
-        )
-
-    def of_system(judgement: Judgement) -> dict[str, Any]:
-        quality, log_probability = judgement.quality, judgement.log_probability
-        costs = pair_costs(judgement.gap, outcome)
-        fair = quality >= quality[most_even(quality, settings.fair_share)].min()
-        calibrated = calibrations(log_probability, outcome)
-        return {
-            "error": error_of(costs),
+    first_costs = pair_costs(first.gap, pairs.outcome)
+    even = {}
+    for name, judgement in judged.items():
+        even[name] = most_even(judgement.quality, settings.challenge_share)[pairs.game]
+    found = {}
+    for name, judgement in judged.items():
+        costs = pair_costs(judgement.gap, pairs.outcome)
+        challenged = {}
+        for rival, is_even in even.items():
+            challenged[rival] = _error(np.where(is_even, costs, np.nan), pairs)
+        trajectories = []
+        for player in top:
+            rating = judgement.replay.entry_mu[log.player == player]
+            trajectories.append({"player": log.players[player], "rating": rating})
+        fair = most_even(judgement.quality, settings.fair_share)
+        is_fair = judgement.quality >= judgement.quality[fair].min()
+        calibrated = calibrations(judgement.log_probability, pairs.outcome)
+        found[name] = {
+            "error": _error(costs, pairs),
             "excess": mean_over_pairs(costs - first_costs, pairs.game),
-            "challenged": {
-                name: error_of(np.where(chosen, costs, np.nan)) for name, chosen in even.items()
-            },
-            "draws": draw_curve(log, quality),
-            "fairness": win_ratio_deviation(log, fair),
-            "log_loss": float(log_losses(log_probability, outcome).mean()),
+            "challenged": challenged,
+            "draws": draw_curve(log, judgement.quality),
+            "fairness": win_ratio_deviation(log, is_fair),
+            "log_loss": float(log_losses(judgement.log_probability, pairs.outcome).mean()),
             "wins": calibrated["wins"],
             "draw_forecasts": calibrated["draws"],
             "start": judgement.start,
-            "trajectories": [
-                {"player": log.players[k], "rating": judgement.replay.entry_mu[log.player == k]}
-                for k in top
-            ],
+            "trajectories": trajectories,
             "unconverged": len(judgement.replay.unconverged),
         }
+    return found
 
-    return {name: of_system(judgement) for name, judgement in judged.items()}
+
+def _error(costs: Floats, pairs: Pairs) -> dict[str, float]:
+    """Return the mean of the costs of pairs, and its standard error."""
+    error, standard_error = mean_over_pairs(costs, pairs.game)
+    return {"error": error, "standard_error": standard_error}
 
 
 def most_even(quality: Floats, share: float) -> Masks:
@@ -300,8 +316,8 @@ def draw_curve(log: MatchLog, quality: Floats) -> dict[str, Any]:
     order = np.argsort(-quality, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(quality[order])), len(order) - 1)
     with np.errstate(invalid="ignore"):
-        x, y = (np.append(0.0, np.cumsum(draws[order])[ends]) / draws.sum()
-                for draws in (possible, found))  # fmt: skip
+        x = np.append(0.0, np.cumsum(possible[order])[ends]) / possible.sum()
+        y = np.append(0.0, np.cumsum(found[order])[ends]) / found.sum()
     found_at = np.interp(CURVE, x, y)
     return {"possible": CURVE, "found": found_at, "area": float(np.trapezoid(y, x))}
 
@@ -328,10 +344,13 @@ def win_ratio_deviation(log: MatchLog, kept: Masks) -> dict[str, Any]:
     Source: Herbrich, Minka, Graepel (2006), section 4.1, 'Win Probability'.
     """
     entry = kept[log.entry_game]
-    player, share = log.player[entry], win_shares(log)[log.entry_team[entry]]
-    played, won = np.bincount(player), np.bincount(player, share)
+    player = log.player[entry]
+    share = win_shares(log)[log.entry_team[entry]]
+    played = np.bincount(player)
+    won = np.bincount(player, share)
     some = played > 0
-    played, deviation = played[some], np.abs(won[some] / played[some] - 0.5)
+    deviation = np.abs(won[some] / played[some] - 0.5)
+    played = played[some]
     # 1, 2, 3, 5, 7, 10, 20, 30, 50, 70, 100, ... up to the most games of a player.
     round_numbers = np.outer(10 ** np.arange(10), [1, 2, 3, 5, 7]).ravel()
     least = round_numbers[round_numbers <= played.max(initial=0)]
@@ -344,29 +363,37 @@ def win_ratio_deviation(log: MatchLog, kept: Masks) -> dict[str, Any]:
 
 def measure_rows(content: Content) -> dict[str, list[str]]:
     """Return a row of text for each measure in ``report.json``, with a cell for each system."""
-    systems, share = content["systems"], content["settings"]["challenge_share"]
-    found = list(systems.values())
-    rows = {
-        "prediction error": [_percent(s["error"]["error"]) for s in found],
-        "  standard error": [_percent(s["error"]["standard_error"]) for s in found],
-        "  minus the first system's, points": ["-", *(_points(*s["excess"]) for s in found[1:])],
+    rows: dict[str, list[str]] = {}
+    for name in content["systems"]:
+        for label, cell in _cells_of(name, content).items():
+            rows.setdefault(label, []).append(cell)
+    unconverged = [system["unconverged"] for system in content["systems"].values()]
+    if any(unconverged):
+        rows["games that did not converge"] = list(map(str, unconverged))
+    return rows
+
+
+def _cells_of(name: str, content: Content) -> dict[str, str]:
+    """Return the text of each measure of one system."""
+    system = content["systems"][name]
+    share = 100.0 * content["settings"]["challenge_share"]
+    is_first = name == next(iter(content["systems"]))
+    cells = {
+        "prediction error": _percent(system["error"]["error"]),
+        "  standard error": _percent(system["error"]["standard_error"]),
+        "  minus the first system's, points": "-" if is_first else _points(*system["excess"]),
     }
-    for name in systems:
-        label = f"error, most even {100.0 * share:g} % by {name}"
-        rows[label] = [_percent(s["challenged"][name]["error"]) for s in found]
-    rows["area of draws over quality"] = [_text("{:.4f}", s["draws"]["area"]) for s in found]
+    for rival, challenged in system["challenged"].items():
+        cells[f"error, most even {share:g} % by {rival}"] = _percent(challenged["error"])
+    cells["area of draws over quality"] = _text("{:.4f}", system["draws"]["area"])
     for least in (1, 10, 100):
         label = f"|win ratio - 50 %|, >= {counted(least, 'game')}"
-        rows[label] = [_deviation(s["fairness"], least) for s in found]
-    rows |= {
-        "log loss": [_text("{:.4f}", s["log_loss"]) for s in found],
-        "  of the constant forecast": [_text("{:.4f}", content["constant_log_loss"])] * len(found),
-        "calibration error, wins": [_percent(s["wins"]["error"]) for s in found],
-        "calibration error, draws": [_percent(s["draw_forecasts"]["error"]) for s in found],
-    }
-    if any(s["unconverged"] for s in found):
-        rows["games that did not converge"] = [str(s["unconverged"]) for s in found]
-    return rows
+        cells[label] = _deviation(system["fairness"], least)
+    cells["log loss"] = _text("{:.4f}", system["log_loss"])
+    cells["  of the constant forecast"] = _text("{:.4f}", content["constant_log_loss"])
+    cells["calibration error, wins"] = _percent(system["wins"]["error"])
+    cells["calibration error, draws"] = _percent(system["draw_forecasts"]["error"])
+    return cells
 
 
 def report_text(content: Content) -> str:

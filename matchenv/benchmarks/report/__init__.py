@@ -5,29 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from matchenv.agents import with_extra
 from matchenv.agents.learned_names import CONFIG, EVALUATIONS
-from matchenv.benchmarks.report.comparisons import (
-    bound_section,
-    compare_section,
-    json_of,
-    optimum_section,
-    rows_of,
-    study_section,
-    tune_section,
-)
+from matchenv.benchmarks.report.comparisons import compare_section, tune_section
 from matchenv.benchmarks.report.judge import judge_section
-from matchenv.benchmarks.report.page import Section, latex_summary, page_text
+from matchenv.benchmarks.report.latex import latex_summary
+from matchenv.benchmarks.report.limits import bound_section, optimum_section
+from matchenv.benchmarks.report.page import Section, page_text
 from matchenv.benchmarks.report.ranking import rank_section
 from matchenv.benchmarks.report.replay import replay_section
+from matchenv.benchmarks.report.results import content_of
+from matchenv.benchmarks.report.study import study_section
 from matchenv.runtime.files import CHECKSUM, parsed_json, write_together
-from matchenv.runtime.object_spec import only_installed_code
+from matchenv.runtime.object_spec import only_own_code
 
-# The result file that identifies a folder, and the reader of its content and of the folder; the
-# first match counts.
-READERS: dict[str, Callable[[Any, Path], Section]] = {
+# Functions that make the section of a folder of results, given the content of a file and the
+# folder, by the name of that file. The first file that the folder contains counts.
+SECTIONS: dict[str, Callable[[Any, Path], Section]] = {
     "judge.json": lambda content, folder: judge_section(content, folder.name),
     "verdict.json": study_section,
     "tuning.csv": tune_section,
@@ -38,6 +34,13 @@ READERS: dict[str, Callable[[Any, Path], Section]] = {
     "report.json": lambda content, folder: replay_section(content, folder.name),
 }
 COMMANDS = "train, compare, study, tune, limits, replay, rank or judge"
+
+
+class Result(NamedTuple):
+    """A folder of results, except of a training."""
+
+    folder: Path
+    file: str  # name of the file that identifies the command
 
 
 def write_report(
@@ -60,7 +63,7 @@ def write_report(
     """
     if out.suffix.lower() not in (".html", ".htm"):
         raise ValueError(f"out must end in .html, got {str(out)!r}")
-    with only_installed_code(allow_code=allow_code):
+    with only_own_code(allow_code=allow_code):
         sections = sections_of(folders)
     files = [(out, page_text(sections).encode())]
     if latex is not None:
@@ -82,48 +85,62 @@ def sections_of(paths: Sequence[Path]) -> list[Section]:
     """
     if not paths:
         raise ValueError(f"folders must name at least one with results of matchenv {COMMANDS}")
-    found: dict[Path, tuple[Path, str]] = {}
+    results: dict[Path, Result] = {}
     runs: list[Path] = []
     for path in paths:
-        folders = list(_folders(path))
-        here = [(folder, name) for folder in folders if (name := _file(folder))]
-        trained = [folder for folder in folders
-                   if (folder / CONFIG).is_file() and (folder / EVALUATIONS).is_file()]  # fmt: skip
-        if not here and not trained:
+        results_below, runs_below = _results_below(path)
+        if not results_below and not runs_below:
             raise ValueError(
                 f"{path} contains no results; give the --out folder of matchenv {COMMANDS}"
             )
-        runs += trained
-        found |= {folder.resolve(): (folder, name) for folder, name in here}
+        for result in results_below:
+            results[result.folder.resolve()] = result
+        runs += runs_below
     # A training's final comparison is part of its section, unless its own folder was named.
-    hidden = {(run / "comparison").resolve() for run in runs} - {path.resolve() for path in paths}
-    others = [each for place, each in found.items() if place not in hidden]
-    sections = [_section(*each) for each in others]
-    titles = [section.title for section in sections]
-    named = [
-        section._replace(title=f"{section.title} ({folder})")
-        if titles.count(section.title) > 1
-        else section
-        for (folder, _), section in zip(others, sections, strict=True)
-    ]
+    named = {path.resolve() for path in paths}
+    for run in runs:
+        comparison = (run / "comparison").resolve()
+        if comparison not in named:
+            results.pop(comparison, None)
+    sections = _sections_with_distinct_titles(list(results.values()))
     if not runs:
-        return named
-    return [*with_extra("matchenv.benchmarks.report.training", "training_sections")(runs), *named]
+        return sections
+    training_sections = with_extra("matchenv.benchmarks.report.training", "training_sections")
+    return [*training_sections(runs), *sections]
+
+
+def _results_below(path: Path) -> tuple[list[Result], list[Path]]:
+    """Return the results and the training runs in a folder and below."""
+    results = []
+    runs = []
+    for folder in _folders(path):
+        file = _result_file(folder)
+        if file is not None:
+            results.append(Result(folder, file))
+        if (folder / CONFIG).is_file() and (folder / EVALUATIONS).is_file():
+            runs.append(folder)
+    return results, runs
 
 
 def _folders(path: Path) -> Iterator[Path]:
     """Yield a folder and all below it, each once, in alphabetical order; links are followed."""
-    seen = set()
-    for folder, below, _ in os.walk(path, followlinks=True):
-        place = os.path.realpath(folder)
-        below[:] = [] if place in seen else sorted(below)
-        if place not in seen:
-            seen.add(place)
-            yield Path(folder)
+    visited = set()
+    for folder, subfolders, _ in os.walk(path, followlinks=True):
+        real_path = os.path.realpath(folder)
+        if real_path in visited:
+            subfolders.clear()
+            continue
+        visited.add(real_path)
+        subfolders.sort()
+        yield Path(folder)
 
 
-def _file(folder: Path) -> str | None:
-    return next((name for name in READERS if _is_result(folder / name)), None)
+def _result_file(folder: Path) -> str | None:
+    """Return the name of the file that identifies the results in a folder; None without results."""
+    for name in SECTIONS:
+        if _is_result(folder / name):
+            return name
+    return None
 
 
 def _is_result(file: Path) -> bool:
@@ -139,12 +156,22 @@ def _is_result(file: Path) -> bool:
     return isinstance(content, dict) and CHECKSUM in content
 
 
-def _section(folder: Path, name: str) -> Section:
+def _sections_with_distinct_titles(results: Sequence[Result]) -> list[Section]:
+    """Return the section of each result; equal titles are followed by the folders."""
+    sections = [_section(result) for result in results]
+    titles = [section.title for section in sections]
+    for number, (title, result) in enumerate(zip(titles, results, strict=True)):
+        if titles.count(title) > 1:
+            sections[number] = sections[number]._replace(title=f"{title} ({result.folder})")
+    return sections
+
+
+def _section(result: Result) -> Section:
+    file = result.folder / result.file
     try:
-        content = (json_of if name.endswith(".json") else rows_of)(folder / name)
-        return READERS[name](content, folder)
+        return SECTIONS[result.file](content_of(file), result.folder)
     except (LookupError, AttributeError, TypeError, ValueError, FileNotFoundError) as error:
         raise ValueError(
-            f"{folder} contains results that cannot be read, run its command again: "
+            f"{result.folder} contains results that cannot be read, run its command again: "
             f"{type(error).__name__}: {error}"
         ) from None

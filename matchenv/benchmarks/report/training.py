@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 from scipy.stats import trim_mean
 
-from matchenv.agents.environments import PROBLEMS
+from matchenv.agents.environments import training_of
 from matchenv.agents.run_config import RunConfig, RunFolder
-from matchenv.benchmarks.report.comparisons import json_of, standings_of
-from matchenv.benchmarks.report.page import Block, Section, add_line, new_figure, pivot
+from matchenv.benchmarks.report.charts import Curve, NamedValue, add_curve, new_figure
+from matchenv.benchmarks.report.page import Block, Section, pivot
+from matchenv.benchmarks.report.results import json_of, standings_of
 from matchenv.runtime.arrays import Floats
+from matchenv.runtime.checks import counted
 
 RETURN = "mean_return"
 # Share of the rise to the lowest baseline or last value that charts show: all of that from random
 # weights would flatten the rest.
 SHOWN_RISE = 0.2
+MARGIN = 0.05  # above and below, as a share of the range
 LEAST_FOR_QUARTILES = 4  # with fewer seeds, bands show all of them
 
 
@@ -36,9 +38,11 @@ class Run(NamedTuple):
 
 def title_of(measure: str) -> str:
     """Return the title of a measure of an evaluation."""
-    of, less, rival = measure.rpartition("less_")
-    name = f"{of or 'reward_'}minus_{rival}'s" if less else measure
-    return name.replace("_", " ")
+    prefix, less, rival = measure.rpartition("less_")
+    if less:
+        # Differences without the name of a measure are of the reward.
+        measure = f"{prefix or 'reward_'}minus_{rival}'s"
+    return measure.replace("_", " ")
 
 
 def read_runs(folders: Iterable[Path]) -> list[Run]:
@@ -47,8 +51,10 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
     Raises:
         ValueError: for a damaged file.
     """
+    distinct = {folder.resolve(): folder for folder in folders}
     runs = []
-    for folder in map(RunFolder, {path.resolve(): path for path in folders}.values()):
+    for path in distinct.values():
+        folder = RunFolder(path)
         try:
             evaluations = pd.DataFrame(folder.read_evaluations())
             evaluations = evaluations.set_index("timesteps").astype(float)
@@ -60,34 +66,53 @@ def read_runs(folders: Iterable[Path]) -> list[Run]:
     return runs
 
 
-def alike(runs: Iterable[Run], of: Callable[[Run], Any]) -> list[list[Run]]:
-    """Group runs by equal values of ``of``."""
+def grouped(runs: Iterable[Run], key: Callable[[Run], Any]) -> list[list[Run]]:
+    """Group runs by equal keys, which need not be hashable."""
     groups: dict[str, list[Run]] = {}
     for run in runs:
-        groups.setdefault(json.dumps(of(run), sort_keys=True, default=str), []).append(run)
+        name = json.dumps(key(run), sort_keys=True, default=str)
+        groups.setdefault(name, []).append(run)
     return list(groups.values())
 
 
 def trainings_of(runs: Sequence[Run]) -> dict[str, list[Run]]:
     """Return the runs of each training by its name; they differ in their seed."""
-    shared = attrgetter("algorithm", "hyperparameters", "env_kwargs", "start_from")
-    trainings = alike(runs, lambda run: shared(run.config))
-    names = [seeds[0].config.algorithm for seeds in trainings]
-    return {
-        name if names.count(name) == 1 else f"{name} ({seeds[0].path})": seeds
-        for name, seeds in zip(names, trainings, strict=True)
-    }
+
+    def settings(run: Run) -> tuple[Any, ...]:
+        config = run.config
+        return config.algorithm, config.hyperparameters, config.env_kwargs, config.start_from
+
+    groups = grouped(runs, settings)
+    algorithms = [seeds[0].config.algorithm for seeds in groups]
+    trainings = {}
+    for algorithm, seeds in zip(algorithms, groups, strict=True):
+        name = algorithm
+        if algorithms.count(algorithm) > 1:
+            name = f"{algorithm} ({seeds[0].path})"
+        trainings[name] = seeds
+    return trainings
 
 
 def values_of(settings: Sequence[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
-    """Return the value of each setting of some trainings, or each value with its trainings."""
-    found = {}
-    for name in dict.fromkeys(chain.from_iterable(each for _, each in settings)):
-        owned = [(str(each.get(name, "not given")), owner) for owner, each in settings]
-        first, *others = dict(owned)
-        texts = (f"{value} in {owner}" for value, owner in dict.fromkeys(owned))
-        found[name] = "; ".join(texts) if others else first
-    return found
+    """Return the value of each setting of some trainings, or each value with its trainings.
+
+    Args:
+        settings: name and settings of each run's training.
+    """
+    names = dict.fromkeys(name for _, values in settings for name in values)
+    return {name: _value_text(name, settings) for name in names}
+
+
+def _value_text(name: str, settings: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+    texts: dict[str, None] = {}  # ordered, without repetitions
+    distinct = set()
+    for training, values in settings:
+        value = str(values.get(name, "not given"))
+        distinct.add(value)
+        texts[f"{value} in {training}"] = None
+    if len(distinct) == 1:
+        return distinct.pop()
+    return "; ".join(texts)
 
 
 def curves_of(runs: Sequence[Run], measure: str) -> dict[str, pd.DataFrame]:
@@ -97,10 +122,10 @@ def curves_of(runs: Sequence[Run], measure: str) -> dict[str, pd.DataFrame]:
     times are interpolated, up to the end of the shortest run.
     """
     curves = {}
-    for label, seeds in trainings_of(runs).items():
+    for name, seeds in trainings_of(runs).items():
         values = dict(enumerate(run.evaluations[measure] for run in seeds))
         table = pd.concat(values, axis=1).sort_index()
-        curves[label] = table.interpolate("index", limit_area="inside").dropna()
+        curves[name] = table.interpolate("index", limit_area="inside").dropna()
     return curves
 
 
@@ -112,95 +137,137 @@ def middle_of(curves: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
     Source: Agarwal et al. (2021), "Deep reinforcement learning at the edge of the statistical
     precipice".
     """
-    share = 0.25 if curves.shape[1] >= LEAST_FOR_QUARTILES else 0.0
+    share = 0.0
+    if curves.shape[1] >= LEAST_FOR_QUARTILES:
+        share = 0.25
     low, high = curves.quantile([share, 1.0 - share], axis=1).to_numpy()
     return np.asarray(trim_mean(curves, 0.25, axis=1)), low, high
 
 
 def levels_of(runs: Sequence[Run], measure: str) -> dict[str, float]:
     """Return the baselines' mean values in the first evaluations, if ``measure`` is the goal."""
-    problem = PROBLEMS[runs[0].config.environment]
+    problem = training_of(runs[0].config.environment)
+    if measure != problem.goal:
+        return {}
     first = pd.DataFrame([run.evaluations.iloc[0] for run in runs])
-    return {
-        rival: float((first[measure] - first[name]).mean())
-        for rival in (problem.rivals if measure == problem.goal else ())
-        if (name := f"{problem.difference}_{rival}") in first
-    }
+    levels = {}
+    for rival in problem.rivals:
+        difference = f"{problem.difference}_{rival}"
+        if difference in first:
+            levels[rival] = float((first[measure] - first[difference]).mean())
+    return levels
 
 
 def training_sections(folders: Sequence[Path]) -> list[Section]:
     """Return a section for each group of runs with the same final comparison."""
-    return [*map(_section, alike(read_runs(folders), lambda run: run.config.comparison()))]
+    groups = grouped(read_runs(folders), lambda run: run.config.comparison())
+    return [_section(runs) for runs in groups]
 
 
 def _section(runs: Sequence[Run]) -> Section:
     environment = runs[0].config.environment
-    problem = PROBLEMS[environment]
+    problem = training_of(environment)
     last = pd.DataFrame([run.evaluations.iloc[-1] for run in runs])
-    numbers = {
-        title_of(name): [format(value, "+.2f" if "less" in name else ".2f") for value in last[name]]
-        for name in dict.fromkeys((problem.goal, *problem.means, RETURN)) if name in last
-    }  # fmt: skip
     names = [run.path.name for run in runs]
     if len(set(names)) < len(names):
         names = [str(run.path) for run in runs]
-    cells = pd.DataFrame({
-        "run": names,
-        "algorithm": [run.config.algorithm for run in runs],
-        "seed": [str(run.config.seed) for run in runs],
-        "games learned from": [f"{count:,}" for count in last.index],
-        **numbers,
-    })  # fmt: skip
-    configs = [(name, run.config) for name, seeds in trainings_of(runs).items() for run in seeds]
-    charts = dict.fromkeys((problem.goal, RETURN))
-    blocks = [_chart(runs, name) for name in charts if name in last]
-    found = {
-        name: json_of(file)
-        for name, run in zip(names, runs, strict=True)
-        for file in RunFolder(run.path).comparison.glob("comparison.json")
-    }
-    if found:
-        against = " and ".join(dict.fromkeys(result.against for result in found.values()))
-        ends = [
-            (name, row.title, row.difference)
-            for name, standings in zip(found, map(standings_of, found.values()), strict=True)
-            for row in standings if row.policy == standings[0].policy
-        ]  # fmt: skip
-        blocks.append(pivot(f"Final comparison: differences to {against}", ends, 2))
+    blocks = []
+    for measure in dict.fromkeys((problem.goal, RETURN)):
+        if measure in last:
+            blocks.append(_learning_curves(runs, measure))
+    blocks += _final_comparisons(dict(zip(names, runs, strict=True)))
+    blocks.append(Block("Last evaluations", _table_of_evaluations(runs, names, last)))
+    options = []
+    versions = []
+    for training, runs_of_training in trainings_of(runs).items():
+        for run in runs_of_training:
+            options.append((training, run.config.options()))
+            versions.append((training, run.config.versions))
+    seeds = dict.fromkeys(str(run.config.seed) for run in runs)
     return Section(
         title=f"train: {', '.join(names)}",
         lead=(
-            f"{'1 run' if len(runs) == 1 else f'{len(runs)} runs'} in {environment}. A run is "
-            "evaluated on the held-out episodes of its seed, which "
-            f"{' and '.join(problem.rivals)} play too. Measures are sums over an episode."
+            f"{counted(len(runs), 'run')} in {environment}. A run is evaluated on the held-out "
+            f"episodes of its seed, which {' and '.join(problem.rivals)} play too. Measures are "
+            "sums over an episode."
         ),
-        settings={
-            **values_of([(name, config.options()) for name, config in configs]),
-            "seed": ", ".join(dict.fromkeys(str(run.config.seed) for run in runs)),
-        },
-        versions=values_of([(name, config.versions) for name, config in configs]),
-        blocks=[*blocks, Block("Last evaluations", cells)],
+        settings={**values_of(options), "seed": ", ".join(seeds)},
+        versions=values_of(versions),
+        blocks=blocks,
     )
 
 
-def _chart(runs: Sequence[Run], measure: str) -> Block:
-    figure = new_figure("games learned from", title_of(measure), hovermode="x unified")
-    bands, found = [], curves_of(runs, measure)
-    for label, curves in found.items():
+def _table_of_evaluations(
+    runs: Sequence[Run], names: Sequence[str], last: pd.DataFrame
+) -> pd.DataFrame:
+    """Return the table of the last evaluation of each run."""
+    table = pd.DataFrame(
+        {
+            "run": names,
+            "algorithm": [run.config.algorithm for run in runs],
+            "seed": [str(run.config.seed) for run in runs],
+            "games learned from": [f"{count:,}" for count in last.index],
+        }
+    )
+    problem = training_of(runs[0].config.environment)
+    for measure in dict.fromkeys((problem.goal, *problem.means, RETURN)):
+        if measure in last:
+            digits = "+.2f" if "less" in measure else ".2f"
+            table[title_of(measure)] = [format(value, digits) for value in last[measure]]
+    return table
+
+
+def _final_comparisons(runs: Mapping[str, Run]) -> list[Block]:
+    """Return the table of the final comparisons of runs by name; none without a comparison."""
+    differences = []
+    rivals: dict[str, None] = {}  # ordered, without repetitions
+    for name, run in runs.items():
+        file = RunFolder(run.path).comparison / "comparison.json"
+        if not file.exists():
+            continue
+        result = json_of(file)
+        rivals[result.against] = None
+        standings = standings_of(result)
+        for standing in standings:
+            if standing.policy == standings[0].policy:  # that of the run
+                differences.append(NamedValue(name, standing.title, standing.difference))
+    if not differences:
+        return []
+    title = f"Final comparison: differences to {' and '.join(rivals)}"
+    return [pivot(title, differences, 2)]
+
+
+def _learning_curves(runs: Sequence[Run], measure: str) -> Block:
+    """Return the chart of a measure: a curve with a band per training, a line per baseline."""
+    title = title_of(measure)
+    figure = new_figure("games learned from", title, hovermode="x unified")
+    trainings = curves_of(runs, measure)
+    bands = []
+    for name, curves in trainings.items():
+        mean, low, high = middle_of(curves)
+        add_curve(figure, Curve(name, curves.index, mean, low, high))
         seeds = curves.shape[1]
-        if seeds > 1:
-            held = "middle half" if seeds >= LEAST_FOR_QUARTILES else "all"
-            bands.append(f"{label}: {held} of {seeds} seeds")
-        add_line(figure, label, curves.index, *middle_of(curves))
-    ends, levels = [0, max(run.evaluations.index[-1] for run in runs)], levels_of(runs, measure)
+        if seeds >= LEAST_FOR_QUARTILES:
+            bands.append(f"{name}: middle half of {seeds} seeds")
+        elif seeds > 1:
+            bands.append(f"{name}: all of {seeds} seeds")
+    levels = levels_of(runs, measure)
+    end = max(run.evaluations.index[-1] for run in runs)
     for rival, level in levels.items():
-        add_line(figure, rival, ends, [level, level], line_dash="dot")
+        add_curve(figure, Curve(rival, [0, end], [level, level]), line_dash="dot")
     if levels:
-        last = [float(curves.iloc[-1].min()) for curves in found.values()]
-        low = min(*levels.values(), *last)
-        shown = np.concatenate([trace.y for trace in figure.data])
-        low, best = low - SHOWN_RISE * (low - shown.min()), shown.max()
-        margin = 0.05 * (best - low)
-        figure.update_yaxes(range=[low - margin, best + margin])
-    note = f"Interquartile means; bands: {'; '.join(sorted(bands))}" if bands else ""
-    return Block(f"Learning curves: {title_of(measure)}", figure, note)
+        last = [float(curves.iloc[-1].min()) for curves in trainings.values()]
+        _limit_rise(figure, min(*levels.values(), *last))
+    note = ""
+    if bands:
+        note = f"Interquartile means; bands: {'; '.join(sorted(bands))}"
+    return Block(f"Learning curves: {title}", figure, note)
+
+
+def _limit_rise(figure: go.Figure, level: float) -> None:
+    """Show what is above a level, and only ``SHOWN_RISE`` of what is below it."""
+    values = np.concatenate([trace.y for trace in figure.data])
+    low = level - SHOWN_RISE * (level - values.min())
+    high = values.max()
+    margin = MARGIN * (high - low)
+    figure.update_yaxes(range=[low - margin, high + margin])

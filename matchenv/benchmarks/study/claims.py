@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -27,7 +26,10 @@ from matchenv.evaluation.protocols import ordinal
 if TYPE_CHECKING:
     from matchenv.benchmarks.study.results import CellResult
 
-SUPPORTED, REFUSED, MIXED, OPEN = "supported", "refused", "mixed", "undecided"
+SUPPORTED = "supported"
+REFUSED = "refused"
+MIXED = "mixed"
+OPEN = "undecided"
 
 OURS = "kg"
 RIVALS = tuple(name for name in PAPER_POLICIES if name != OURS)
@@ -44,41 +46,64 @@ class Statement(NamedTuple):
 
     def claim(self, where: str, cells: Sequence[CellResult]) -> Record:
         """Return the verdict in some cells, with a finding for each cell and rival."""
-        if self.goal is None:
-            order = f"{OURS} minus {{0}}" if self.sign > 0.0 else f"{{0}} minus {OURS}"
-        else:
-            nearer = "nearer to" if self.sign > 0.0 else "farther from"
-            order = f"{OURS} {nearer} {self.goal} than {{0}} by"
         findings = []
-        for result, rival in product(cells, RIVALS):
-            value = result.paired(OURS, rival, self.measure, self.window, self.goal)
-            label = f"{result.cell.title}, {self.measure}, {self.window} games, "
-            findings.append(Record(label=label + order.format(rival), value=value.times(self.sign)))
-        return _by_signs(f"{where}: {self.text}", findings, cells[0].units)
+        for cell in cells:
+            for rival in RIVALS:
+                value = cell.paired(OURS, rival, self.measure, self.window, self.goal)
+                label = (
+                    f"{cell.cell.title}, {self.measure}, {self.window} games, "
+                    f"{self._comparison_with(rival)}"
+                )
+                findings.append(Record(label=label, value=value.times(self.sign)))
+        return _judged(f"{where}: {self.text}", findings, cells[0].units)
+
+    def _comparison_with(self, rival: str) -> str:
+        """Describe the number that supports the claim if it is positive."""
+        if self.goal is not None:
+            if self.sign > 0.0:
+                return f"{OURS} nearer to {self.goal} than {rival} by"
+            return f"{OURS} farther from {self.goal} than {rival} by"
+        if self.sign > 0.0:
+            return f"{OURS} minus {rival}"
+        return f"{rival} minus {OURS}"
 
 
 EXPLORES = Statement(
     "KG explores in the first hundred games: lower draw density", DRAW, "first", -1.0
 )
 LEADS = Statement("over all games KG is ahead in draw density", DRAW, "all", 1.0)
-EVEN = (
-    Statement("after the first hundred games KG's win ratio is closer to 0.5", WINS, "after", 1.0,
-              goal=0.5),
-    Statement("and its difference in true skills closer to 0", DIFFERENCE, "after", 1.0, goal=0.0),
-)  # fmt: skip
+CLOSER_TO_HALF = Statement(
+    "after the first hundred games KG's win ratio is closer to 0.5", WINS, "after", 1.0, goal=0.5
+)
+CLOSER_SKILLS = Statement(
+    "and its difference in true skills closer to 0", DIFFERENCE, "after", 1.0, goal=0.0
+)
 ON_EXTREMES = (
     EXPLORES,
     Statement("and a greater difference in true skills", DIFFERENCE, "first", -1.0, goal=0.0),
-    Statement("KG learns s_0 faster: smaller squared error in the first hundred games", ERROR,
-              "first", -1.0),
+    Statement(
+        "KG learns s_0 faster: smaller squared error in the first hundred games",
+        ERROR,
+        "first",
+        -1.0,
+    ),
     Statement("after the first hundred games KG is ahead in draw density", DRAW, "after", 1.0),
     Statement("and stays ahead to the end (last hundred games)", DRAW, "last", 1.0),
     LEADS,
-    *EVEN,
-)  # fmt: skip
-ON_MIDDLE = {"informative": (EXPLORES,), "equal": (EXPLORES, *EVEN, LEADS)}
+    CLOSER_TO_HALF,
+    CLOSER_SKILLS,
+)
+ON_MIDDLE = {
+    "informative": (EXPLORES,),
+    "equal": (EXPLORES, CLOSER_TO_HALF, CLOSER_SKILLS, LEADS),
+}
 # Figure 4: the nearness to 0.5 is clearest exactly in the middle.
-ON_CENTRE = EVEN[0]._replace(text="KG's win ratio is closer to 0.5, clearest here")
+ON_CENTRE = CLOSER_TO_HALF._replace(text="KG's win ratio is closer to 0.5, clearest here")
+# Pairs of policies of which none is ahead everywhere.
+PAIRS = (("kg", "pe"), ("kg", "drawchance"), ("drawchance", "pe"))
+
+# Results in the cells, by prior and place of player 0.
+Cells = Mapping[tuple[str, int], "CellResult"]
 
 
 def claims_on(results: Sequence[CellResult]) -> list[Record]:
@@ -90,85 +115,120 @@ def claims_on(results: Sequence[CellResult]) -> list[Record]:
     """
     if not set(PAPER_POLICIES) <= set(results[0].rows.policies):
         return []
-    by_place = {each.where: each for each in results}
-    claims, game, units = [], results[0].settings.game, results[0].units
-    num_players, windows = game.num_players, ["first", "all"]
-    if game.horizon > FIRST_GAMES:
-        windows += ["after", "last"]
+    cells = {result.where: result for result in results}
+    num_players = results[0].settings.game.num_players
     middle = middle_places(num_players)
     places = f"{', '.join(ordinal(place + 1) for place in middle)} of {num_players}"
-    for prior, on_middle in ON_MIDDLE.items():
-        for where, some, statements in (
-            ("top and bottom rank", (0, num_players - 1), ON_EXTREMES),
-            (places, middle, on_middle),
-        ):
-            cells = [by_place[prior, place] for place in some if (prior, place) in by_place]
-            claims += [each.claim(f"{prior} prior, {where}", cells) for each in statements
-                       if cells and each.window in windows]  # fmt: skip
-        if cells and prior == "informative":
-            claims.append(_no_winner(f"{prior} prior, {places}", cells))
-    centre = by_place.get(("equal", place_at_share(EVEN_RANK, num_players)))
-    if centre is not None and ON_CENTRE.window in windows:
-        claims.append(ON_CENTRE.claim(centre.cell.title, [centre]))
-    noise = list(_noise_findings(by_place, middle))
+    claims = []
+    for prior, statements in ON_MIDDLE.items():
+        extremes = _cells_at(cells, prior, (0, num_players - 1))
+        claims += _claims(f"{prior} prior, top and bottom rank", extremes, ON_EXTREMES)
+        between = _cells_at(cells, prior, middle)
+        claims += _claims(f"{prior} prior, {places}", between, statements)
+        if between and prior == "informative":
+            claims.append(_no_winner(f"{prior} prior, {places}", between))
+    for centre in _cells_at(cells, "equal", [place_at_share(EVEN_RANK, num_players)]):
+        claims += _claims(centre.cell.title, [centre], [ON_CENTRE])
+    noise = list(_noise_findings(cells, middle))
     if noise:
         text = "results are less noisy with equal priors than with the first"
-        claims.append(_by_signs(text, noise, units))
+        claims.append(_judged(text, noise, results[0].units))
     return claims
 
 
-def _no_winner(where: str, results: Sequence[CellResult]) -> Record:
+def _cells_at(cells: Cells, prior: str, places: Sequence[int]) -> list[CellResult]:
+    """Return the cells of a prior at some places, as far as the study has them."""
+    return [cells[prior, place] for place in places if (prior, place) in cells]
+
+
+def _claims(
+    where: str, cells: Sequence[CellResult], statements: Sequence[Statement]
+) -> list[Record]:
+    """Return the claims on some cells; none without cells, or about windows of longer games."""
+    if not cells:
+        return []
+    windows = ["first", "all"]
+    if cells[0].settings.horizon > FIRST_GAMES:
+        windows += ["after", "last"]
+    claims = []
+    for statement in statements:
+        if statement.window in windows:
+            claims.append(statement.claim(where, cells))
+    return claims
+
+
+def _no_winner(where: str, cells: Sequence[CellResult]) -> Record:
     """Return the claim that no policy is ahead of both others in draw density in all cells.
 
     It is refused if one is, and supported if each is behind another somewhere.
     """
-    asked = list(product(results, (("kg", "pe"), ("kg", "drawchance"), ("drawchance", "pe"))))
-    findings = [
-        Record(label=f"{r.cell.title}, {a} minus {b}, all games", value=r.paired(a, b, DRAW, "all"))
-        for r, (a, b) in asked
-    ]
-    words = verdicts([finding.value for finding in findings], results[0].units)
-    won = [(a, b) if word == AHEAD else (b, a)
-           for (_, (a, b)), word in zip(asked, words, strict=True)
-           if word in (AHEAD, BEHIND)]  # fmt: skip
-    wins = Counter(winner for winner, _ in won)
+    pairs = []
+    findings = []
+    for cell in cells:
+        for ours, theirs in PAIRS:
+            label = f"{cell.cell.title}, {ours} minus {theirs}, all games"
+            findings.append(Record(label=label, value=cell.paired(ours, theirs, DRAW, "all")))
+            pairs.append((ours, theirs))
+    words = verdicts([finding.value for finding in findings], cells[0].units)
+    wins: Counter[str] = Counter()
+    losers = set()
+    for (ours, theirs), word in zip(pairs, words, strict=True):
+        if word == AHEAD:
+            wins[ours] += 1
+            losers.add(theirs)
+        elif word == BEHIND:
+            wins[theirs] += 1
+            losers.add(ours)
     verdict = OPEN
-    if 2 * len(results) in wins.values():
+    if 2 * len(cells) in wins.values():
         verdict = REFUSED
-    elif {loser for _, loser in won} == set(PAPER_POLICIES):
+    elif losers == set(PAPER_POLICIES):
         verdict = SUPPORTED
     text = f"{where}: the policies perform similarly, no clear winner"
     return Record(text=text, findings=findings, verdict=verdict)
 
 
-def _noise_findings(
-    by_place: Mapping[tuple[str, int], CellResult], middle: Sequence[int]
-) -> Iterator[Record]:
+def _noise_findings(cells: Cells, places: Sequence[int]) -> Iterator[Record]:
     """Yield the findings on the logs of standard errors, whose intervals are symmetric."""
-    for place, measure in product(middle, (DIFFERENCE, WINS)):
-        cells = [by_place[prior, place] for prior in ON_MIDDLE if (prior, place) in by_place]
-        noise = [float(np.median([cell.curve(policy, measure).standard_error
-                                  for policy in PAPER_POLICIES])) for cell in cells]  # fmt: skip
-        if len(cells) < len(ON_MIDDLE) or 0.0 in noise:
-            continue  # a cell is missing, or all episodes are equal
-        value, units = math.log(noise[0] / noise[1]), cells[0].units
-        # The relative error of a standard deviation is 1 / sqrt(2 (n - 1)).
-        error = 1.0 / math.sqrt(units - 1)
-        half = t_quantile(units) * error
-        yield Record(
-            label=f"{ordinal(place + 1)}, {measure}: log of the typical standard error of a game, "
-            "informative minus equal priors",
-            value=Estimate(value, error, value - half, value + half),
-        )
+    for place in places:
+        informative = cells.get(("informative", place))
+        equal = cells.get(("equal", place))
+        if informative is None or equal is None:
+            continue
+        for measure in (DIFFERENCE, WINS):
+            larger = _typical_error(informative, measure)
+            smaller = _typical_error(equal, measure)
+            if larger == 0.0 or smaller == 0.0:
+                continue  # all episodes are equal
+            value = math.log(larger / smaller)
+            units = informative.units
+            # The relative error of a standard deviation is 1 / sqrt(2 (n - 1)).
+            error = 1.0 / math.sqrt(units - 1)
+            half = t_quantile(units) * error
+            yield Record(
+                label=f"{ordinal(place + 1)}, {measure}: log of the typical standard error of a "
+                "game, informative minus equal priors",
+                value=Estimate(value, error, value - half, value + half),
+            )
 
 
-def _by_signs(text: str, findings: list[Record], count: int) -> Record:
+def _typical_error(cell: CellResult, measure: str) -> float:
+    """Return the median of a measure's standard errors over the games and the policies."""
+    errors = [cell.curve(policy, measure).standard_error for policy in PAPER_POLICIES]
+    return float(np.median(errors))
+
+
+def _judged(text: str, findings: list[Record], count: int) -> Record:
     """Return a claim with the verdict on its findings, each the mean of ``count`` values."""
     words = set(verdicts([finding.value for finding in findings], count))
-    if AHEAD in words:
-        verdict = SUPPORTED if words == {AHEAD} else MIXED
+    if words == {AHEAD}:
+        verdict = SUPPORTED
+    elif AHEAD in words:
+        verdict = MIXED
+    elif BEHIND in words:
+        verdict = REFUSED
     else:
-        verdict = REFUSED if BEHIND in words else OPEN
+        verdict = OPEN
     return Record(text=text, findings=findings, verdict=verdict)
 
 
@@ -180,8 +240,11 @@ def verdict_text(claims: Sequence[Record], settings: str) -> str:
         lines += ["The study lacks PE, DrawChance or KG, or all cells that the claims are about."]
     for claim in claims:
         lines += [f"## {claim.text}", "", f"**{claim.verdict}**", ""]
-        for label, value in (finding.values() for finding in claim.findings):
-            lines.append(f"- {label}: {value.mean:+.5f} (95 % interval "
-                         f"{value.low:+.5f} to {value.high:+.5f})")  # fmt: skip
-        lines += [""]
+        for finding in claim.findings:
+            value = finding.value
+            lines.append(
+                f"- {finding.label}: {value.mean:+.5f} (95 % interval "
+                f"{value.low:+.5f} to {value.high:+.5f})"
+            )
+        lines.append("")
     return "\n".join(lines) + "\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from string import ascii_lowercase
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -16,6 +17,8 @@ from matchenv.runtime.arrays import Floats
 
 # Games that are averaged for a point of a curve.
 GAMES_TOGETHER = 5
+DOTS_PER_INCH = 220
+MARKERS = 8  # about so many on a curve
 
 LABELS = {
     "true_draw_density": "true draw density",
@@ -25,38 +28,78 @@ LABELS = {
 }
 GOALS = {"skill_difference": 0.0, "win_ratio": 0.5}
 
-# Prior, place of player 0, and measure.
-Panel = tuple[str, int, str]
+
+class Panel(NamedTuple):
+    """A panel of a figure."""
+
+    prior: str
+    place: int  # of player 0, from 0 for the best
+    measure: str
 
 
-def figures_for(num_players: int) -> dict[str, tuple[str, list[Panel]]]:
-    """Return title and panels of each figure, by file name; two panels in a row."""
-    middle, even = middle_places(num_players), place_at_share(EVEN_RANK, num_players)
+class PaperFigure(NamedTuple):
+    """A figure of the paper, with two panels in a row."""
 
-    def extremes(prior: str) -> list[Panel]:
-        return [(prior, place, measure) for measure in LABELS for place in (0, num_players - 1)]
+    title: str
+    panels: Sequence[Panel]
 
-    def between(prior: str, *places: int) -> list[Panel]:
-        return [(prior, place, measure) for place in places for measure in GOALS]
 
+def figures_for(num_players: int) -> dict[str, PaperFigure]:
+    """Return the figures by file name."""
+    middle = middle_places(num_players)
+    even = place_at_share(EVEN_RANK, num_players)
+    extremes = (0, num_players - 1)
     return {
-        "figure_1": ("Figure 1: top and bottom rank, informative prior", extremes("informative")),
-        "figure_2": ("Figure 2: middle ranks, informative prior", between("informative", *middle)),
-        "figure_3": ("Figure 3: middle places, equal priors", between("equal", *middle)),
-        "figure_4": ("Figure 4: player 0 exactly in the middle, equal priors",
-                     between("equal", even)),
-        "figure_4_extremes": ("To figure 4: highest and lowest place, equal priors",
-                              extremes("equal")),
-    }  # fmt: skip
+        "figure_1": PaperFigure(
+            "Figure 1: top and bottom rank, informative prior",
+            _all_measures("informative", extremes),
+        ),
+        "figure_2": PaperFigure(
+            "Figure 2: middle ranks, informative prior",
+            _measures_with_goals("informative", middle),
+        ),
+        "figure_3": PaperFigure(
+            "Figure 3: middle places, equal priors", _measures_with_goals("equal", middle)
+        ),
+        "figure_4": PaperFigure(
+            "Figure 4: player 0 exactly in the middle, equal priors",
+            _measures_with_goals("equal", [even]),
+        ),
+        "figure_4_extremes": PaperFigure(
+            "To figure 4: highest and lowest place, equal priors",
+            _all_measures("equal", extremes),
+        ),
+    }
+
+
+def _all_measures(prior: str, places: Sequence[int]) -> list[Panel]:
+    """Return a row of panels for each measure, with a panel for each place."""
+    panels = []
+    for measure in LABELS:
+        for place in places:
+            panels.append(Panel(prior, place, measure))
+    return panels
+
+
+def _measures_with_goals(prior: str, places: Sequence[int]) -> list[Panel]:
+    """Return a row of panels for each place, with a panel for each measure that has a goal."""
+    panels = []
+    for place in places:
+        for measure in GOALS:
+            panels.append(Panel(prior, place, measure))
+    return panels
 
 
 def pictures(results: Sequence[CellResult]) -> Iterator[tuple[str, bytes]]:
     """Yield the figures whose cells the study has, as PNG and SVG: file name and content."""
-    by_place = {result.where: result for result in results}
-    for name, (title, panels) in figures_for(results[0].settings.game.num_players).items():
-        if panels and all((prior, place) in by_place for prior, place, _ in panels):
+    cells = {result.where: result for result in results}
+    figures = figures_for(results[0].settings.game.num_players)
+    for name, (title, panels) in figures.items():
+        needed = {(panel.prior, panel.place) for panel in panels}
+        if needed and needed <= cells.keys():
             with style("study", 8.0):
-                yield from files_of(f"figures/{name}", _figure(title, panels, by_place), 220)
+                figure = _drawn(title, panels, cells)
+                yield from files_of(f"figures/{name}", figure, DOTS_PER_INCH)
 
 
 def binned(curve: Record, together: int) -> tuple[Floats, Floats, Floats]:
@@ -64,40 +107,54 @@ def binned(curve: Record, together: int) -> tuple[Floats, Floats, Floats]:
 
     The half width is the mean over the bin, an upper limit for any correlation between games.
     """
-    bins = np.array_split(np.arange(curve.mean.size), max(1, curve.mean.size // together))
+    games = curve.mean.size
+    bins = np.array_split(np.arange(games), max(1, games // together))
     return (
-        np.array([each.mean() for each in bins]),
-        np.array([curve.mean[each].mean() for each in bins]),
-        np.array([curve.half_width[each].mean() for each in bins]),
+        np.array([games.mean() for games in bins]),
+        np.array([curve.mean[games].mean() for games in bins]),
+        np.array([curve.half_width[games].mean() for games in bins]),
     )
 
 
-def _figure(
-    title: str, panels: Sequence[Panel], by_place: Mapping[tuple[str, int], CellResult]
+def _drawn(
+    title: str, panels: Sequence[Panel], cells: Mapping[tuple[str, int], CellResult]
 ) -> Figure:
+    """Draw a figure."""
     rows = len(panels) // 2
     figure, axes = new_figure(rows, 2, (7.8, 2.1 * rows + 0.7))
-    for ax, letter, (prior, place, measure) in zip(
-        axes.flat, ascii_lowercase, panels, strict=False
-    ):
-        result = by_place[prior, place]
-        if measure in GOALS:
-            ax.axhline(GOALS[measure], color="0.6", linewidth=0.6)
-        for k, policy in enumerate(result.rows.policies):
-            colour, line, marker = LINES[k % len(LINES)]
-            games, mean, half = binned(result.curve(policy, measure), GAMES_TOGETHER)
-            ax.fill_between(games, mean - half, mean + half, color=colour, alpha=0.18, linewidth=0)
-            every = max(1, games.size // 8)
-            ax.plot(games, mean, color=colour, linestyle=line, linewidth=1.0, label=policy,
-                    marker=marker, markersize=3.0, markevery=(k % every, every))  # fmt: skip
-        if measure == "squared_error":
-            ax.set_ylim(bottom=0.0)
-        ax.margins(x=0.01)
+    for ax, panel, letter in zip(axes.flat, panels, ascii_lowercase, strict=False):
+        result = cells[panel.prior, panel.place]
+        _draw_panel(ax, result, panel.measure)
         ax.set_title(f"({letter}) {result.cell.title}", fontsize=7.5)
-        ax.set_ylabel(LABELS[measure])
     for ax in axes[-1]:
         ax.set_xlabel("game")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=min(6, len(labels)))
     figure.suptitle(f"{title} (mean and 95 % band)", fontsize=9.0)
     return figure
+
+
+def _draw_panel(ax: Any, result: CellResult, measure: str) -> None:
+    """Draw a measure of a cell over the games, with a curve and a band for each policy."""
+    if measure in GOALS:
+        ax.axhline(GOALS[measure], color="0.6", linewidth=0.6)
+    for number, policy in enumerate(result.rows.policies):
+        colour, line, marker = LINES[number % len(LINES)]
+        games, mean, half = binned(result.curve(policy, measure), GAMES_TOGETHER)
+        ax.fill_between(games, mean - half, mean + half, color=colour, alpha=0.18, linewidth=0)
+        spacing = max(1, games.size // MARKERS)
+        ax.plot(
+            games,
+            mean,
+            color=colour,
+            linestyle=line,
+            linewidth=1.0,
+            label=policy,
+            marker=marker,
+            markersize=3.0,
+            markevery=(number % spacing, spacing),
+        )
+    if measure == "squared_error":
+        ax.set_ylim(bottom=0.0)
+    ax.margins(x=0.01)
+    ax.set_ylabel(LABELS[measure])

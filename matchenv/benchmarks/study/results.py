@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass, fields
 from itertools import permutations, product
-from operator import itemgetter
-from typing import Any
+from operator import methodcaller
+from typing import Any, NamedTuple
 
 from matchenv.benchmarks.study.claims import claims_on, verdict_text
 from matchenv.benchmarks.study.settings import (
@@ -65,8 +65,14 @@ class CellResult:
     def values(self, policy: str, measure: str, window: str) -> Floats:
         """Return the mean of a measure over the games of a window, shape (draws, episodes)."""
         values = self.rows.values(measure, self.number, policy, window)
-        span = windows_of(self.settings.horizon)[window]
-        return values / (span.stop - span.start if OnePlayer.aggregations[measure] == SUM else 1)
+        if OnePlayer.aggregations[measure] == SUM:
+            return values / self.games_in(window)
+        return values
+
+    def games_in(self, window: str) -> int:
+        """Return the number of games in a window."""
+        games = windows_of(self.settings.horizon)[window]
+        return games.stop - games.start
 
     def paired(
         self, ours: str, theirs: str, measure: str, window: str, goal: float | None = None
@@ -75,13 +81,36 @@ class CellResult:
 
         With a goal, return by how much our mean is nearer to it.
         """
-        a, b = (self.values(policy, measure, window) for policy in (ours, theirs))
-        return estimate_over_priors(a - b if goal is None else nearer_by(a, b, goal))
+        our_values = self.values(ours, measure, window)
+        their_values = self.values(theirs, measure, window)
+        if goal is None:
+            return estimate_over_priors(our_values - their_values)
+        return estimate_over_priors(nearer_by(our_values, their_values, goal))
 
     def curve(self, policy: str, measure: str) -> Record:
         """Return a measure at each game, see ``curve_of_sums``."""
         sums = self.rows.totals["curves"][self.number, self.rows.policies.index(policy)]
         return curve_of_sums(sums[:, MEASURES.index(measure)], self.rows.seeds.shape[1])
+
+
+class Row(NamedTuple):
+    """A row of the summary."""
+
+    result: CellResult
+    policy: str
+
+    def total(self, window: str) -> str:
+        """Return the mean true draw density, summed over the games of a window."""
+        density = float(self.result.values(self.policy, DRAW, window).mean())
+        return f"{self.result.games_in(window) * density:.3f}"
+
+    def difference(self, window: str, rival: str) -> str:
+        """Return the paired difference of the totals to a rival; "" for the rival itself."""
+        if self.policy == rival:
+            return ""
+        density = self.result.paired(self.policy, rival, DRAW, window)
+        total = density.times(self.result.games_in(window))
+        return f"{total.mean:+.3f} ± {total.half_width:.3f}"
 
 
 @dataclass(frozen=True)
@@ -119,30 +148,38 @@ class Study:
 
         It has the paired differences to the first policy.
         """
-        (first, *others), spans = self.rows.policies, windows_of(self.settings.horizon)
-        games = {name: spans[name].stop - spans[name].start for name in (ALL, "first", "last")}
-        headings = ["cell", "policy"]
-        for window, count in games.items():
-            headings += [window if window == ALL else f"{window} {count}", f"minus {first}"]
         rows = []
-        for result, policy in product(self.results, self.rows.policies):
-            row = [result.cell.title, policy]
-            for window, count in games.items():
-                row.append(f"{count * float(result.values(policy, DRAW, window).mean()):.3f}")
-                less = result.paired(policy, first, DRAW, window).times(count)
-                text = f"{less.mean:+.3f} ± {less.half_width:.3f}"
-                row.append("" if policy == first else text)
-            rows.append(row)
-        columns = [Column(heading, itemgetter(k)) for k, heading in enumerate(headings)
-                   if others or not heading.startswith("minus")]  # fmt: skip
+        for result in self.results:
+            for policy in self.rows.policies:
+                rows.append(Row(result, policy))
+        heading = self.heading
+        if len(self.rows.policies) > 1:
+            heading += " ±: half of an interval."
         lines = [
             "# True draw density, summed over games",
             "",
-            f"{self.heading}{' ±: half of an interval.' if others else ''}",
+            heading,
             "",
-            *table(columns, rows),
+            *table(self._columns(), rows),
         ]
         return "\n".join(lines) + "\n"
+
+    def _columns(self) -> list[Column]:
+        """Return the columns of the summary; with one policy none of differences."""
+        first, *others = self.rows.policies
+        columns = [
+            Column("cell", lambda row: row.result.cell.title),
+            Column("policy", lambda row: row.policy),
+        ]
+        for window in (ALL, "first", "last"):
+            heading = window
+            if window != ALL:
+                heading = f"{window} {self.results[0].games_in(window)}"
+            columns.append(Column(heading, methodcaller("total", window)))
+            if others:
+                difference = methodcaller("difference", window, first)
+                columns.append(Column(f"minus {first}", difference))
+        return columns
 
     def tables(self) -> dict[str, bytes]:
         """Return the CSV files by name.
@@ -150,28 +187,43 @@ class Study:
         ``curves/CELL.csv`` has the measures at each game, ``windows.csv`` their means over windows
         of games, ``paired.csv`` the differences of every ordered pair of policies.
         """
-        files, policies = {}, self.rows.policies
+        files = {}
         for result in self.results:
-            columns: dict[str, Floats] = {}
-            for policy, measure in product(policies, MEASURES):
-                curve = result.curve(policy, measure)
-                columns[f"{policy} {measure} mean"] = curve.mean
-                columns[f"{policy} {measure} standard error"] = curve.standard_error
-            rows = zip(range(self.settings.horizon), *columns.values(), strict=True)
-            files[f"curves/{result.cell.name}.csv"] = csv_bytes(["game", *columns], rows)
-        windows = list(product(MEASURES, windows_of(self.settings.horizon)))
-        numbers = ("standard error", "low", "high")
-        files["windows.csv"] = csv_bytes(["cell", "policy", "measure", "games", "mean", *numbers], [
-            [result.cell.name, policy, *where,
-             *vars(estimate_over_priors(result.values(policy, *where))).values()]
-            for result, policy, where in product(self.results, policies, windows)
-        ])  # fmt: skip
-        header = ["cell", "policy", "other", "measure", "games", "difference", *numbers]
-        files["paired.csv"] = csv_bytes(header, [
-            [result.cell.name, *pair, *where, *vars(result.paired(*pair, *where)).values()]
-            for result, pair, where in product(self.results, permutations(policies, 2), windows)
-        ])  # fmt: skip
+            files[f"curves/{result.cell.name}.csv"] = self._curves_csv(result)
+        files["windows.csv"] = self._windows_csv()
+        files["paired.csv"] = self._paired_csv()
         return files
+
+    def _curves_csv(self, result: CellResult) -> bytes:
+        columns: dict[str, Iterable[Any]] = {"game": range(self.settings.horizon)}
+        for policy, measure in product(self.rows.policies, MEASURES):
+            curve = result.curve(policy, measure)
+            columns[f"{policy} {measure} mean"] = curve.mean
+            columns[f"{policy} {measure} standard error"] = curve.standard_error
+        return csv_bytes(list(columns), zip(*columns.values(), strict=True))
+
+    def _windows_csv(self) -> bytes:
+        header = ["cell", "policy", "measure", "games", "mean", "standard error", "low", "high"]
+        rows = []
+        windows = windows_of(self.settings.horizon)
+        for result in self.results:
+            for policy, measure, window in product(self.rows.policies, MEASURES, windows):
+                mean = estimate_over_priors(result.values(policy, measure, window))
+                rows.append([result.cell.name, policy, measure, window, *astuple(mean)])
+        return csv_bytes(header, rows)
+
+    def _paired_csv(self) -> bytes:
+        header = ["cell", "policy", "other", "measure", "games"]
+        header += ["difference", "standard error", "low", "high"]
+        rows = []
+        pairs = list(permutations(self.rows.policies, 2))
+        windows = windows_of(self.settings.horizon)
+        for result in self.results:
+            for (policy, other), measure, window in product(pairs, MEASURES, windows):
+                difference = result.paired(policy, other, measure, window)
+                row = [result.cell.name, policy, other, measure, window, *astuple(difference)]
+                rows.append(row)
+        return csv_bytes(header, rows)
 
     def files(self) -> Iterator[tuple[str, bytes]]:
         """Yield name and content of each result file."""
@@ -205,7 +257,7 @@ def run_study(
     """
     run = run or RunOptions()
     for name in options:
-        as_choice("options", name, [each.name for each in fields(StudySettings)[1:]])
+        as_choice("options", name, [field.name for field in fields(StudySettings)[1:]])
     settings = StudySettings(policies, **options)
     with run.store({"command": "study", **settings.described()}) as store:
         study = Study(settings, play(settings.plan(), store))

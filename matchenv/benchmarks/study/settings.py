@@ -35,7 +35,9 @@ from matchenv.runtime.files import Arrays
 
 PAPER_POLICIES = ("pe", "drawchance", "kg")
 # Ranks in the paper's figures besides the first and the last of its 50 players, counted from 1.
-PAPER_PLAYERS, PAPER_RANKS, EVEN_RANK = 50, (12, 25, 37), 25
+PAPER_PLAYERS = 50
+PAPER_RANKS = (12, 25, 37)
+EVEN_RANK = 25
 
 MEASURES = ("true_draw_density", "squared_error", "skill_difference", "win_ratio")
 DRAW, ERROR, DIFFERENCE, WINS = MEASURES
@@ -75,7 +77,8 @@ class PrintedBelief(IndependentBelief):
         x = outcome * (mu_0 - mu_j) / variance
         v = np.exp(-0.5 * x * x - log_ndtr(x)) / math.sqrt(2.0 * math.pi)
         w = v * (v + x)
-        own_0, own_j = sigma_0**2 / variance, sigma_j**2 / variance
+        own_0 = sigma_0**2 / variance
+        own_j = sigma_j**2 / variance
         return (
             mu_0 + outcome * own_0 * v,
             sigma_0 * np.sqrt(1.0 - own_0 * w),
@@ -137,15 +140,20 @@ class StudySettings:
         as_choice("equal_rank_by", self.equal_rank_by, known=RANKINGS)
         if any(cell.options["rank"] is None for cell in self.cells):
             raise refusal("ranks must be names or numbers", self.ranks)
-        for name, least in (("episodes", 2), ("prior_draws", 1), ("seed", 0)):
-            as_integer(name, getattr(self, name), least)
+        as_integer("episodes", self.episodes, 2)
+        as_integer("prior_draws", self.prior_draws, 1)
+        as_integer("seed", self.seed, 0)
         _ = self.candidates  # raises if one cannot play
 
     @cached_property
     def game(self) -> Settings:
         """Settings of the environment in all cells."""
-        shared = ("num_opponents", "horizon", "belief", "equal_variance")
-        return Settings.checked(**{name: getattr(self, name) for name in shared})
+        return Settings.checked(
+            num_opponents=self.num_opponents,
+            horizon=self.horizon,
+            belief=self.belief,
+            equal_variance=self.equal_variance,
+        )
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -158,50 +166,64 @@ class StudySettings:
         ranks: list[str | int] = ["top", *middle_places(self.game.num_players), "bottom"]
         if self.ranks is not None:
             ranks = as_list("ranks", self.ranks)
-        known, hidden = (
-            cells_of(ranks, self.priors, self.num_opponents, by)
-            for by in (Settings.rank_by, self.equal_rank_by)
-        )
-        return tuple(b if b.labels["prior"] == "equal" else a
-                     for a, b in zip(known, hidden, strict=True))  # fmt: skip
+        cells: list[Cell] = []
+        for prior in dict.fromkeys(as_list("priors", self.priors)):
+            rank_by = Settings.rank_by
+            if prior == "equal":
+                rank_by = self.equal_rank_by
+            cells += cells_of(ranks, [prior], self.num_opponents, rank_by)
+        return tuple(cells)
 
     def described(self) -> dict[str, Any]:
         """Return everything that decides the results, as plain data."""
         return {
-            **{each.name: getattr(self, each.name) for each in fields(self)[3:]},
+            **{field.name: getattr(self, field.name) for field in fields(self)[3:]},
             "policies": {candidate.label: candidate.identity for candidate in self.candidates},
             "cells": [cell.name for cell in self.cells],
         }
 
     def plan(self) -> Plan:
         """Return the plan of the episodes."""
-        size = min(LARGEST_BLOCK, LARGEST_BLOCK_PLAYERS // self.game.num_players,
-                   LARGEST_BLOCK_GAMES // self.horizon)  # fmt: skip
-        blocks = tuple(
-            Block(draw, first,
-                  tuple(episode_seeds(self.seed, first, count, (REPORT, draw, STUDY_EPISODES))),
-                  (REPORT, draw, STUDY_POLICIES, first))
-            for draw in range(self.prior_draws)
-            for first, count in spans_of(self.episodes, max(1, size))
-        )  # fmt: skip
-        summary = partial(study_sums, self.horizon)
-        return Plan(self.candidates, self.cells, blocks, self.settings_of, self.seed, summary)
+        size = min(
+            LARGEST_BLOCK,
+            LARGEST_BLOCK_PLAYERS // self.game.num_players,
+            LARGEST_BLOCK_GAMES // self.horizon,
+        )
+        blocks = []
+        for draw in range(self.prior_draws):
+            key = (REPORT, draw, STUDY_EPISODES)
+            for first, count in spans_of(self.episodes, max(1, size)):
+                seeds = episode_seeds(self.seed, first, count, key)
+                policy_stream = (REPORT, draw, STUDY_POLICIES, first)
+                blocks.append(Block(draw, first, tuple(seeds), policy_stream))
+        return Plan(
+            self.candidates,
+            self.cells,
+            tuple(blocks),
+            self.settings_of,
+            self.seed,
+            partial(study_sums, self.horizon),
+        )
 
     def settings_of(self, cell: Cell, draw: int) -> Settings:
         """Return the settings of a cell with a draw of the prior.
 
         All cells have the same skills, in another order.
         """
-        kind = prior_of(cell.options["prior"], self.equal_variance)
+        distribution = prior_of(cell.options["prior"], self.equal_variance)
         rng = stream_of(self.seed, REPORT, draw, STUDY_PRIOR)
-        prior = DrawnPrior.of(kind, rng, self.game.num_players)
+        prior = DrawnPrior.of(distribution, rng, self.game.num_players)
         return replace(self.game, **{**cell.options, "prior": prior})
 
 
 def middle_places(num_players: int) -> list[int]:
     """Return the places of the paper's ranks between the best and the worst, from 0."""
-    places = (place_at_share(rank, num_players) for rank in PAPER_RANKS)
-    return list(dict.fromkeys(place for place in places if 0 < place < num_players - 1))
+    places: list[int] = []
+    for rank in PAPER_RANKS:
+        place = place_at_share(rank, num_players)
+        if 0 < place < num_players - 1 and place not in places:
+            places.append(place)
+    return places
 
 
 def place_at_share(rank: int, num_players: int) -> int:

@@ -37,9 +37,11 @@ class Environment:
             default the sum of rewards with default options.
         policies: baselines by name, each a class.
         reader: how the shared network reads observations, a ``matchenv.agents.network.Reader``.
-        training: how a training is evaluated, a ``matchenv.agents.environments.Problem``.
-        hyperparameters: folder with a YAML file of named trainings for each algorithm, as
-            ``package:folder``.
+        training: how a training is evaluated, a ``matchenv.agents.environments.Training``; by
+            default its mean return.
+        hyperparameters: folder of a package with the hyperparameters of trainings, as
+            ``package:folder``. ``matchenv train --algo ppo`` reads ``ppo.yml`` of it, and
+            ``--config NAME`` reads ``NAME.yml``, from the section with the environment's name.
     """
 
     env_id: str

@@ -96,17 +96,15 @@ class ScalarEnv(SimulatorEnv, gym.Env[NDArray[np.float32], np.int64]):
         if self._phase != RUNNING:
             raise ResetNeeded(f"Call reset() before step(): this environment was {self._phase}.")
         self._actions[0] = as_integer("action", action, 0, self.simulator.num_actions - 1)
-        step = self.episodes.step(self._actions, strict=self._strict)
-        if not self.episodes.all_running:
+        _, rewards, terminations, truncations = self.episodes.carry_out(self._actions, self._strict)
+        terminated = terminations.item(0)
+        truncated = truncations.item(0)
+        if terminated or truncated:
+            self.episodes.end(terminations | truncations)
             self._phase = OVER
-        self._show()
-        return (
-            self._observation(),
-            step.reward.item(0),
-            step.terminated.item(0),
-            step.truncated.item(0),
-            self._info(),
-        )
+        if self._renderer is not None:
+            self._show()
+        return self._observation(), rewards.item(0), terminated, truncated, self._info()
 
     def action_masks(self) -> Masks:
         """Return the allowed actions, shape (A,); sb3-contrib's MaskablePPO calls this method."""
@@ -144,11 +142,11 @@ class ScalarEnv(SimulatorEnv, gym.Env[NDArray[np.float32], np.int64]):
         return repr(self)
 
     def _observation(self) -> NDArray[np.float32]:
-        return self.simulator.observe(self._state)[0].copy()
+        return self.simulator.observe(self.episodes.state)[0].copy()
 
     def _info(self) -> dict[str, Any]:
         # NumPy numbers, and Python's bool: libraries infer the dtypes of vectors of these.
-        info = self.simulator.info(self._state, 0)
+        info = self.simulator.info(self.episodes.state, 0)
         if self.episodes.has_masks:
             info["action_mask"] = self.action_masks().astype(np.int8)
             info["invalid_action"] = bool(self.episodes.invalid_action[0])

@@ -23,6 +23,7 @@ from matchenv.runtime.checks import (
     as_positive_number,
     refusal,
 )
+from matchenv.runtime.object_spec import is_object_spec
 
 # Standard deviation of one performance around skill in the 2011 study: beta^2 = 2.5.
 PAPER_BETA = math.sqrt(2.5)
@@ -145,6 +146,20 @@ class Options:
         listed = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
         return f"{type(env).__name__}({listed})"
 
+    def plain_options(self) -> dict[str, Any]:
+        """Return the options that are numbers, names or sequences of these.
+
+        They are kept beside networks that read observations of the environment. Options that are
+        objects or name a class are left out. Settings in which such an option changes the meaning
+        of an observation override this method.
+        """
+        plain = {}
+        for declared in fields(self):
+            value = getattr(self, declared.name)
+            if _is_plain(value) and not is_object_spec(value):
+                plain[declared.name] = value
+        return plain
+
     def description(self) -> dict[str, Any]:
         """Return all options as plain data for JSON and YAML; objects become their ``repr``."""
         description = {}
@@ -153,6 +168,13 @@ class Options:
             is_plain = value is None or isinstance(value, str | int | float)
             description[declared.name] = value if is_plain else repr(value)
         return description
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether a value is a number, a name, None or a sequence of these."""
+    if isinstance(value, list | tuple):
+        return all(_is_plain(element) for element in value)
+    return value is None or isinstance(value, str | int | float)
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,8 @@ class Simulator(ABC, Generic[State]):
     Attributes:
         settings: of the episodes.
         num_actions: A, the actions are 0 to A - 1.
-        observation_space: of one episode, float32.
+        observation_space: of one episode, float32; with an ``ObservationBox``, the shared network
+            can read it.
         aggregations: how the ``measures`` are aggregated over an episode, by name: ``SUM``,
             ``MEAN`` or ``LAST``.
     """
@@ -190,18 +191,3 @@ class Simulator(ABC, Generic[State]):
     def describe_allowed(self, mask: Masks) -> str:
         """Describe the allowed actions of one episode, shape (A,), for an error message."""
         return f"one of the {int(mask.sum())} allowed actions"
-
-
-def observation_box(size: int, unbounded: int, positive: int) -> spaces.Box:
-    """Return the box of an observation of ``size`` numbers, float32.
-
-    Args:
-        size: K.
-        unbounded: number of means, which come first.
-        positive: end of the deviations, which follow and are at least 0; the rest is in [0, 1].
-    """
-    low = np.zeros(size, dtype=np.float32)
-    high = np.ones(size, dtype=np.float32)
-    low[:unbounded] = -np.inf
-    high[:positive] = np.inf
-    return spaces.Box(low, high, dtype=np.float32)

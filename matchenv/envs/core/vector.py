@@ -147,7 +147,8 @@ class NativeVectorEnv(SimulatorEnv, VectorEnv[NDArray[np.float32], Integers, NDA
         if self.max_episode_steps is not None:
             self._steps += running
             truncated |= (self._steps >= self.max_episode_steps) & running
-            self.episodes.end(truncated)
+            if truncated.any():
+                self.episodes.end(truncated)
         final = self._restart(running)
         self._show()
         infos = {**self._infos(self._everywhere), **final}

@@ -216,6 +216,10 @@ class Settings(GameOptions):
             rule = f"mean_stay must be at least {least:g} with availability={self.availability!r}"
             raise refusal(f"{rule}, so that stays last a game or more", self.mean_stay)
 
+    def plain_options(self) -> dict[str, Any]:
+        """Return the plain options and the belief, which observations show."""
+        return {**super().plain_options(), "belief": self.belief}
+
     @property
     def num_players(self) -> int:
         """M + 1: player 0 and the opponents."""

@@ -36,7 +36,8 @@ from matchenv.belief.belief import (
 from matchenv.belief.full import learn_full
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.core.settings import as_fixed, checked_options
-from matchenv.envs.core.simulator import LAST, MEAN, SUM, Numbers, Simulator, Step, observation_box
+from matchenv.envs.core.simulator import LAST, MEAN, SUM, Numbers, Simulator, Step
+from matchenv.envs.core.space import observation_box
 from matchenv.envs.core.view import View, read_only, truth
 from matchenv.envs.one_player.priors import ANY_RANK, instances_of
 from matchenv.envs.one_player.settings import MeasureReward, Settings
@@ -211,9 +212,7 @@ class OnePlayer(Simulator[State]):
         self.belief = settings.belief_type
         # The mask follows the share of games left.
         self._share_column = self.belief.observation_size(settings.num_opponents) - 1
-        self.observation_space = observation_box(
-            settings.observation_size, settings.num_players, self._share_column
-        )
+        self.observation_space = observation_box(settings, settings.num_players, self._share_column)
         by_opponent = settings.noise == "opponent"
         limit = settings.max_games_per_opponent
         self._params = Params(
@@ -252,7 +251,8 @@ class OnePlayer(Simulator[State]):
             online=np.ones((count, opponents), dtype=np.bool_),
             mask=np.ones((count, opponents), dtype=np.bool_),
             key=np.zeros(count, dtype=np.uint64),
-            measures=np.zeros((count, len(MEASURES))),
+            # A column, which infos and rewards copy, is contiguous.
+            measures=np.zeros((count, len(MEASURES)), order="F"),
             won=np.zeros(count, dtype=np.bool_),
             outcomes=np.zeros(count, dtype=np.int8),
         )

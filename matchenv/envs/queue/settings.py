@@ -112,6 +112,15 @@ class QueueSettings(GameOptions):
         'match quality that `reward="relative"` subtracts, in [0, 1]; see Rewards',
     )
 
+    def plain_options(self) -> dict[str, Any]:
+        """Return the plain options, and mean and deviation of a population that is not normal."""
+        plain = super().plain_options()
+        if not math.isfinite(self.patience):
+            plain["patience"] = "inf"
+        if self.population != NormalPopulation():
+            plain["population"] = [[self.population.mean], [self.population.deviation]]
+        return plain
+
     @property
     def num_candidates(self) -> int:
         """Maximum number of candidates."""

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from matchenv.envs.core.settings import as_fixed, checked_options
-from matchenv.envs.core.simulator import LAST, Numbers, Simulator, Step, observation_box
+from matchenv.envs.core.simulator import LAST, Numbers, Simulator, Step
+from matchenv.envs.core.space import observation_box
 from matchenv.envs.queue.dynamics import NO_ACTION, Params, log_on_at_reset, step_all
 from matchenv.envs.queue.settings import BY_BELIEF, BY_TRUTH, RELATIVE, QueueSettings
 from matchenv.envs.queue.state import CLOCK, NONE, NUM_SIDES, OVER, VISIT, State, empty_state, grown
@@ -49,9 +50,7 @@ class QueueSimulator(Simulator[State]):
     def __init__(self, settings: QueueSettings, *, keep_visits: bool = False) -> None:
         self.settings = settings
         self.num_actions = settings.capacity
-        self.observation_space = observation_box(
-            settings.observation_size, settings.capacity, 2 * settings.capacity
-        )
+        self.observation_space = observation_box(settings, settings.capacity, 2 * settings.capacity)
         self._keeps_visits = keep_visits
         self._params = params_of(settings)
 
@@ -178,25 +177,28 @@ class QueueSimulator(Simulator[State]):
             truth: whether to add the true skills.
         """
         clock = state.clock[row]
+        tick = int(clock["tick"])
         line = state.line[row, : clock["length"]]
         slots = line[line != NONE]
-        players = state.players[row, slots]
-        # The last element is that of a missing player, whose slot is -1.
-        index = np.full(state.room + 1, NOBODY, dtype=np.int64)
+        players = state.players[row]
+        # Indices of the players in ``slots``; the last element is that of NONE.
+        index = np.empty(state.room + 1, dtype=np.int64)
         index[slots] = np.arange(slots.size)
-        candidates = state.shown[row, 1:]
+        index[NONE] = NOBODY
+        mask = state.mask[row].copy()
         return WaitingPlayers(
-            mu=players["mu"].copy(),
-            sigma=players["sigma"].copy(),
-            waited=clock["tick"] - players["joined"],
-            player=players["number"].copy(),
+            mu=players["mu"][slots],
+            sigma=players["sigma"][slots],
+            waited=tick - players["joined"][slots],
+            player=players["number"][slots],
             focal=int(index[clock["focal"]]),
-            candidates=index[candidates[candidates != NONE]],
-            tick=int(clock["tick"]),
+            candidates=index[state.shown[row, 1:][mask[1:]]],
+            tick=tick,
             playing=int(clock["playing"]),
             settings=self.settings,
             run=int(clock["key"]),
-            true_skill=players["true_skill"].copy() if truth else None,
+            action_mask=mask,
+            true_skill=players["true_skill"][slots] if truth else None,
         )
 
     def means_in_games(self, state: State, row: int) -> Floats:

@@ -16,7 +16,9 @@ from matchenv.logs.match_log import MatchLog
 from matchenv.runtime.random import uniforms
 from matchenv.trueskill import draw_margin_from_probability, true_draw_density
 
-BETA, DRAWS, TICK = 25.0 / 6.0, 0.1, 30  # seconds
+BETA = 25.0 / 6.0
+DRAWS = 0.1
+TICK = 30  # seconds
 TRUTH = {"beta": BETA, "draw_probability": DRAWS}
 MODEL = {**TRUTH, "tau": 0.0, "time_drift": 0.0, "advantage": 0.0, "team_exponent": 0.0}
 OPTIONS: dict[str, Any] = {
@@ -54,29 +56,36 @@ def simulated_service(policy: Any, games: int, seed: int = 0, **options: Any) ->
     rng = np.random.default_rng(seed)
     simulator = QueueSimulator(QueueSettings.checked(**OPTIONS | options))
     batch = Batch(simulator, [seed])
+    # The queue's random numbers, so that its outcomes are those of the log.
     noise = -norm.ppf(uniforms(batch.state.queue["key"], OUTCOME, 0, games)[0])
-    decisions, found = Decisions(policy, rng), []
-    while len(found) < games:
+    decisions = Decisions(policy, rng)
+    games_played = []
+    while len(games_played) < games:
         waiting = simulator.waiting_players(batch.state, 0)
         actions = decisions.of(batch)
         batch.step(actions)
         if actions[0] > 0:
             pair = [waiting.focal, waiting.candidates[actions[0] - 1]]
-            found.append((waiting.tick, waiting.player[pair], waiting.true_skill[pair]))
-    names, scores, skill = [], [], {}
-    for z, (_, players, skills) in zip(noise, found, strict=True):
+            games_played.append((waiting.tick, waiting.player[pair], waiting.true_skill[pair]))
+    names = []
+    scores = []
+    ends = []
+    qualities = []
+    skill_of_player = {}
+    for z, (tick, players, skills) in zip(noise, games_played, strict=True):
         gap = skills[0] - skills[1] + np.sqrt(2.0) * BETA * z
         won = [float(gap > OPTIONS["draw_margin"]), float(-gap > OPTIONS["draw_margin"])]
-        skill |= dict(zip(players.tolist(), skills.tolist(), strict=True))
         order = rng.permutation(2)  # the order of the sides is random
         names.append([[f"p{players[side]}"] for side in order])
         scores.append([won[side] for side in order])
-    ends = np.array([tick + simulator.settings.game_length for tick, *_ in found])
-    log = MatchLog.from_games(names, scores, ends * TICK)
-    pairs = np.array([skills for *_, skills in found])
-    quality = true_draw_density(pairs[:, 0], pairs[:, 1], BETA) / true_draw_density(0.0, 0.0, BETA)
+        ends.append((tick + simulator.settings.game_length) * TICK)
+        qualities.append(true_draw_density(*skills, BETA) / true_draw_density(0.0, 0.0, BETA))
+        for player, skill in zip(players, skills, strict=True):
+            skill_of_player[f"p{player}"] = skill
+    log = MatchLog.from_games(names, scores, np.array(ends))
+    skills_of_log = np.array([skill_of_player[player] for player in log.players])
     wait = float(simulator.facts(batch.state)["mean_wait"][0]) * TICK / 60.0
-    return SimulatedService(log, np.array([skill[int(p[1:])] for p in log.players]), quality, wait)
+    return SimulatedService(log, skills_of_log, np.array(qualities), wait)
 
 
 WINDOW = WideningWindow(3.0, 0.15)

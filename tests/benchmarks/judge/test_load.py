@@ -1,6 +1,7 @@
 """Load of a service, estimated from the times of its log."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,31 +32,35 @@ def test_sessions_by_hand() -> None:
     assert sorted(gaps.tolist()) == [5 * MINUTE, 10 * MINUTE, 10 * MINUTE]
     _, gaps = sessions_of(log, 40.0)
     assert sorted(gaps.tolist())[-1] == 40 * MINUTE
-    found = arrivals_of(log, JudgeSettings())
+    load = arrivals_of(log, JudgeSettings())
     # The 10 % quantile of 5, 10 and 10 minutes.
-    assert found.game_minutes == pytest.approx(6.0)
-    assert found.ticks_rate == pytest.approx(found.arrival_rate * found.tick_minutes)
-    assert set(found.read_off) == {"arrival_rate", "game_minutes", "stay", "newcomers"}
+    assert load.game_minutes == pytest.approx(6.0)
+    assert load.ticks_rate == pytest.approx(load.arrival_rate * load.tick_minutes)
+    assert set(load.read_off) == {"arrival_rate", "game_minutes", "stay", "newcomers"}
 
 
 def test_the_arrival_rate_is_that_of_a_typical_player() -> None:
     """In one busy hour a hundred players log on, and two a day later."""
     games = [(f"a{k}", f"b{k}", k) for k in range(50)] + [("a", "b", 24 * 60)]
-    found = arrivals_of(log_of(*games), JudgeSettings(game_minutes=5.0))
-    assert found.arrival_rate == pytest.approx((100 * 99 + 2 * 1) / 102 / 60)
-    assert (found.stay, found.newcomers) == (0.0, 1.0)
+    load = arrivals_of(log_of(*games), JudgeSettings(game_minutes=5.0))
+    assert load.arrival_rate == pytest.approx((100 * 99 + 2 * 1) / 102 / 60)
+    assert load.stay == 0.0
+    assert load.newcomers == 1.0
 
 
 def test_settings_override_the_log() -> None:
-    given = JudgeSettings(
+    settings = JudgeSettings(
         arrival_rate=3.0, game_minutes=4.0, patience_minutes=8.0, stay=0.5, newcomers=0.1
     )
-    found = arrivals_of(log_of(("a", "b", 0), ("a", "b", 6), ("a", "b", 12)), given)
-    values = (found.arrival_rate, found.game_minutes, found.stay, found.newcomers, found.patience)
-    assert values == (3.0, 4.0, 0.5, 0.1, 20.0)
-    assert found.read_off == []
+    load = arrivals_of(log_of(("a", "b", 0), ("a", "b", 6), ("a", "b", 12)), settings)
+    assert load.arrival_rate == 3.0
+    assert load.game_minutes == 4.0
+    assert load.stay == 0.5
+    assert load.newcomers == 0.1
+    assert load.patience == 20.0
+    assert load.read_off == []
     untimed = MatchLog.from_games([[["a"], ["b"]]], [[1, 0]])
-    assert arrivals_of(untimed, given).arrival_rate == 3.0
+    assert arrivals_of(untimed, settings).arrival_rate == 3.0
     load = arrivals_of(untimed, JudgeSettings(arrival_rate=3.0, game_minutes=4.0, stay=0.5))
     assert load_text(load).startswith("Load (as given; newcomers assumed): 3 log on per minute")
 
@@ -76,12 +81,24 @@ test_what_the_log_does_not_show_must_be_given = refusals(
 )
 
 
-test_numbers_out_of_range = refusals(
-    *((name, value, name) for value in (-1.0, math.nan, math.inf)
-      for name in ("arrival_rate", "game_minutes", "session_minutes", "stay", "episodes",
-                   "tuning_episodes", "horizon", "seed")),
-    call=lambda name, value: JudgeSettings(**{name: value}),
-)  # fmt: skip
+@pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "arrival_rate",
+        "game_minutes",
+        "session_minutes",
+        "stay",
+        "episodes",
+        "tuning_episodes",
+        "horizon",
+        "seed",
+    ],
+)
+def test_numbers_out_of_range(name: str, value: float) -> None:
+    options: dict[str, Any] = {name: value}
+    with pytest.raises(ValueError, match=name):
+        JudgeSettings(**options)
 
 
 def test_population_of_returning_players() -> None:
