@@ -107,13 +107,7 @@ def tune_agent(
     space = checked_space(config.algorithm, content)
     # An unfinished trial is repeated, so it needs no checkpoint.
     config = config.replaced(checkpoint_every=config.timesteps)
-    # Values that the training would refuse are found before the first trial.
-    for name, values in content.items():
-        ends = values
-        if isinstance(values, dict):
-            ends = [values["low"], values["high"]]
-        for value in ends:
-            config.replaced(hyperparameters={**config.hyperparameters, name: value})
+    _check_values(config, content)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     pruner = optuna.pruners.MedianPruner(n_startup_trials=STARTUP, n_warmup_steps=1)
     study = optuna.create_study(direction="maximize", pruner=pruner)
@@ -138,6 +132,16 @@ def tune_agent(
             _play(study, trial, folder, run, device)
         _write_results(study, out, config)
     return study
+
+
+def _check_values(config: RunConfig, content: Mapping[str, Any]) -> None:
+    """Check all choices and the ends of intervals, before the first trial."""
+    for name, values in content.items():
+        ends = values
+        if isinstance(values, dict):
+            ends = [values["low"], values["high"]]
+        for value in ends:
+            config.replaced(hyperparameters={**config.hyperparameters, name: value})
 
 
 def _play(

@@ -14,4 +14,6 @@ importlib.import_module("matchenv.baselines.warm_up").warm_up(lambda text: None)
 registry = importlib.import_module("gymnasium").registry
 for name in [name for name in registry if name.startswith("Matchmaking")]:
     del registry[name]
+# It registers the environments when it is imported again.
+del sys.modules["matchenv.environments"]
 del sys.modules["matchenv"]

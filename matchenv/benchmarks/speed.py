@@ -23,6 +23,7 @@ from openskill.models import PlackettLuce
 import matchenv
 from matchenv.baselines import POLICIES, KnowledgeGradient
 from matchenv.belief import FactorisedBelief, FullBelief
+from matchenv.envs.one_player.simulator import MatchmakingView
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.replay import replay_trueskill
 from matchenv.logs.smoothing import smooth
@@ -168,7 +169,8 @@ def newcomers_state() -> matchenv.KnowledgeState:
 
 def decision_side(policy: Any, state: matchenv.KnowledgeState) -> Side:
     """Return a policy's decisions for a batch of knowledge states."""
-    return Side(type(policy).name, partial(policy.act, state, 500), len(state))
+    view = MatchmakingView(state, games_left=500)
+    return Side(type(policy).name, partial(policy.act, view), len(state))
 
 
 def states_of_play(

@@ -157,9 +157,10 @@ class Stage:
         policy = policy_named(name, settings)
         episodes = begin_for(policy, settings, seeds)
         rng = stream_of(self.seed, POLICIES, self.episode, *policy_key(name))
-        renderer = environment_of(settings).part("renderer")(
-            episodes.simulator, "rgb_array", 1, self.show_true_skill
-        )
+        renderer_class = environment_of(settings).part("renderer")
+        if renderer_class is None:
+            raise ValueError(f"env must be one with a renderer, got {settings.env_id!r}")
+        renderer = renderer_class(episodes.simulator, "rgb_array", 1, self.show_true_skill)
         renderer.begin(episodes.state, np.zeros(1, dtype=np.int64))
         episodes.renderer = renderer
         return Performer(episodes, Decisions(policy, rng), renderer)

@@ -15,7 +15,9 @@ def source_files() -> list[Path]:
     """Return the Python files of this package, sorted."""
     files = []
     for folder, _, names in os.walk(PACKAGE, followlinks=True):
-        files += [Path(folder, name) for name in names if name.endswith(".py")]
+        for name in names:
+            if name.endswith(".py"):
+                files.append(Path(folder, name))
     return sorted(files)
 
 

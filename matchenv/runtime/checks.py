@@ -20,6 +20,9 @@ from numpy.typing import ArrayLike, NDArray
 LARGEST_SKILL = 1e150
 SMALLEST = 1.0 / LARGEST_SKILL
 
+# Most characters of a value in a message.
+LONGEST_VALUE = 200
+
 
 def as_float_array(name: str, value: ArrayLike) -> NDArray[np.float64]:
     """Return ``value`` as a float64 array of finite numbers no larger than ``LARGEST_SKILL``."""
@@ -66,14 +69,19 @@ def check_shapes(names: Iterable[str], *arrays: NDArray[Any]) -> None:
     try:
         np.broadcast(*arrays)
     except ValueError:
-        shapes = [f"{n} {a.shape}" for n, a in zip(names, arrays, strict=True) if a.ndim > 0]
+        shapes = []
+        for name, array in zip(names, arrays, strict=True):
+            if array.ndim > 0:
+                shapes.append(f"{name} {array.shape}")
         raise ValueError(f"shapes must broadcast, got {', '.join(shapes)}") from None
 
 
 def shown(value: Any) -> str:
-    """Return a value for a message, in one line of at most 200 characters."""
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 200 else f"{text[:199]}…"
+    """Return a value for a message, in one line of at most ``LONGEST_VALUE`` characters."""
+    line = " ".join(repr(value).split())
+    if len(line) > LONGEST_VALUE:
+        line = f"{line[: LONGEST_VALUE - 1]}…"
+    return line
 
 
 def refusal(rule: str, value: Any) -> ValueError:
@@ -93,15 +101,21 @@ def errors_named(what: str) -> Iterator[None]:
         full = isinstance(error, OSError) and error.errno == errno.ENOSPC
         if not what or full or isinstance(error, MemoryError):
             raise
-        kind = "" if isinstance(error, ValueError | ImportError) else f"{type(error).__name__}: "
-        raise ValueError(f"{what}: {kind}{error}") from error
+        message = str(error)
+        if not isinstance(error, ValueError | ImportError):
+            message = f"{type(error).__name__}: {error}"
+        raise ValueError(f"{what}: {message}") from error
 
 
 def _checked(array: NDArray[np.float64], good: NDArray[np.bool_], rule: str) -> NDArray[np.float64]:
     if good.all():
         return array
-    index = tuple(int(k) for k in np.argwhere(~good)[0])
-    where = f" at index {index[0] if len(index) == 1 else index}" if index else ""
+    index = tuple(np.argwhere(~good)[0].tolist())
+    where = ""
+    if len(index) == 1:
+        where = f" at index {index[0]}"
+    elif index:
+        where = f" at index {index}"
     raise ValueError(f"{rule}, got {float(array[index])!r}{where}")
 
 
@@ -114,9 +128,10 @@ def as_number(
     array = as_float_array(name, value)
     if array.ndim != 0 or isinstance(value, bool | np.bool_):
         raise refusal(f"{name} must be one number", value)
-    if not low <= array <= high:
-        rule = f"at least {low:g}" if array < low else f"at most {high:g}"
-        raise refusal(f"{name} must be {rule}", value)
+    if array < low:
+        raise refusal(f"{name} must be at least {low:g}", value)
+    if array > high:
+        raise refusal(f"{name} must be at most {high:g}", value)
     return float(array)
 
 
@@ -143,13 +158,17 @@ as_positive_share = _number("be in (0, 1]", lambda x: 0.0 < x <= 1.0)
 def as_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     """Return ``value`` as an int in ``[low, high]``; refuse floats and booleans."""
     try:
-        number = None if isinstance(value, bool | np.bool_) else operator.index(value)
+        number = operator.index(value)
     except TypeError:
         number = None
-    if number is None or number < low or (high is not None and number > high):
-        allowed = f"of at least {low}" if high is None else f"in [{low}, {high}]"
-        raise refusal(f"{name} must be an integer {allowed}", value)
-    return number
+    if isinstance(value, bool | np.bool_):
+        number = None
+    if number is not None and number >= low and (high is None or number <= high):
+        return number
+    allowed = f"of at least {low}"
+    if high is not None:
+        allowed = f"in [{low}, {high}]"
+    raise refusal(f"{name} must be an integer {allowed}", value)
 
 
 def as_flag(name: str, value: Any) -> bool:
@@ -169,11 +188,13 @@ def as_choice(name: str, value: Any, known: Iterable[str]) -> str:
 
 def elements_of(value: Any) -> list[Any] | None:
     """Return the elements of ``value``; None for strings and values that have none."""
+    if isinstance(value, str):
+        return None
     try:
-        elements = None if isinstance(value, str) else iter(value)
+        elements = iter(value)
     except TypeError:  # also of arrays without axes
         return None
-    return elements and list(elements)
+    return list(elements)
 
 
 def as_list(name: str, value: Any) -> list[Any]:
@@ -231,7 +252,9 @@ def as_action_masks(value: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
     masks = np.ascontiguousarray(array, dtype=np.bool_)
     empty = ~masks.any(axis=-1)
     if empty.any():
-        where = f" at index {int(np.argmax(empty.ravel()))}" if masks.ndim > 1 else ""
+        where = ""
+        if masks.ndim > 1:
+            where = f" at index {int(np.argmax(empty.ravel()))}"
         raise ValueError(f"action_masks must allow at least one action, they allow none{where}")
     return masks
 
@@ -244,7 +267,9 @@ DIRECTION_MARKS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\
 
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun, for example ``1 game`` or ``2 games``."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    if number == 1:
+        return f"{number} {noun}"
+    return f"{number} {noun}s"
 
 
 def printable(text: str, kept: str = "") -> str:
@@ -256,10 +281,10 @@ def printable(text: str, kept: str = "") -> str:
     """
     if text.isascii() and text.isprintable():
         return text
-    return "".join(
-        char.encode("unicode_escape").decode("ascii")
-        if char not in kept
-        and (unicodedata.category(char) in UNPRINTABLE or char in DIRECTION_MARKS)
-        else char
-        for char in text
-    )
+    escaped = []
+    for char in text:
+        is_control = unicodedata.category(char) in UNPRINTABLE or char in DIRECTION_MARKS
+        if is_control and char not in kept:
+            char = char.encode("unicode_escape").decode("ascii")
+        escaped.append(char)
+    return "".join(escaped)

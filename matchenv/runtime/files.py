@@ -197,8 +197,11 @@ def npz_bytes(
         if array.dtype.hasobject:
             raise ValueError(f"{name} must hold numbers or texts, got {array.dtype}")
     buffer = io.BytesIO()
-    save = np.savez_compressed if compressed else np.savez
-    save(buffer, **{**arrays, CHECKSUM: np.array(checksum(belongs_to, arrays))})  # type: ignore[arg-type]
+    content: Any = {**arrays, CHECKSUM: np.array(checksum(belongs_to, arrays))}
+    if compressed:
+        np.savez_compressed(buffer, **content)
+    else:
+        np.savez(buffer, **content)
     return buffer.getvalue()
 
 
@@ -242,9 +245,10 @@ def read_json(path: Path) -> Any:
         ValueError: for bad JSON (see ``parsed_json``) or a wrong checksum; names the file.
     """
     data = parsed_json(path.read_bytes(), str(path))
-    expected = data.pop(CHECKSUM, None) if isinstance(data, dict) else None
-    if expected is not None and expected != checksum(data):
-        raise ValueError(f"{path} is damaged: its checksum does not fit")
+    if isinstance(data, dict) and CHECKSUM in data:
+        expected = data.pop(CHECKSUM)
+        if expected != checksum(data):
+            raise ValueError(f"{path} is damaged: its checksum does not fit")
     return data
 
 
@@ -272,7 +276,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return list(map(_plain, value))
     if isinstance(value, np.ndarray | np.generic):
         return _plain(value.tolist())
     if is_dataclass(value):
@@ -291,7 +295,8 @@ def csv_bytes(header: Sequence[str], rows: Iterable[Iterable[Any]]) -> bytes:
     """
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerows([_cell(value) for value in row] for row in (header, *rows))
+    for row in (header, *rows):
+        writer.writerow(map(_cell, row))
     return buffer.getvalue().encode()
 
 
@@ -307,18 +312,26 @@ def columns_csv(columns: Mapping[str, NDArray[Any]]) -> bytes:
 
 def number(cell: float | str | None) -> float:
     """Return a number of a result file, where an empty cell or null is NaN."""
-    return math.nan if cell is None or cell == "" else float(cell)
+    if cell is None or cell == "":
+        return math.nan
+    return float(cell)
 
 
 def without_apostrophe(cell: str) -> str:
     """Return a text of a result file without the apostrophe that ``csv_bytes`` adds."""
-    return cell[1:] if cell.startswith("'") and cell.lstrip("'").startswith(FORMULA) else cell
+    if cell.startswith("'") and cell.lstrip("'").startswith(FORMULA):
+        return cell[1:]
+    return cell
 
 
 def _cell(value: Any) -> Any:
     if isinstance(value, str):
-        text = printable(value, kept="\n")
-        return f"'{text}" if text.lstrip("'").startswith(FORMULA) else text
+        cell = printable(value, kept="\n")
+        if cell.lstrip("'").startswith(FORMULA):
+            cell = f"'{cell}"
+        return cell
     if isinstance(value, float | np.floating):
-        return repr(float(value)) if math.isfinite(value) else ""
+        if not math.isfinite(value):
+            return ""
+        return repr(float(value))
     return value

@@ -214,7 +214,9 @@ class _Progress:
         self.begun: dict[int, Arrays] = {}
         self._folder, self._jobs = store.folder, jobs
         self._overwrite = store.run.overwrite
-        self._made_with = json.dumps(provenance()) if store.folder is not None else ""
+        self._made_with = ""
+        if store.folder is not None:
+            self._made_with = json.dumps(provenance())
 
     def read(self) -> None:
         """Read what the folder holds, and say in one line which other versions made it."""
@@ -249,9 +251,12 @@ class _Progress:
         """Return the tasks that are left."""
         tasks = []
         for index, job in enumerate(self._jobs):
-            if index not in self.done:
-                start = len(_rows(self.begun[index])) if index in self.begun else 0
-                tasks.append(_Task(index, job, start))
+            if index in self.done:
+                continue
+            start = 0
+            if index in self.begun:
+                start = len(next(iter(self.begun[index].values())))
+            tasks.append(_Task(index, job, start))
         return tasks
 
     def add(self, task: _Task, arrays: Arrays) -> None:
@@ -291,9 +296,11 @@ class _Progress:
         """Return the files of a job with any number of episodes, by this number."""
         path = self._path_of(job, 0)
         stem = path.name.removesuffix("0.npz")
-        return {
-            int(file.stem.removeprefix(stem)): file for file in path.parent.glob(f"{stem}*.npz")
-        }
+        files = {}
+        for file in path.parent.glob(f"{stem}*.npz"):
+            count = file.stem.removeprefix(stem)
+            files[int(count)] = file
+        return files
 
     def _stored(self, job: Job) -> tuple[int, str, Arrays] | None:
         """Return the best stored result of a job: episodes, versions, arrays; None if none is."""
@@ -318,18 +325,13 @@ def _text_of(job: Job) -> str:
     return json.dumps(job.key, sort_keys=True)
 
 
-def _rows(arrays: Arrays) -> Any:
-    return next(iter(arrays.values()))
-
-
 def _difference(before: str, now: str) -> str:
     """Return the versions of another run that differ from those of this one."""
     present = json.loads(now)
-    differing = [
-        f"{name} {value}"
-        for name, value in json.loads(before).items()
-        if present.get(name) != value
-    ]
+    differing = []
+    for name, value in json.loads(before).items():
+        if present.get(name) != value:
+            differing.append(f"{name} {value}")
     return ", ".join(differing) or "other versions"
 
 

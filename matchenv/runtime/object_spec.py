@@ -17,6 +17,8 @@ from matchenv.runtime.checks import errors_named, refusal, shown
 
 FORM = re.compile(r"(?P<module>\w+(\.\w+)*):(?P<name>[A-Za-z_]\w*)(:(?P<options>.*))?")
 
+BOOLEANS = {"true": True, "True": True, "false": False, "False": False}
+
 # Whether modules of others may be imported. None: those that the user names, and no modules that
 # only a policy file names.
 _any_code: ContextVar[bool | None] = ContextVar("_any_code", default=None)
@@ -52,12 +54,12 @@ def code_is_allowed() -> bool:
     return _any_code.get() is True
 
 
-def object_named(kind: str, given: Any, named: Mapping[str, Any], base: type) -> Any:
+def object_named(kind: str, value: Any, named: Mapping[str, Any], base: type) -> Any:
     """Return an object from its name, from a specification, or as it is.
 
     Args:
         kind: kind of object for messages, for example ``"prior"``.
-        given: a key of ``named``, ``module:Class:key=value`` for a subclass of ``base``, or an
+        value: a key of ``named``, ``module:Class:key=value`` for a subclass of ``base``, or an
             instance of ``base``.
         named: objects by name.
         base: a public class of this package.
@@ -65,11 +67,12 @@ def object_named(kind: str, given: Any, named: Mapping[str, Any], base: type) ->
     Raises:
         ValueError: for anything else.
     """
-    if isinstance(given, base):
-        return given
-    if isinstance(given, str) and given in named:
-        return named[given]
-    return build_object(kind, given, *class_from_spec(kind, given, named, base), {})
+    if isinstance(value, base):
+        return value
+    if isinstance(value, str) and value in named:
+        return named[value]
+    factory, options = class_from_spec(kind, value, named, base)
+    return build_object(kind, value, factory, options, {})
 
 
 def search_working_folder() -> None:
@@ -96,9 +99,10 @@ def class_from_spec(
     """
     form = FORM.fullmatch(text) if isinstance(text, str) else None
     if form is None:
-        instance = "" if base is None else f" or a matchenv.{base.__name__}"
-        kinds = f"{', '.join(map(repr, known))}{instance}, or module:Class:key=value"
-        raise refusal(f"{kind} must be one of {kinds}", text)
+        allowed = ", ".join(map(repr, known))
+        if base is not None:
+            allowed += f" or a matchenv.{base.__name__}"
+        raise refusal(f"{kind} must be one of {allowed}, or module:Class:key=value", text)
     label = f"{kind} {shown(text)}"
     if _any_code.get() is False and base is None:
         raise CodeRefused(f"{label} can run any code: look at it, then give --allow-code")
@@ -140,9 +144,13 @@ def build_object(
         parameters = dict(inspect.signature(factory).parameters)
     arguments = {name: value for name, value in defaults.items() if name in parameters}
     parameters.pop("true_skill", None)  # never from a text
-    any_name = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-    allowed = {name: p.default for name, p in parameters.items()
-               if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}  # fmt: skip
+    any_name = False
+    allowed = {}
+    for name, parameter in parameters.items():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            any_name = True
+        elif parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY):
+            allowed[name] = parameter.default
     for key, value in parsed_options(kind, text, options).items():
         if key not in allowed and not any_name:
             names = ", ".join(sorted(allowed)) or "none at all"
@@ -165,10 +173,14 @@ def parsed_options(kind: str, text: str, options: str) -> dict[str, Any]:
         ValueError: for an option that is not name=value, or given twice.
     """
     arguments: dict[str, Any] = {}
-    for option in filter(None, options.split(",")):
+    for option in options.split(","):
+        if not option:
+            continue
         key, separator, value = option.partition("=")
         if not separator or not key or key in arguments:
-            got = f"{shown(option)} again" if key in arguments else shown(option)
+            got = shown(option)
+            if key in arguments:
+                got += " again"
             raise ValueError(f"options of {kind} {shown(text)} must be name=value, got {got}")
         arguments[key] = parsed_value(value)
     return arguments
@@ -176,32 +188,40 @@ def parsed_options(kind: str, text: str, options: str) -> dict[str, Any]:
 
 def parsed_value(text: str) -> Any:
     """Convert a text to a number or boolean, if it is one."""
-    for kind in (int, float):
+    for number_type in (int, float):
         with suppress(ValueError):
-            return kind(text)
-    return {"true": True, "True": True, "false": False, "False": False}.get(text, text)
+            return number_type(text)
+    return BOOLEANS.get(text, text)
 
 
-def spec_of(kind: str, given: Any) -> str:
+def spec_of(kind: str, value: Any) -> str:
     """Return the text from which ``object_named`` makes an equal object; a text stays itself.
 
     Raises:
         ValueError: unless it is a dataclass of a module's top level whose arguments are numbers,
             booleans and texts.
     """
-    if isinstance(given, str):
-        return given
+    if isinstance(value, str):
+        return value
     with suppress(AttributeError, TypeError, ValueError):
-        words = {True: "true", False: "false"}
-        options = ",".join(
-            f"{f.name}={words[value] if isinstance(value, bool) else value}"
-            for f in fields(given)
-            if f.init and (value := getattr(given, f.name)) is not f.default
-        )
-        text = f"{type(given).__module__}:{type(given).__qualname__}:{options}"
-        if build_object(kind, text, *class_from_spec(kind, text, (), type(given)), {}) == given:
-            return text.rstrip(":")
+        spec = _spec_with_options(value)
+        factory, options = class_from_spec(kind, spec, (), type(value))
+        if build_object(kind, spec, factory, options, {}) == value:
+            return spec.rstrip(":")
     raise ValueError(
         f"{kind} must be a name, module:Class:key=value, or a dataclass of a module's top level "
-        f"whose fields can be written as key=value, for the result files; got {shown(given)}"
+        f"whose fields can be written as key=value, for the result files; got {shown(value)}"
     )
+
+
+def _spec_with_options(value: Any) -> str:
+    """Return the specification of a dataclass, with the fields that have no default value."""
+    options = []
+    for declared in fields(value):
+        argument = getattr(value, declared.name)
+        if not declared.init or argument is declared.default:
+            continue
+        if isinstance(argument, bool):
+            argument = str(argument).lower()
+        options.append(f"{declared.name}={argument}")
+    return f"{type(value).__module__}:{type(value).__qualname__}:{','.join(options)}"

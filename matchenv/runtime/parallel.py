@@ -240,7 +240,9 @@ def _connect(ray: Any, address: str | None) -> None:
             socket.create_connection((host, int(port)), CONNECT).close()
         ray.init(address=address, log_to_driver=False, logging_level="CRITICAL")
     except (OSError, RuntimeError, ValueError) as error:
-        where = f" at {address}" if address else ""
+        where = ""
+        if address:
+            where = f" at {address}"
         raise OSError(f"no Ray cluster answers{where}: {_first_line(error)}") from None
     finally:
         # Ray replaces the handlers; only the main thread can restore them.

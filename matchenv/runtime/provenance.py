@@ -73,8 +73,10 @@ def module_digest(spec: str) -> str:
     """
     name = spec.partition(":")[0]
     files = module_files(spec)
+    if _is_own(name):
+        return digest_of([])
     if not files:
-        return digest_of([]) if _is_own(name) else ""
+        return ""
     module = sys.modules[name]
     if module is sys.modules["__main__"]:
         return ""

@@ -246,7 +246,7 @@ def _add_players(app: FastAPI, pool: Pool) -> None:
 def _add_games(app: FastAPI, pool: Pool) -> None:
     @app.post("/games", tags=["games"], response_model=schemas.Ratings)
     async def rate(body: schemas.GamesBody) -> Response:
-        games = [game.to_game() for game in body.games]
+        games = await run_in_threadpool(body.to_games)
         if len(games) > BLOCK_OF_GAMES:  # a bad one must not leave the blocks before it rated
             await run_in_threadpool(pool.check, games)
         rated: list[RatedGame] = []

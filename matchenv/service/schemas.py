@@ -63,6 +63,10 @@ class GamesBody(Body):
 
     games: Items[GameBody]
 
+    def to_games(self) -> list[players.Game]:
+        """Return the games for ``Pool.rate``."""
+        return [game.to_game() for game in self.games]
+
 
 class BlockBody(Body):
     """Two players who must not meet, or may meet again."""

@@ -279,9 +279,10 @@ def _player_of(row: tuple[Any, ...]) -> Player:
     )
 
 
-def _ratings_of(text: str) -> dict[str, Rating]:
+def _ratings_of(content: str) -> dict[str, Rating]:
+    """Return ratings by name from their JSON."""
     ratings = {}
-    for name, (mu, sigma) in json.loads(text).items():
+    for name, (mu, sigma) in json.loads(content).items():
         ratings[name] = Rating(mu, sigma)
     return ratings
 

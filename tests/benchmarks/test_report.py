@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from plotly.colors import hex_to_rgb
 
-from matchenv.agents.environments import ONE_PLAYER, HeldOutGames
+from matchenv.agents.environments import HeldOutGames
 from matchenv.agents.run_config import RunConfig, RunFolder, configured
 from matchenv.baselines import DrawChance, KnowledgeGradient
 from matchenv.benchmarks.report import charts, latex, sections_of
@@ -21,6 +21,7 @@ from matchenv.benchmarks.report import page as pages
 from matchenv.benchmarks.report.training import curves_of, levels_of, middle_of, read_runs
 from matchenv.cli import DONE, run_command
 from matchenv.evaluation.estimates import Estimate
+from matchenv.evaluation.registry import ONE_PLAYER
 
 LOG = Path(__file__).resolve().parent.parent / "logs" / "data" / "league.csv"
 SIZES = {"num_opponents": 3, "horizon": 12}

@@ -182,7 +182,7 @@ TINY = "--episodes 2 --horizon 2 --num-opponents 2 --out"
 @pytest.mark.parametrize(
     "words",
     [f"compare {TINY}", f"study {TINY}", f"tune {TINY}", f"limits {TINY}",
-     "train --timesteps 10 --out", "train --resume"],
+     "train --timesteps 100000 --out", "train --resume"],
 )  # fmt: skip
 def test_a_second_process_in_a_folder_is_told_which_one_is_first(
     words: str, tmp_path: Path, typed: Any

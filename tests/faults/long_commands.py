@@ -195,7 +195,7 @@ LONG_COMMANDS = (
         left_out=("tensorboard",),
     ),
     LongCommand(
-        f"train --tune 2 --timesteps 16 --num-envs 2 --space gamma=[0.9,0.99] {SMALL_NETWORK} "
+        f"train --tune 2 --timesteps 32 --num-envs 2 --space gamma=[0.9,0.99] {SMALL_NETWORK} "
         "--env-kwargs num_opponents=3 horizon=4 rank=top --evaluation-episodes 2 --out OUT",
         title="train --tune",
         left_out=("tensorboard",),

@@ -52,8 +52,8 @@ def made(env_id: str, mode: str | None = "rgb_array", count: int | None = None, 
 def bare(env_id: str, count: int | None, **options: Any) -> Any:
     """Make the same environment without Gymnasium's wrappers."""
     if count is None:
-        return matchenv.envs.part_of(env_id, "env")(**options)
-    return matchenv.envs.part_of(env_id, "vector_env")(num_envs=count, **options)
+        return matchenv.envs.environment_named(env_id).part("env")(**options)
+    return matchenv.envs.environment_named(env_id).part("vector_env")(num_envs=count, **options)
 
 
 def play(env: Any, steps: int = 3) -> None:
@@ -197,10 +197,11 @@ def test_without_a_screen_episodes_go_on_after_a_warning(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("env_id", ["Matchmaking-v0", "MatchmakingQueue-v0", "Ranking-v0"])
-@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_check_env_passes_without_a_screen(env_id: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pygame.display, "set_mode", no_screen)
-    check_env(gym.make(env_id, horizon=20).unwrapped)
+    env = gym.make(env_id, horizon=20).unwrapped
+    with pytest.warns(UserWarning, match="render_mode='human' shows nothing"):
+        check_env(env)
 
 
 def test_a_missing_screen_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:

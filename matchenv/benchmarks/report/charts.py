@@ -163,6 +163,8 @@ def paint(figures: Iterable[go.Figure]) -> None:
     numbers = {name: number for number, name in enumerate(KNOWN)}
     for figure in figures:
         for trace in figure.data:
+            if trace.type == "heatmap":  # it has a scale of colours
+                continue
             number = numbers.setdefault(trace.legendgroup or trace.name, len(numbers))
             _paint_trace(trace, number)
 

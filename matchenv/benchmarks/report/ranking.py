@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from matchenv.benchmarks.report.page import Block, Section, add_line, new_figure
+from matchenv.benchmarks.report.charts import Curve, add_curve, new_figure
+from matchenv.benchmarks.report.page import Block, Section
 
 MOST_ROWS = 200  # of the leaderboard
 
@@ -100,6 +101,6 @@ def _history(content: Mapping[str, Any]) -> Block:
     figure = new_figure("games", f"probability of being {goal}")
     games = [step["games"] for step in content["history"]]
     tops = [step["top"] for step in content["history"]]
-    add_line(figure, leader, games, tops)
+    add_curve(figure, Curve(leader, games, tops))
     figure.update_yaxes(range=[0.0, 1.02])
     return Block("How the leader's probability grew", figure, f"{leader}, in the order of the log.")
