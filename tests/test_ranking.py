@@ -163,10 +163,11 @@ def test_sigma_and_margin_are_those_of_the_games(spread: float) -> None:
 
 def test_games_without_draws_have_no_margin_until_the_first_draw() -> None:
     ranker = Ranker(NAMES)
-    ranker.record_games([("model-0", "model-1", 1)] * 5)
+    ranker.record_games([("model-0", "model-1", 1)] * 100)
     assert ranker.draw_margin == 0.0
     ranker.record("model-0", "model-2", 0)
     assert ranker.draw_margin > 0.0
+    assert np.isfinite(ranker.belief[0]).all()
 
 
 def test_the_output_says_when_beta_is_small() -> None:

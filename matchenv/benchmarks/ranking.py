@@ -329,10 +329,13 @@ def model_lines(ranker: Ranker, ranked: RankedGames, settings: RankSettings) -> 
         )
     if ranked.cluster:
         effect = ranker.cluster_deviation
-        lines.append(
-            f"games with equal {ranked.cluster} are not independent: items differ from their skill "
-            f"by {effect:.2f} within one; intervals include it"
-        )
+        line = f"games with equal {ranked.cluster} are not independent: "
+        if effect > 0.0:
+            line += f"items differ from their skill by {effect:.2f} within one, "
+            line += "and intervals include it"
+        else:
+            line += "no effect found"
+        lines.append(line)
     return lines
 
 

@@ -778,7 +778,7 @@ class Ranker:
             self._fit()
         elif self._learned_games < games:
             small = len(self._index) <= EXACT_ITEMS
-            if small or games >= GROWTH * self._fitted_games:
+            if small or self._needs_margin or games >= GROWTH * self._fitted_games:
                 self._fit()
             else:
                 for game in self._table.games[self._learned_games :]:
@@ -791,7 +791,7 @@ class Ranker:
         games = len(self._table)
         num_items = len(self._index)
         sparse = num_items > DENSE_ITEMS and self.goal != ORDER
-        if games >= GROWTH * self._estimated_games:
+        if games >= GROWTH * self._estimated_games or self._needs_margin:
             estimates_margin = self._options["draw_margin"] is None
             if sparse:
                 self._model = SparseBelief.estimated(
@@ -827,6 +827,11 @@ class Ranker:
             self._belief = dense_belief
         self._fitted_games = games
         self._learned_games = games
+
+    @property
+    def _needs_margin(self) -> bool:
+        """Whether the first draw was recorded since the last estimate."""
+        return self._model.draw_margin == 0.0 and self._table.draws > 0
 
     def _results(self) -> Results:
         has_advantage = self._model.has_advantage
