@@ -12,6 +12,7 @@ import numpy as np
 from tqdm import tqdm
 
 from matchenv.benchmarks.replay.fits import locked, table, with_fitted
+from matchenv.benchmarks.replay.measure_text import Content, measure_rows
 from matchenv.logs.forecasts import (
     calibrations,
     constant_log_loss,
@@ -36,11 +37,9 @@ from matchenv.logs.replay import (
 from matchenv.ratings.elo import LOGISTIC_RATE, Elo, elo_log_probabilities
 from matchenv.ratings.openskill import OpenSkill
 from matchenv.runtime.arrays import Floats, Masks
-from matchenv.runtime.checks import as_choice, as_positive_share, counted, errors_named
-from matchenv.runtime.files import columns_csv, json_bytes, number, write_together
+from matchenv.runtime.checks import as_choice, as_positive_share, errors_named
+from matchenv.runtime.files import columns_csv, json_bytes, write_together
 from matchenv.runtime.object_spec import build_object, class_from_spec, is_object_spec
-
-Content = Mapping[str, Any]
 
 TRUESKILL = "trueskill"
 # Systems in Python: their class, and arguments that are set.
@@ -361,41 +360,6 @@ def win_ratio_deviation(log: MatchLog, kept: Masks) -> dict[str, Any]:
     }
 
 
-def measure_rows(content: Content) -> dict[str, list[str]]:
-    """Return a row of text for each measure in ``report.json``, with a cell for each system."""
-    rows: dict[str, list[str]] = {}
-    for name in content["systems"]:
-        for label, cell in _cells_of(name, content).items():
-            rows.setdefault(label, []).append(cell)
-    unconverged = [system["unconverged"] for system in content["systems"].values()]
-    if any(unconverged):
-        rows["games that did not converge"] = list(map(str, unconverged))
-    return rows
-
-
-def _cells_of(name: str, content: Content) -> dict[str, str]:
-    """Return the text of each measure of one system."""
-    system = content["systems"][name]
-    share = 100.0 * content["settings"]["challenge_share"]
-    is_first = name == next(iter(content["systems"]))
-    cells = {
-        "prediction error": _percent(system["error"]["error"]),
-        "  standard error": _percent(system["error"]["standard_error"]),
-        "  minus the first system's, points": "-" if is_first else _points(*system["excess"]),
-    }
-    for rival, challenged in system["challenged"].items():
-        cells[f"error, most even {share:g} % by {rival}"] = _percent(challenged["error"])
-    cells["area of draws over quality"] = _text("{:.4f}", system["draws"]["area"])
-    for least in (1, 10, 100):
-        label = f"|win ratio - 50 %|, >= {counted(least, 'game')}"
-        cells[label] = _deviation(system["fairness"], least)
-    cells["log loss"] = _text("{:.4f}", system["log_loss"])
-    cells["  of the constant forecast"] = _text("{:.4f}", content["constant_log_loss"])
-    cells["calibration error, wins"] = _percent(system["wins"]["error"])
-    cells["calibration error, draws"] = _percent(system["draw_forecasts"]["error"])
-    return cells
-
-
 def report_text(content: Content) -> str:
     """Return a table of the measures of all systems, from the result of ``run_replay``."""
     draws = content["settings"]["parameters"]["draw_probability"]
@@ -405,21 +369,3 @@ def report_text(content: Content) -> str:
         f"draw probability: {draws:.4f}"
     )
     return "\n".join([*table(("", *content["systems"]), rows, 12), note])
-
-
-def _text(form: str, *values: float | None) -> str:
-    """Return formatted numbers, or "-" if one is missing."""
-    found = [number(value) for value in values]
-    return "-" if np.isnan(found).any() else form.format(*found)
-
-
-def _percent(share: float | None) -> str:
-    return _text("{:.2f} %", 100.0 * number(share))
-
-
-def _points(mean: float | None, error: float | None) -> str:
-    return _text("{:+.2f} ± {:.2f}", 100.0 * number(mean), 100.0 * number(error))
-
-
-def _deviation(fairness: Content, least: int) -> str:
-    return _percent(dict(zip(fairness["games"], fairness["deviation"], strict=True)).get(least))

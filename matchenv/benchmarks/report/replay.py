@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from matchenv.benchmarks.replay.report import measure_rows
+from matchenv.benchmarks.replay.measure_text import measure_rows
 from matchenv.benchmarks.report.charts import LEVEL, Curve, add_curve, new_figure
 from matchenv.benchmarks.report.page import Block, Section, page_text
 from matchenv.logs.reading import Reading

@@ -24,7 +24,7 @@ from matchenv.evaluation.estimates import AHEAD, BEHIND, Estimate, Record, t_qua
 from matchenv.evaluation.protocols import ordinal
 
 if TYPE_CHECKING:
-    from matchenv.benchmarks.study.results import CellResult
+    from matchenv.benchmarks.study.cells import CellResult
 
 SUPPORTED = "supported"
 REFUSED = "refused"

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from matchenv.benchmarks.figures import LINES, files_of, new_figure, style
-from matchenv.benchmarks.study.results import CellResult
+from matchenv.benchmarks.study.cells import CellResult
 from matchenv.benchmarks.study.settings import EVEN_RANK, middle_places, place_at_share
 from matchenv.evaluation.estimates import Record
 from matchenv.runtime.arrays import Floats

@@ -9,6 +9,7 @@ from itertools import permutations, product
 from operator import methodcaller
 from typing import Any, NamedTuple
 
+from matchenv.benchmarks.study.cells import CellResult
 from matchenv.benchmarks.study.claims import claims_on, verdict_text
 from matchenv.benchmarks.study.settings import (
     DRAW,
@@ -17,80 +18,17 @@ from matchenv.benchmarks.study.settings import (
     StudySettings,
     windows_of,
 )
-from matchenv.envs.core.simulator import SUM
-from matchenv.envs.one_player.settings import Settings, place_of_rank
-from matchenv.envs.one_player.simulator import OnePlayer
-from matchenv.evaluation.episode_table import Cell, EpisodeTable, play
+from matchenv.envs.one_player.settings import Settings
+from matchenv.evaluation.episode_table import EpisodeTable, play
 from matchenv.evaluation.estimates import (
-    Estimate,
-    Record,
-    curve_of_sums,
     estimate_over_priors,
-    nearer_by,
 )
 from matchenv.evaluation.rollout import ALL
 from matchenv.evaluation.tables import Column, TableWriter, markdown_table
-from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_choice, counted
 from matchenv.runtime.files import csv_bytes, json_bytes
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.provenance import versions
-
-
-@dataclass(frozen=True)
-class CellResult:
-    """Results in one cell."""
-
-    settings: StudySettings
-    rows: EpisodeTable  # episodes of the study
-    number: int  # index of the cell
-
-    @property
-    def cell(self) -> Cell:
-        """The cell."""
-        return self.rows.cells[self.number]
-
-    @property
-    def where(self) -> tuple[str, int]:
-        """Prior, and place of player 0 from 0 for the best."""
-        place = place_of_rank(self.cell.options["rank"], self.settings.num_opponents)
-        return self.cell.labels["prior"], place
-
-    @property
-    def units(self) -> int:
-        """Number of independent values: draws of the prior, or episodes of a single draw."""
-        draws, episodes = self.rows.seeds.shape
-        return episodes if draws == 1 else draws
-
-    def values(self, policy: str, measure: str, window: str) -> Floats:
-        """Return the mean of a measure over the games of a window, shape (draws, episodes)."""
-        values = self.rows.values(measure, self.number, policy, window)
-        if OnePlayer.aggregations[measure] == SUM:
-            return values / self.games_in(window)
-        return values
-
-    def games_in(self, window: str) -> int:
-        """Return the number of games in a window."""
-        games = windows_of(self.settings.horizon)[window]
-        return games.stop - games.start
-
-    def paired(
-        self, ours: str, theirs: str, measure: str, window: str, goal: float | None = None
-    ) -> Estimate:
-        """Return the paired difference of two policies, ours minus theirs.
-
-        With a goal, return by how much our mean is nearer to it.
-        """
-        our_values = self.values(ours, measure, window)
-        their_values = self.values(theirs, measure, window)
-        if goal is None:
-            return estimate_over_priors(our_values - their_values)
-        return estimate_over_priors(nearer_by(our_values, their_values, goal))
-
-    def curve(self, policy: str, measure: str) -> Record:
-        """Return a measure at each game, see ``curve_of_sums``."""
-        sums = self.rows.totals["curves"][self.number, self.rows.policies.index(policy)]
-        return curve_of_sums(sums[:, MEASURES.index(measure)], self.rows.seeds.shape[1])
 
 
 class Row(NamedTuple):

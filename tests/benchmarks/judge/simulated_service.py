@@ -7,11 +7,13 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from matchenv.baselines.queue import WideningWindow
+from matchenv.envs.core.episodes import Episodes
 from matchenv.envs.queue.dynamics import OUTCOME
-from matchenv.envs.queue.settings import QueueSettings, RatedPopulation
+from matchenv.envs.queue.population import RatedPopulation
+from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.queue.simulator import QueueSimulator
-from matchenv.envs.queue.view import WaitingPlayers
-from matchenv.evaluation.rollout import Batch, Decisions
+from matchenv.envs.queue.view import QueueView
+from matchenv.evaluation.rollout import Decisions
 from matchenv.logs.match_log import MatchLog
 from matchenv.runtime.random import uniforms
 from matchenv.trueskill import draw_margin_from_probability, true_draw_density
@@ -44,26 +46,29 @@ class SimulatedService(NamedTuple):
 class HiddenWindow:
     """A widening window on true skills, which the log does not show."""
 
-    def choose(self, waiting: WaitingPlayers, rng: np.random.Generator) -> int:
+    needs_truth = True
+
+    def act(self, view: QueueView, rng: np.random.Generator) -> NDArray[np.int64]:
         del rng
-        gaps = np.abs(waiting.true_skill[waiting.filled] - waiting.true_skill[waiting.focal])
-        if gaps.size == 0 or gaps.min() > 2.0 + 0.2 * waiting.waited[waiting.focal]:
-            return 0
-        return int(np.argmin(gaps)) + 1
+        gaps = np.abs(view.true_skill - view.true_skill[:, :1])
+        gaps[:, 0] = np.inf
+        gaps[~view.action_mask] = np.inf
+        is_near = gaps.min(axis=1) <= 2.0 + 0.2 * view.waited
+        return np.where(is_near, gaps.argmin(axis=1), 0)
 
 
 def simulated_service(policy: Any, games: int, seed: int = 0, **options: Any) -> SimulatedService:
     rng = np.random.default_rng(seed)
     simulator = QueueSimulator(QueueSettings.checked(**OPTIONS | options))
-    batch = Batch(simulator, [seed])
+    episodes = Episodes.of_seeds(simulator, [seed])
     # The queue's random numbers, so that its outcomes are those of the log.
-    noise = -norm.ppf(uniforms(batch.state.queue["key"], OUTCOME, 0, games)[0])
+    noise = -norm.ppf(uniforms(episodes.state.clock["key"], OUTCOME, 0, games)[0])
     decisions = Decisions(policy, rng)
     games_played = []
     while len(games_played) < games:
-        waiting = simulator.waiting_players(batch.state, 0)
-        actions = decisions.of(batch)
-        batch.step(actions)
+        waiting = simulator.waiting_players(episodes.state, 0, truth=True)
+        actions = decisions.of(episodes)
+        episodes.step(actions, strict=True)
         if actions[0] > 0:
             pair = [waiting.focal, waiting.candidates[actions[0] - 1]]
             games_played.append((waiting.tick, waiting.player[pair], waiting.true_skill[pair]))
@@ -84,7 +89,7 @@ def simulated_service(policy: Any, games: int, seed: int = 0, **options: Any) ->
             skill_of_player[f"p{player}"] = skill
     log = MatchLog.from_games(names, scores, np.array(ends))
     skills_of_log = np.array([skill_of_player[player] for player in log.players])
-    wait = float(simulator.facts(batch.state)["mean_wait"][0]) * TICK / 60.0
+    wait = float(simulator.infos(episodes.state)["mean_wait"][0]) * TICK / 60.0
     return SimulatedService(log, skills_of_log, np.array(qualities), wait)
 
 

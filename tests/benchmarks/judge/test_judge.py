@@ -312,7 +312,7 @@ class Nearest:
     def __init__(self, gap=3.0):
         self.gap = gap
 
-    def choose(self, waiting, rng):
+    def act(self, view, rng):
         {}
 """
 
@@ -336,7 +336,7 @@ def test_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert rule.label == "window 2.5, growth 0 a minute"
     assert rule.identity == "window:width=2.5,growth=0"
     monkeypatch.syspath_prepend(tmp_path)
-    name = rule_file(tmp_path, NEAREST.format("return int(waiting.filled.size > 0)")) + ":gap=2"
+    name = rule_file(tmp_path, NEAREST.format("return 1 * view.has_candidates")) + ":gap=2"
     rule = read_rule(name, 1.0)
     assert rule.label == name
     assert rule.identity.startswith(f"{name} ")
@@ -353,8 +353,8 @@ def test_rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("window: -1", "rule window"),
         ("window: 1\nwait: 2", "must hold window"),
         (NEAREST.format("raise KeyError('mmr')"), "cannot play.*'mmr'"),
-        (NEAREST.format("return 1 // (waiting.filled.size < 3)"), ": ZeroDivisionError"),
-        (NEAREST.format("return 10**6"), "actions must be in"),
+        (NEAREST.format("return 1 // int(view.num_candidates.sum() < 3)"), ": ZeroDivisionError"),
+        (NEAREST.format("return view.num_candidates + 10**6"), "actions must be in"),
     ],
 )
 def test_bad_rules(
