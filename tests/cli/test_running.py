@@ -56,7 +56,7 @@ QUEUE = "--env MatchmakingQueue-v0"
         ("train --seed 1 --seeds 2", "seed must be left out where seeds is given"),
         ("train --space gamma=[1]", "these options need --tune, got --space"),
         ("train --imitate gittins --belief factorised", "choose --belief full"),
-        ("train --imitate oracle", "must know the true skills"),
+        ("train --imitate oracle", "teacher must choose from observations"),
         ("train --imitate kg --algo ppo", "algo must be left out where imitate is given"),
         ("train --seeds 0 0", "different numbers"),
         ("train --comparison-episodes 1", "comparison_episodes must be an integer of at least 2"),
