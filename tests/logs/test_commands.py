@@ -106,7 +106,11 @@ def test_equal_settings_give_equal_files(
         ("smooth", "--max-iterations 0", "max_iterations must be"),
         ("smooth", "--tolerance nan", "tolerance"),
         ("smooth", "--players Sout", "among the 5 of the log, got 'Sout'; near to it: South"),
-        ("rank", "--draw-margin 0", "1 or -1 with draw_margin=0, got 0 for 'North' against 'South'"),
+        (
+            "rank",
+            "--draw-margin 0",
+            "1 or -1 with draw_margin=0, got 0 for 'North' against 'South'",
+        ),
         *((name, "--columns umpire=x", "umpire") for name in ("replay", "fit", "smooth", "rank")),
         *((command, words, said) for command in ("replay", "smooth") for words, said in (
             ("--beta 0", "beta must be"),

@@ -274,7 +274,7 @@ HEAD = "game,player,score\n"
         (f"{HEAD.strip()},time\n1,a,1,1\n", {"time_format": "roman"}, "time_format must be one of"),
         *((f"{HEAD.strip()},time\n1,a,1,1\n", {"time_format": form}, "time_format must be one of")
           for form in ("%d%d", "%Q", "%", 5)),
-        (f"{HEAD.strip()},time\n1,a,1,now\n1,b,2,today\n", {}, "unreadable time: 2"),
+        (f"{HEAD.strip()},time\n1,a,1,now\n1,b,2,now\n", {}, "unreadable time: 2"),
         (b"game,player,score\n1", {"encoding": "utf-16"}, "utf-16"),
         (HEAD.encode("utf-16"), {}, "no game to rate"),
         (HEAD.encode("utf-16-le"), {}, "the header cannot be read: no text in utf-8"),

@@ -398,7 +398,7 @@ def test_a_large_request_does_not_hold_up_others(tmp_path: Path) -> None:
     names = [f"p{i}" for i in range(500)]
     rng = random.Random(0)
     games = []
-    for number in range(5000):
+    for number in range(12000):
         one, other = rng.sample(names, 2)
         games.append({"teams": [[one], [other]], "ranks": [1, 2], "id": f"game {number}"})
     with listen("127.0.0.1", 0) as free:
