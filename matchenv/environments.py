@@ -18,7 +18,7 @@ MATCHMAKING = Environment(
     env="matchenv.envs.one_player.env:MatchmakingEnv",
     vector_env="matchenv.envs.one_player.env:MatchmakingVectorEnv",
     renderer="matchenv.rendering.one_player:OnePlayerRenderer",
-    protocol="matchenv.evaluation.protocols:ONE_PLAYER",
+    protocol="matchenv.evaluation.protocols:ONE_PLAYER_PROTOCOL",
     policies={
         "pe": "matchenv.baselines.simple:PointEstimate",
         "drawchance": "matchenv.baselines.simple:DrawChance",
@@ -41,7 +41,7 @@ MATCHMAKING_QUEUE = Environment(
     env="matchenv.envs.queue.env:MatchmakingQueueEnv",
     vector_env="matchenv.envs.queue.env:MatchmakingQueueVectorEnv",
     renderer="matchenv.rendering.queue:QueueRenderer",
-    protocol="matchenv.evaluation.protocols:QUEUE",
+    protocol="matchenv.evaluation.protocols:QUEUE_PROTOCOL",
     policies={
         "fcfs": "matchenv.baselines.queue.candidates:FirstComeFirstServed",
         "window": "matchenv.baselines.queue.candidates:WideningWindow",
@@ -66,7 +66,7 @@ RANKING = Environment(
     env="matchenv.envs.ranking:RankingEnv",
     vector_env="matchenv.envs.ranking:RankingVectorEnv",
     renderer="matchenv.rendering.ranking:RankingRenderer",
-    protocol="matchenv.evaluation.protocols:RANKING",
+    protocol="matchenv.evaluation.protocols:RANKING_PROTOCOL",
     policies={
         "random": "matchenv.baselines.ranking:RandomPair",
         "round-robin": "matchenv.baselines.ranking:RoundRobin",

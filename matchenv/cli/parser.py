@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 from matchenv.cli import show
 from matchenv.envs import ENVIRONMENTS, environment_named
 from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.protocols import LOADS, protocol_of
-from matchenv.evaluation.protocols import ONE_PLAYER as PROTOCOL
+from matchenv.evaluation.protocols import LOADS, ONE_PLAYER_PROTOCOL, protocol_of
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, expanded
 from matchenv.evaluation.tables import as_wide_as_the_terminal
 from matchenv.runtime.checks import as_choice
@@ -61,10 +60,10 @@ OPTIONS: dict[str, tuple[Any, ...]] = {
         "folders of runs, or module:Class; an unknown name lists all", (),
     ),
     "allow_code": ("import beliefs outside matchenv that learned policies name", False),
-    "rank": (RANK_TEXT, tuple(PROTOCOL.swept["rank"])),
+    "rank": (RANK_TEXT, tuple(ONE_PLAYER_PROTOCOL.swept["rank"])),
     "prior": (
         f"{PRIORS_TEXT}, or a class, for example matchenv:NormalPrior:mean=25,deviation=8.3",
-        tuple(PROTOCOL.swept["prior"]),
+        tuple(ONE_PLAYER_PROTOCOL.swept["prior"]),
     ),
     "episodes": ("episodes in each cell", 0),
     "seed": ("random seed", 0),

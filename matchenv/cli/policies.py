@@ -29,13 +29,13 @@ def declare_compare(add: Parser) -> Command:
         matchenv compare --policy pe 'kg:multiplier={10,20}' --rank top
     """
     from matchenv.benchmarks.compare import comparison
-    from matchenv.evaluation.protocols import ONE_PLAYER
+    from matchenv.evaluation.protocols import ONE_PLAYER_PROTOCOL
 
     add.group("policies", "policy", "allow_code")
     add.option("--against", "policy to compare with (default: kg)")
     add.group("games", *GAMES, episodes=comparison.DEFAULT_EPISODES)
     add.option("--noise", "games of equal luck: the k-th with an opponent, or of the episode",
-               ONE_PLAYER.defaults["noise"], ("opponent", "game"))  # fmt: skip
+               ONE_PLAYER_PROTOCOL.defaults["noise"], ("opponent", "game"))  # fmt: skip
     add.environments()
     add.group("results and work", *RESULTS)
 

@@ -102,7 +102,7 @@ def protocol_of(env_id: str) -> Protocol:
     Raises:
         ValueError: for an unknown environment; the known ones are listed.
     """
-    protocol: Protocol = environment_named(env_id).part("protocol") or GENERAL
+    protocol: Protocol = environment_named(env_id).part("protocol") or GENERAL_PROTOCOL
     return protocol
 
 
@@ -211,9 +211,9 @@ def ordinal(number: int) -> str:
     return f"{number}{endings.get(number % 10, 'th')}"
 
 
-GENERAL = Protocol()
+GENERAL_PROTOCOL = Protocol()
 
-ONE_PLAYER = Protocol(
+ONE_PLAYER_PROTOCOL = Protocol(
     # Without the reward, since policies do not depend on it.
     summary=partial(sums, measures=tuple(OnePlayer.aggregations)),
     policies=("pe", LOW_END, "kg", "gittins", "random", HIGH_END),
@@ -239,7 +239,7 @@ ONE_PLAYER = Protocol(
     key=(),
 )
 
-QUEUE = Protocol(
+QUEUE_PROTOCOL = Protocol(
     summary=visit_sums,
     simulator=recording_simulator,
     policies=(
@@ -274,7 +274,7 @@ QUEUE = Protocol(
     key=(QUEUE_RUNS,),
 )
 
-RANKING = Protocol(
+RANKING_PROTOCOL = Protocol(
     summary=ranking_sums,
     against="kg",
     shown=dict(

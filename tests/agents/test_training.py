@@ -92,7 +92,7 @@ def test_a_run_is_compared_with_its_own_options(tmp_path, trained):
     for episodes in (2, 3):  # the second replaces the first
         comparison, _ = compare_runs([folder.path], folder.path, episodes=episodes, run=options)
         assert comparison.rows.seeds.size == episodes
-    assert comparison.rows.policies == (str(folder.path), *protocols.ONE_PLAYER.policies)
+    assert comparison.rows.policies == (str(folder.path), *protocols.ONE_PLAYER_PROTOCOL.policies)
     ranks = [cell.labels["rank"] for cell in comparison.rows.cells]
     assert ranks == ["top", "middle", "bottom"]
     assert comparison.settings.num_opponents == 3

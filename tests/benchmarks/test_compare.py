@@ -657,8 +657,8 @@ class First:
 """
 PROTOCOL = """
 from dataclasses import replace
-from matchenv.evaluation.protocols import GENERAL
-PROTOCOL = replace(GENERAL, swept={"goal": ("order", "best"), "beta": (1.0, 2.0)})
+from matchenv.evaluation.protocols import GENERAL_PROTOCOL
+PROTOCOL = replace(GENERAL_PROTOCOL, swept={"goal": ("order", "best"), "beta": (1.0, 2.0)})
 """
 
 
