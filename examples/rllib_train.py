@@ -16,8 +16,8 @@ import ray
 from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 
+from matchenv import compare
 from matchenv.agents.rllib import SharedModule
-from matchenv.benchmarks.compare import run_comparison
 
 
 def main() -> None:
@@ -84,7 +84,7 @@ def main() -> None:
     algorithm.stop()
     ray.shutdown()
 
-    compared = run_comparison(
+    compared = compare(
         ["pe", "drawchance", "kg", checkpoint],
         cells={"rank": ["middle"]},
         episodes=given.episodes,
