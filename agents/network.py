@@ -330,7 +330,8 @@ class PairReader(Reader):
     left, the expected loss, and the means of log w and of h among the best pairs.
 
     For the goals ``"top"`` and ``"best"`` only pairs across the cut count. Apart from the cut, no
-    number depends on the order of the items, or on the origin, unit and direction of the scale.
+    number depends on the order of the items, or on the origin, unit and direction of the scale. The
+    advantage of the item named first is left out.
 
     Args:
         observation_space: observation space of the environment.
@@ -351,7 +352,9 @@ class PairReader(Reader):
         self.num_items: int = items
         self.cut: int = self.settings.cut
         # Without masks, the share of games left is the last number.
-        self.masked = observation_space.shape[0] > 2 * (items + self.num_actions) + 1
+        self.masked: bool = self.settings.masks_change
+        # Mean and deviation of the advantage.
+        self.unread: int = 2 * self.settings.has_advantage
         pairs = torch.triu_indices(items, items, 1)
         self.register_buffer("pairs", pairs, persistent=False)
 
@@ -361,8 +364,9 @@ class PairReader(Reader):
         pairs = self.num_actions
         first, second = self.pairs
         unit = 0.5 / self.settings.beta**2
-        sizes = [items, items, pairs, pairs, observations.shape[1] - 2 * (items + pairs)]
-        means, deviations, gaps, spreads, others = torch.split(observations, sizes, dim=1)
+        last = observations.shape[1] - 2 * (items + pairs) - self.unread
+        sizes = [items, items, pairs, pairs, self.unread, last]
+        means, deviations, gaps, spreads, _, others = torch.split(observations, sizes, dim=1)
         allowed = torch.ones_like(gaps)
         if self.masked:
             allowed = others[:, 1:]

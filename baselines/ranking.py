@@ -1,7 +1,8 @@
 """Policies of ``Ranking-v0``: rules that choose the next pair from a joint belief.
 
 A rule scores every pair, and the allowed pair with the highest score plays; ties go to the lowest
-index. ``matchenv.ranking.Ranker`` uses the same scores outside the environment.
+index. Scores ignore the advantage of the item named first: only skills are ranked.
+``matchenv.ranking.Ranker`` uses the same scores outside the environment.
 """
 
 from __future__ import annotations
@@ -116,7 +117,12 @@ def view_of(
     mu = np.ascontiguousarray(observations[:, :items])
     sigma = observations[:, items : 2 * items]
     difference_sigma = observations[:, 2 * items + pairs : 2 * (items + pairs)]
-    share = observations[:, 2 * (items + pairs)]
+    share = observations[:, settings.num_belief_numbers]
+    advantage_mu = None
+    advantage_sigma = None
+    if settings.has_advantage:
+        advantage_mu = observations[:, 2 * (items + pairs)]
+        advantage_sigma = observations[:, 2 * (items + pairs) + 1]
     if not (sigma > 0.0).all():
         raise ValueError(f"observation must have deviations above 0, got {sigma.min()!r}")
     i, j = settings.pairs.T
@@ -126,7 +132,14 @@ def view_of(
     covariance[:, i, j] = shared
     covariance[:, j, i] = shared
     games_left = np.rint(share * settings.horizon).astype(np.int64)
-    return RankingView(mu, covariance, games_left, action_mask=action_masks)
+    return RankingView(
+        mu,
+        covariance,
+        games_left,
+        advantage_mu=advantage_mu,
+        advantage_sigma=advantage_sigma,
+        action_mask=action_masks,
+    )
 
 
 class FormulaPolicy(RankingPolicy):

@@ -17,7 +17,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
-from matchenv.belief.joint import difference_variance, learn_joint
+from matchenv.belief.joint import NOBODY, difference_variance, learn_joint
 from matchenv.envs.core.scalar import ScalarArguments, ScalarEnv
 from matchenv.envs.core.settings import (
     LARGEST_OBSERVED,
@@ -142,6 +142,12 @@ class RankingSettings(Options):
     draw_margin: float = option(
         0.0, as_non_negative_number, "performances no further apart are a draw; 0: no draws"
     )
+    first_advantage: float = option(
+        0.0,
+        as_non_negative_number,
+        "standard deviation of the prior of the advantage of the item named first, whose mean is "
+        "0; 0: no advantage",
+    )
     goal: str = option(
         ORDER,
         as_choice,
@@ -166,6 +172,9 @@ class RankingSettings(Options):
         if self.sigma > WIDEST_PRIOR * self.beta:
             rule = f"sigma must be at most {WIDEST_PRIOR:,} times beta={self.beta:g}"
             raise refusal(rule, self.sigma)
+        if self.first_advantage > WIDEST_PRIOR * self.beta:
+            rule = f"first_advantage must be at most {WIDEST_PRIOR:,} times beta={self.beta:g}"
+            raise refusal(rule, self.first_advantage)
         if self.k >= self.num_items:
             raise ValueError(f"k must be below num_items={self.num_items}, got {self.k!r}")
         if self.goal == BEST and self.k != 1:
@@ -229,9 +238,27 @@ class RankingSettings(Options):
         return self.max_games_per_pair is not None or bool(self.barred_pairs)
 
     @property
+    def has_advantage(self) -> bool:
+        """True if the item named first has an advantage, which the belief learns."""
+        return self.first_advantage > 0.0
+
+    @property
+    def num_coordinates(self) -> int:
+        """Size of the joint belief: all skills, and the advantage if there is one."""
+        return self.num_items + self.has_advantage
+
+    @property
+    def num_belief_numbers(self) -> int:
+        """Numbers of an observation before the games left."""
+        return 2 * (self.num_coordinates + self.num_pairs)
+
+    @property
     def observation_size(self) -> int:
-        """Size of an observation: means, deviations, differences, games left and the mask."""
-        return 2 * self.num_items + (3 if self.masks_change else 2) * self.num_pairs + 1
+        """Size of an observation: the belief, games left, and the mask if pairs can be masked."""
+        size = self.num_belief_numbers + 1
+        if self.masks_change:
+            size += self.num_pairs
+        return size
 
 
 class RankingOptions(TypedDict, total=False):
@@ -242,6 +269,7 @@ class RankingOptions(TypedDict, total=False):
     sigma: float
     beta: float
     draw_margin: float
+    first_advantage: float
     goal: str
     k: int
     cost: float
@@ -252,7 +280,7 @@ class RankingOptions(TypedDict, total=False):
 
 
 # Random streams. The k-th game of pair p has index k P + p, whatever else was played.
-SKILLS, OUTCOME = range(2)
+SKILLS, OUTCOME, ADVANTAGE = range(3)
 
 # Columns of ``State.measures``, named as in ``info``.
 MEASURES = ("expected_loss", "true_loss", "kendall_tau", "top_errors")
@@ -260,11 +288,16 @@ EXPECTED_LOSS, TRUE_LOSS, KENDALL_TAU, TOP_ERRORS = range(4)
 
 
 class State(NamedTuple):
-    """State of B episodes with n items and P pairs."""
+    """State of B episodes with n items and P pairs.
+
+    The belief has m coordinates: the n skills, and the advantage of the item named first if there
+    is one.
+    """
 
     true_skill: Floats  # shape (B, n)
-    mu: Floats  # posterior means, shape (B, n)
-    covariance: Floats  # posterior covariances, shape (B, n, n)
+    true_advantage: Floats  # shape (B,); 0 without the option
+    mu: Floats  # posterior means, shape (B, m)
+    covariance: Floats  # posterior covariances, shape (B, m, m)
     met: NDArray[np.int32]  # games of each pair, shape (B, P)
     games: Integers  # games played, shape (B,)
     observation: NDArray[np.float32]  # shape (B, K)
@@ -278,9 +311,13 @@ class RankingView(View):
     """What a policy of ``Ranking-v0`` may know in B episodes.
 
     Attributes:
-        mu: posterior means, shape (B, n).
-        covariance: posterior covariances, shape (B, n, n).
+        mu: posterior means of the skills, shape (B, n).
+        covariance: posterior covariances of the skills, shape (B, n, n).
         games_left: games left, including the next one, shape (B,).
+        advantage_mu: posterior mean of the advantage of the item named first, shape (B,); 0 by
+            default.
+        advantage_sigma: its posterior standard deviation, shape (B,); 0 by default, for no
+            advantage.
         action_mask: pairs that may play, shape (B, P); all of them by default.
         true_skill: shape (B, n); only for policies with ``needs_truth``.
 
@@ -291,6 +328,8 @@ class RankingView(View):
     mu: Any
     covariance: Any
     games_left: Any
+    advantage_mu: Any = field(default=None, kw_only=True)
+    advantage_sigma: Any = field(default=None, kw_only=True)
     action_mask: Any = field(default=None, kw_only=True)
     true_skill: Any = truth()
 
@@ -302,6 +341,9 @@ class RankingView(View):
         else:
             mask = as_action_masks(self.action_mask, mask_shape)
         object.__setattr__(self, "action_mask", mask)
+        for name in ("advantage_mu", "advantage_sigma"):
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, np.zeros(episodes))
         super().__post_init__()
 
 
@@ -317,21 +359,24 @@ class RankingSimulator(Simulator[State]):
         items = settings.num_items
         low = np.zeros(settings.observation_size, dtype=np.float32)
         high = np.ones(settings.observation_size, dtype=np.float32)
-        means = np.r_[:items, 2 * items : 2 * items + self.num_actions]
-        low[means] = -np.inf
-        high[: 2 * (items + self.num_actions)] = np.inf
+        low[:items] = -np.inf
+        low[2 * items : 2 * items + self.num_actions] = -np.inf
+        if settings.has_advantage:
+            low[2 * (items + self.num_actions)] = -np.inf
+        high[: settings.num_belief_numbers] = np.inf
         self.observation_space = ObservationBox(low, high, settings)
         barred = [i * items + j for i, j in settings.barred_pairs]
         self._free = ~np.isin(settings.pairs @ [items, 1], barred)
 
     def new_state(self, count: int) -> State:
         """Return the state of ``count`` episodes that have not begun."""
-        items = self.settings.num_items
         pairs = self.settings.num_pairs
+        coordinates = self.settings.num_coordinates
         return State(
-            true_skill=np.zeros((count, items)),
-            mu=np.zeros((count, items)),
-            covariance=np.zeros((count, items, items)),
+            true_skill=np.zeros((count, self.settings.num_items)),
+            true_advantage=np.zeros(count),
+            mu=np.zeros((count, coordinates)),
+            covariance=np.zeros((count, coordinates, coordinates)),
             met=np.zeros((count, pairs), dtype=np.int32),
             games=np.zeros(count, dtype=np.int64),
             observation=np.zeros((count, self.settings.observation_size), dtype=np.float32),
@@ -362,7 +407,11 @@ class RankingSimulator(Simulator[State]):
         else:
             state.true_skill[rows] = settings.sigma * normals(keys, SKILLS, 0, settings.num_items)
         state.mu[rows] = 0.0
-        state.covariance[rows] = settings.sigma**2 * np.eye(settings.num_items)
+        state.covariance[rows] = settings.sigma**2 * np.eye(settings.num_coordinates)
+        if settings.has_advantage:
+            luck = normals(keys, ADVANTAGE, 0, 1)[:, 0]
+            state.true_advantage[rows] = settings.first_advantage * luck
+            state.covariance[rows, -1, -1] = settings.first_advantage**2
         for array in (state.met, state.games, state.outcomes):
             array[rows] = 0
         state.key[rows] = keys
@@ -411,10 +460,18 @@ class RankingSimulator(Simulator[State]):
 
     def view(self, state: State, *, truth: bool = False) -> RankingView:
         """Return beliefs, games left and allowed pairs; see ``Simulator.view``."""
+        items = self.settings.num_items
+        advantage_mu = None
+        advantage_sigma = None
+        if self.settings.has_advantage:
+            advantage_mu = state.mu[:, items]
+            advantage_sigma = np.sqrt(state.covariance[:, items, items])
         return RankingView(
-            mu=state.mu,
-            covariance=state.covariance,
+            mu=state.mu[:, :items],
+            covariance=state.covariance[:, :items, :items],
             games_left=self.settings.horizon - state.games,
+            advantage_mu=advantage_mu,
+            advantage_sigma=advantage_sigma,
             action_mask=self.masks(state),
             true_skill=state.true_skill if truth else None,
         )
@@ -440,14 +497,18 @@ def play(
     state = State(*all_state)
     beta, draw_margin = noise
     variance = performance_variance(beta)
+    items = state.true_skill.shape[1]
+    advantage = NOBODY
+    if state.mu.shape[1] > items:
+        advantage = items
     for b in rows:
         pair = actions[b]
         i, j = pairs[pair]
-        gap = state.true_skill[b, i] - state.true_skill[b, j]
+        gap = state.true_skill[b, i] - state.true_skill[b, j] + state.true_advantage[b]
         win = win_probability_of(gap, variance, draw_margin)
         u = uniform(state.key[b], OUTCOME, np.int64(state.met[b, pair]) * len(pairs) + pair)
         outcome = drawn_outcome(u, win, gap, variance, draw_margin)
-        learn_joint(state.mu[b], state.covariance[b], (i, j, outcome), noise)
+        learn_joint(state.mu[b], state.covariance[b], (i, j, outcome), noise, advantage)
         state.outcomes[b] = outcome
         state.met[b, pair] += 1
         state.games[b] += 1
@@ -467,9 +528,10 @@ def show(
     """
     state = State(*all_state)
     horizon, cut, k = sizes
-    items = state.mu.shape[1]
+    items = state.true_skill.shape[1]
+    has_advantage = state.mu.shape[1] > items
     for b in rows:
-        mu = state.mu[b]
+        mu = state.mu[b, :items]
         covariance = state.covariance[b]
         observation = state.observation[b]
         places = places_of(mu)
@@ -494,7 +556,12 @@ def show(
             if (places[i] < places[j]) != (true_places[i] < true_places[j]):
                 misordered += 1
                 true_loss += counts
-        observation[2 * (items + len(pairs))] = (horizon - state.games[b]) / horizon
+        position = 2 * (items + len(pairs))
+        if has_advantage:
+            observation[position] = state.mu[b, items]
+            observation[position + 1] = math.sqrt(covariance[items, items])
+            position += 2
+        observation[position] = (horizon - state.games[b]) / horizon
         state.measures[b, EXPECTED_LOSS] = expected_loss
         state.measures[b, TRUE_LOSS] = true_loss
         state.measures[b, KENDALL_TAU] = 1.0 - 2.0 * misordered / len(pairs)
@@ -535,6 +602,13 @@ class RankingEnv(ScalarEnv, settings=RankingSettings, simulator=RankingSimulator
     and selection (Frazier, Powell and Dayanik, "The knowledge-gradient policy for correlated normal
     beliefs", INFORMS Journal on Computing, 2009).
 
+    With `first_advantage`, the item of the lower index in a pair is named first and has an
+    advantage h, for example White in chess, or the answer that a judge reads first. Outcomes depend
+    on s_i - s_j + h, with the same h in all games of an episode. h has the prior
+    N(0, `first_advantage`^2) and is one more coordinate of the belief. It is not part of the
+    ranking, and baselines score pairs without it. Each pair always has the same first item, so
+    games separate h from skills only with three items or more.
+
     ## Action Space
 
     `Discrete(n (n - 1) / 2)` with n = `num_items`: a pair of items, in the order (0, 1), (0, 2),
@@ -555,8 +629,10 @@ class RankingEnv(ScalarEnv, settings=RankingSettings, simulator=RankingSimulator
     | 2 n + P to 2 n + 2 P - 1 | standard deviation of s_i - s_j                | 0    | Inf |
     | 2 n + 2 P              | games left / horizon                             | 0    | 1   |
 
-    The deviations determine all covariances. If pairs can be masked, the mask follows: P numbers
-    that are 0 or 1. Observations never contain true skills.
+    The deviations determine all covariances of skills. With `first_advantage`, two numbers come
+    before the games left: posterior mean and standard deviation of h. If pairs can be masked, the
+    mask follows: P numbers that are 0 or 1. Observations contain neither true skills nor the true
+    h.
 
     ## Rewards
 
@@ -575,9 +651,10 @@ class RankingEnv(ScalarEnv, settings=RankingSettings, simulator=RankingSimulator
     ## Starting State
 
     True skills are drawn from the prior, or from `skills`, minus their mean; `sigma` should then be
-    their deviation. `reset(options={"true_skill": ...})` fixes them, shape (n,). The k-th game of a
-    pair has its own random number, so that with equal seeds all policies meet equal items and equal
-    luck.
+    their deviation. `reset(options={"true_skill": ...})` fixes them, shape (n,). The true h is
+    drawn from its prior, from a random stream of its own, so skills are those without the option.
+    The k-th game of a pair has its own random number, so that with equal seeds all policies meet
+    equal items and equal luck.
 
     ## Episode End
 

@@ -28,8 +28,9 @@ class RankingRenderer(SceneRenderer[State]):
 
     def players(self, state: State, row: int) -> Players:
         """Return means, deviations and true skills of the items."""
-        mu = state.mu[row].copy()
-        sigma = np.sqrt(np.diagonal(state.covariance[row]))
+        items = self.simulator.settings.num_items
+        mu = state.mu[row, :items].copy()
+        sigma = np.sqrt(np.diagonal(state.covariance[row])[:items])
         true_skill = None
         if self._shows_truth:
             true_skill = state.true_skill[row].copy()

@@ -100,9 +100,17 @@ def ranked(settings, count=16, games=20):
     return observation
 
 
-@pytest.mark.parametrize("goal", [{}, {"goal": "top", "k": 2}])
-def test_initial_weights_for_pairs_follow_the_shrinkage_rule(goal):
-    settings = RankingSettings(num_items=6, horizon=100, beta=0.5, **goal)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"goal": "top", "k": 2},
+        {"first_advantage": 0.5},
+        {"first_advantage": 0.5, "max_games_per_pair": 20},
+    ],
+)
+def test_initial_weights_for_pairs_follow_the_shrinkage_rule(options):
+    settings = RankingSettings(num_items=6, horizon=100, beta=0.5, **options)
     torch.manual_seed(0)
     description = PolicyDescription(
         "ppo", "SharedPolicy", {}, settings.changed(), environment=RANKING

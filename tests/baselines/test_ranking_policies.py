@@ -114,7 +114,12 @@ def test_the_oracle_plays_misordered_pairs_and_needs_true_skills() -> None:
 @pytest.mark.parametrize("name", baselines_of(RANKING))
 @pytest.mark.parametrize(
     "options",
-    [{}, {"goal": "top", "k": 2, "draw_margin": 0.4}, {"max_games_per_pair": 7, "goal": "best"}],
+    [
+        {},
+        {"goal": "top", "k": 2, "draw_margin": 0.4},
+        {"max_games_per_pair": 7, "goal": "best"},
+        {"max_games_per_pair": 7, "first_advantage": 0.8},
+    ],
 )
 def test_every_rule_respects_masks_and_goal(name: str, options: dict[str, Any]) -> None:
     episodes = episodes_after(40, **options)
@@ -131,6 +136,10 @@ def test_every_rule_respects_masks_and_goal(name: str, options: dict[str, Any]) 
             assert above[i] != above[j] or name == "thompson"
     if not policy.needs_truth and not policy.stochastic:
         observations = episodes.simulator.observe(episodes.state)
+        from_observations = rules.view_of(observations.astype(np.float64), settings)
+        for field in ("advantage_mu", "advantage_sigma"):
+            numbers = getattr(from_observations, field)
+            np.testing.assert_allclose(numbers, getattr(view, field), rtol=1e-6)
         chosen, _ = policy.predict(observations)
         np.testing.assert_array_equal(chosen, actions)
         single, _ = policy.predict(observations[1])

@@ -57,6 +57,8 @@ SETTINGS: list[tuple[str, dict[str, Any], AutoresetMode, int | None]] = [
     (RANKING, {"num_items": 5, "horizon": 6}, NEXT, 4),
     (RANKING, {"num_items": 2, "horizon": 1, "draw_margin": 0.5, "cost": 0.1, "goal": "best"},
      SAME, None),
+    (RANKING, {"num_items": 4, "horizon": 5, "first_advantage": 0.7, "max_games_per_pair": 3},
+     SAME, 4),
     (RANKING, {"num_items": 4, "horizon": 7, "goal": "top", "k": 2, "max_games_per_pair": 2,
                "barred_pairs": [(0, 3), (2, 1)], "beta": 0.3, "sigma": 2.0}, NEXT, None),
 ]  # fmt: skip
@@ -522,6 +524,8 @@ OPTIONS: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"cost": -1.0}, "cost must not be negative"),
         ({"sigma": 0.0}, "sigma must be at least 1e-30"),
         ({"sigma": 2e6, "beta": 1.9}, "sigma must be at most 1,000,000 times beta=1.9, got"),
+        ({"first_advantage": -0.1}, "first_advantage must not be negative"),
+        ({"first_advantage": 2e6}, "first_advantage must be at most 1,000,000 times beta=1, got"),
         ({"barred_pairs": [(0, 0)]}, "barred_pairs must hold pairs of different items"),
         ({"barred_pairs": [(0, 20)]}, "barred_pairs must hold items below num_items=20"),
         ({"barred_pairs": [(0, -1)]}, "barred_pairs must hold pairs of different items"),

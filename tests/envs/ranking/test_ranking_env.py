@@ -153,3 +153,106 @@ def test_masks_follow_limits_and_bars_and_observations_show_the_belief() -> None
         np.testing.assert_allclose(observation, expected, rtol=1e-6, atol=1e-7)
     assert sorted(met) == [0, 0] + 8 * [limit]
     assert env.action_masks().sum() >= 1  # sampling works after the last game
+
+
+ADVANTAGE: dict[str, Any] = {"num_items": 3, "beta": BETA, "first_advantage": 0.6}
+
+
+def weighted_moments(
+    actions: np.ndarray, outcomes: np.ndarray, settings: RankingSettings, count: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return exact means and deviations of skills and advantage, by importance sampling."""
+    scale = np.append(np.full(settings.num_items, settings.sigma), settings.first_advantage)
+    draws = np.random.default_rng(7).normal(size=(count, scale.size)) * scale
+    log_weights = np.zeros(count)
+    for action, outcome in zip(actions, outcomes, strict=True):
+        i, j = settings.pairs[action]
+        gap = draws[:, i] - draws[:, j] + draws[:, -1]
+        log_weights += norm.logcdf(outcome * gap / (math.sqrt(2.0) * settings.beta))
+    weights = np.exp(log_weights - log_weights.max())
+    mean = np.average(draws, axis=0, weights=weights)
+    variance = np.average((draws - mean) ** 2, axis=0, weights=weights)
+    return mean, np.sqrt(variance)
+
+
+def test_the_belief_about_an_advantage_matches_importance_sampling() -> None:
+    env: Any = gym.make("Ranking-v0", horizon=12, **ADVANTAGE).unwrapped
+    env.reset(seed=5)
+    actions = np.random.default_rng(2).integers(3, size=12)
+    outcomes = []
+    for action in actions.tolist():
+        observation, *_, info = env.step(action)
+        outcomes.append(info["outcome"])
+    mean, deviation = weighted_moments(actions, np.array(outcomes), env.settings, 400_000)
+    mu, covariance = env._state.mu[0], env._state.covariance[0]
+    # Assumed density filtering is not exact: within a tenth of a deviation after twelve games.
+    assert np.abs((mu - mean) / deviation).max() < 0.1
+    np.testing.assert_allclose(np.sqrt(np.diagonal(covariance)), deviation, rtol=0.05)
+    expected = [mu[3], math.sqrt(covariance[3, 3]), 0.0]
+    np.testing.assert_allclose(observation[-3:], expected, rtol=1e-6)
+    assert observation.size == env.settings.observation_size == 2 * 3 + 2 * 3 + 3
+
+
+def test_the_first_item_wins_by_its_advantage_and_skills_are_drawn_as_before() -> None:
+    """Advantages follow their prior, and equal luck decides games with and without one."""
+    settings = RankingSettings(horizon=1, **ADVANTAGE)
+    episodes = Episodes.of_seeds(RankingSimulator(settings), range(4_000))
+    usual = Episodes.of_seeds(
+        RankingSimulator(RankingSettings(num_items=3, horizon=1, beta=BETA)), range(4_000)
+    )
+    np.testing.assert_array_equal(episodes.state.true_skill, usual.state.true_skill)
+    np.testing.assert_array_equal(usual.state.true_advantage, 0.0)
+    advantage = episodes.state.true_advantage.copy()
+    error = 0.6 / math.sqrt(4_000)
+    assert abs(advantage.mean()) < 5.0 * error
+    assert advantage.std() == pytest.approx(0.6, abs=5.0 * error / math.sqrt(2.0))
+    assert abs(np.corrcoef(advantage, episodes.state.true_skill[:, 0])[0, 1]) < 5.0 / 4_000**0.5
+    actions = np.full(4_000, 2)
+    episodes.step(actions, strict=True)
+    usual.step(actions, strict=True)
+    # With equal random numbers, an advantage can only turn losses into wins.
+    change = episodes.state.outcomes - usual.state.outcomes
+    assert (change * np.sign(advantage) >= 0.0).all()
+    skill = episodes.state.true_skill
+    gap = skill[:, 1] - skill[:, 2] + advantage
+    win = norm.cdf(gap / (math.sqrt(2.0) * BETA))
+    wins = (episodes.state.outcomes == 1).mean()
+    error = math.sqrt((win * (1.0 - win)).sum()) / 4_000
+    assert wins == pytest.approx(win.mean(), abs=5.0 * error)
+
+
+def test_the_estimate_of_the_advantage_approaches_the_truth() -> None:
+    settings = RankingSettings(num_items=6, horizon=600, beta=BETA, first_advantage=0.6)
+    simulator = RankingSimulator(settings)
+    episodes = Episodes.of_seeds(simulator, range(200))
+    rng = np.random.default_rng(3)
+    errors = []
+    deviations = []
+    for game in range(600):
+        episodes.step(rng.integers(settings.num_pairs, size=200), strict=True)
+        if game in (29, 599):
+            view = simulator.view(episodes.state)
+            errors.append(view.advantage_mu - episodes.state.true_advantage)
+            deviations.append(view.advantage_sigma.copy())
+    assert deviations[1].mean() < 0.6 / 3.0
+    for error, deviation in zip(errors, deviations, strict=True):
+        # Standardised errors have variance 1; five standard errors of 200 squares.
+        assert ((error / deviation) ** 2).mean() == pytest.approx(1.0, abs=5.0 * 0.1)
+    assert np.abs(errors[1]).mean() < 0.5 * np.abs(errors[0]).mean()
+
+
+def test_a_judge_who_prefers_the_first_misleads_only_a_belief_without_an_advantage() -> None:
+    """Equal skills and an advantage of one: without the option, low indices seem better."""
+    estimates = []
+    for options in ({}, {"first_advantage": 1.0}):
+        settings = RankingSettings(num_items=3, horizon=300, beta=BETA, **options)
+        simulator = RankingSimulator(settings)
+        episodes = Episodes.of_seeds(simulator, range(20))
+        episodes.state.true_skill[:] = 0.0
+        episodes.state.true_advantage[:] = 1.0
+        for game in range(300):
+            episodes.step(np.full(20, game % 3), strict=True)
+        mu = simulator.view(episodes.state).mu
+        estimates.append((mu[:, 0] - mu[:, 2]).mean())
+    assert estimates[0] > 0.5
+    assert abs(estimates[1]) < 0.2
