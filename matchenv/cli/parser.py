@@ -16,11 +16,11 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 from matchenv.cli import show
+from matchenv.cli.extras import missing_packages
 from matchenv.envs import ENVIRONMENTS, environment_named
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.protocols import LOADS, ONE_PLAYER_PROTOCOL, protocol_of
@@ -38,15 +38,6 @@ if TYPE_CHECKING:
 # Width of the help in columns, and the column where descriptions begin.
 WIDTH, DESCRIPTION = 80, 24
 
-# Modules that the extras of the package install.
-EXTRAS = {
-    "agents": ("torch", "stable_baselines3", "sb3_contrib", "safetensors", "yaml", "pydantic",
-               "tensorboard"),
-    "benchmarks": ("matplotlib", "plotly", "pandas", "jinja2"),
-    "logs": ("pandas", "openskill"),
-    "render": ("pygame",),
-    "serve": ("fastapi", "uvicorn"),
-}  # fmt: skip
 RESUMES = "finished work is kept: run the same command to resume"
 
 RANK_TEXT = "rank of player 0: top, middle, bottom, a number from 0 (the best), or any"
@@ -136,7 +127,7 @@ class Given(argparse.Namespace):
         missing: dict[str, None] = {}  # in order, each once
         incomplete = []
         for extra in extras:
-            absent = [name for name in EXTRAS[extra] if find_spec(name) is None]
+            absent = missing_packages(extra)
             missing |= dict.fromkeys(absent)
             if absent:
                 incomplete.append(extra)

@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,14 @@ from typing import Any
 import pytest
 
 from matchenv.benchmarks.compare import comparison
-from matchenv.cli import COMMANDS, parser_of
+from matchenv.cli import COMMANDS, extras, parser_of
 from matchenv.cli.parser import RESUMES
 from matchenv.evaluation.registry import expanded
 from matchenv.runtime.checks import printable
 from matchenv.runtime.files import LOCK, folder_lock
 from matchenv.runtime.parallel import WorkerEnded
 
+ROOT = Path(__file__).resolve().parents[2]
 QUEUE = "--env MatchmakingQueue-v0"
 
 
@@ -161,7 +163,7 @@ def test_values_of_a_list_add_up_and_work_in_plain_sh(quote: str) -> None:
 @pytest.mark.parametrize(
     ("words", "package", "extra"),
     [
-        ("train", "stable_baselines3", "agents"),
+        ("train", "stable-baselines3", "agents"),
         ("train --imitate kg", "safetensors", "agents"),
         ("study --out study", "matplotlib", "benchmarks"),
         ("replay log.csv --out replay", "matplotlib", "benchmarks"),
@@ -171,9 +173,18 @@ def test_values_of_a_list_add_up_and_work_in_plain_sh(quote: str) -> None:
 def test_a_missing_extra_is_named_before_any_work(
     words: str, package: str, extra: str, tmp_path: Path, monkeypatch: Any, typed: Any
 ) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setattr(extras, "is_installed", lambda name: name != package)
     assert f'needs {package}: pip install "matchenv[{extra}]"\n' in typed(words).refusal
     assert list(tmp_path.iterdir()) == []
+
+
+def test_extras_are_those_of_the_project_file() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = project["optional-dependencies"]
+    del declared["all"]  # the other extras
+    for extra, requirements in declared.items():
+        names = [re.match(r"[\w.-]+", requirement)[0] for requirement in requirements]
+        assert extras.packages_of(extra) == names
 
 
 TINY = "--episodes 2 --horizon 2 --num-opponents 2 --out"
