@@ -31,6 +31,7 @@ from matchenv.runtime.files import folder_lock, write_bytes
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.object_spec import search_working_folder
 from matchenv.runtime.parallel import LOCAL
+from matchenv.runtime.yaml_values import parse_pairs
 
 if TYPE_CHECKING:
     from matchenv.logs.reading import Reading
@@ -408,10 +409,7 @@ def with_pairs(texts: Sequence[str], options: dict[str, Any]) -> dict[str, Any]:
     """
     if not texts:
         return options
-    from matchenv.agents import with_extra
-
-    parse_pairs = with_extra("matchenv.agents.config_file", "parse_pairs")
-    pairs: dict[str, Any] = parse_pairs("env-kwargs", list(texts))
+    pairs = parse_pairs("env-kwargs", list(texts))
     names = [*options, *(text.partition("=")[0].strip() for text in texts)]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

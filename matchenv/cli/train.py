@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from matchenv.cli.parser import ENVIRONMENT, RANK_TEXT, RESUMES, Command, Given, Parser, with_pairs
 from matchenv.runtime.checks import as_integer
+from matchenv.runtime.yaml_values import parse_pairs
 
 if TYPE_CHECKING:
     from matchenv.agents.run_config import RunConfig
@@ -183,7 +184,7 @@ def _warn_of_earlier(path: Path) -> None:
 
 def tune(given: Given, config: RunConfig) -> None:
     """Search for hyperparameters."""
-    from matchenv.agents.config_file import SEARCH_SPACES, parse_pairs, read_section
+    from matchenv.agents.config_file import SEARCH_SPACES, read_section
     from matchenv.agents.environments import training_of
     from matchenv.agents.learned_names import RUNS
     from matchenv.agents.tuning import BEST, tune_agent
@@ -209,7 +210,6 @@ def tune(given: Given, config: RunConfig) -> None:
 
 def configured(given: Given) -> RunConfig:
     """Return the configuration of the run."""
-    from matchenv.agents.config_file import parse_pairs
     from matchenv.agents.run_config import configured
 
     hyperparameters = parse_pairs("hyperparams", list(given.hyperparams))
