@@ -23,7 +23,6 @@ from matchenv.cli import show
 from matchenv.cli.extras import missing_packages
 from matchenv.envs import ENVIRONMENTS, environment_named
 from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.protocols import LOADS, ONE_PLAYER_PROTOCOL, protocol_of
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, expanded
 from matchenv.evaluation.tables import as_wide_as_the_terminal
 from matchenv.runtime.checks import as_choice
@@ -46,21 +45,24 @@ PRIORS_TEXT = "initial beliefs: informative, equal"
 FOLDER_TEXT = "folder for the result files; the same command resumes there"
 
 # By name: the description, the default, and the type of a value unless the default shows it.
+# Defaults of rank, prior and load are those of the protocols, whose import takes as long as a help.
 OPTIONS: dict[str, tuple[Any, ...]] = {
     "policy": (
         "names with options, as kg:multiplier=20 or 'kg:multiplier={3,5}', learned policies, "
         "folders of runs, or module:Class; an unknown name lists all", (),
     ),
     "allow_code": ("import beliefs outside matchenv that learned policies name", False),
-    "rank": (RANK_TEXT, tuple(ONE_PLAYER_PROTOCOL.swept["rank"])),
+    "rank": (RANK_TEXT, ("top", "middle", "bottom")),
     "prior": (
         f"{PRIORS_TEXT}, or a class, for example matchenv:NormalPrior:mean=25,deviation=8.3",
-        tuple(ONE_PLAYER_PROTOCOL.swept["prior"]),
+        ("informative",),
     ),
     "episodes": ("episodes in each cell", 0),
     "seed": ("random seed", 0),
     "env": (f"environment: {', '.join(ENVIRONMENTS)}, or module:NAME", ONE_PLAYER, "environment"),
-    "load": ("players who log on in a tick: thin, middle, thick or numbers", tuple(LOADS)),
+    "load": (
+        "players who log on in a tick: thin, middle, thick or numbers", ("thin", "middle", "thick"),
+    ),
     "env_kwargs": (
         "options of environments other than Matchmaking-v0 as KEY=VALUE, for example patience=10 "
         "or population=ratings.csv; compare and tune play 'KEY={1,2}', except in the queue", (),
@@ -150,6 +152,8 @@ class Given(argparse.Namespace):
         Raises:
             ValueError: for options that the environment does not have.
         """
+        from matchenv.evaluation.protocols import protocol_of
+
         swept = protocol_of(self.env).swept
         kwargs = {name: value for name, value in self.environment().items() if name not in swept}
         # Commands have defaults for what these two vary.
@@ -173,6 +177,8 @@ class Given(argparse.Namespace):
         Raises:
             ValueError: for options of another environment.
         """
+        from matchenv.evaluation.protocols import protocol_of
+
         known = [field.name for field in fields(environment_named(self.env).part("settings"))]
         known += protocol_of(self.env).swept
         for env, names in ((ONE_PLAYER, ALL_OPTIONS), (QUEUE, ("load",))):

@@ -11,6 +11,8 @@ from matchenv.cli.parser import FOLDER_TEXT, PRIORS_TEXT, RANK_TEXT, RESULTS, Co
 from matchenv.evaluation.registry import expanded, known_policies
 from matchenv.runtime.checks import counted
 
+# Default of ``run_comparison``, whose import takes longer than a help.
+COMPARED_EPISODES = 200
 # Options of the games of a comparison, and of the environment of a study.
 GAMES = ("rank", "prior", "episodes", "seed")
 SIZES = ("num_opponents", "horizon", "equal_variance")
@@ -28,18 +30,17 @@ def declare_compare(add: Parser) -> Command:
     Example:
         matchenv compare --policy pe 'kg:multiplier={10,20}' --rank top
     """
-    from matchenv.benchmarks.compare import comparison
-    from matchenv.evaluation.protocols import ONE_PLAYER_PROTOCOL
-
     add.group("policies", "policy", "allow_code")
     add.option("--against", "policy to compare with (default: kg)")
-    add.group("games", *GAMES, episodes=comparison.DEFAULT_EPISODES)
+    add.group("games", *GAMES, episodes=COMPARED_EPISODES)
     add.option("--noise", "games of equal luck: the k-th with an opponent, or of the episode",
-               ONE_PLAYER_PROTOCOL.defaults["noise"], ("opponent", "game"))  # fmt: skip
+               "opponent", ("opponent", "game"))  # fmt: skip
     add.environments()
     add.group("results and work", *RESULTS)
 
     given = yield
+    from matchenv.benchmarks.compare import comparison
+
     comparison.run_comparison(
         expanded(given.policy) or None,
         **given.problem(),

@@ -15,6 +15,7 @@ import pytest
 from matchenv.benchmarks.compare import comparison
 from matchenv.cli import COMMANDS, extras, parser_of
 from matchenv.cli.parser import RESUMES
+from matchenv.evaluation.protocols import ONE_PLAYER_PROTOCOL, QUEUE_PROTOCOL
 from matchenv.evaluation.registry import expanded
 from matchenv.runtime.checks import printable
 from matchenv.runtime.files import LOCK, folder_lock
@@ -185,6 +186,33 @@ def test_extras_are_those_of_the_project_file() -> None:
     for extra, requirements in declared.items():
         names = [re.match(r"[\w.-]+", requirement)[0] for requirement in requirements]
         assert extras.packages_of(extra) == names
+
+
+def processor_time(words: str, folder: Path) -> float:
+    """Return the processor time of a command in seconds, of the user and the system."""
+    process = matchenv(words, folder, subprocess.DEVNULL)
+    process.stderr.close()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage.ru_utime + usage.ru_stime
+
+
+@pytest.mark.skipif(not hasattr(os, "wait4"), reason="Windows does not measure children so")
+@pytest.mark.parametrize("words", ["--help", "compare --help"])
+def test_help_takes_little_processor_time(words: str, tmp_path: Path) -> None:
+    # The shortest, since other processes slow down a busy machine.
+    assert min(processor_time(words, tmp_path) for _ in range(3)) < 0.7
+
+
+def test_defaults_that_help_shows_are_those_of_the_comparison() -> None:
+    defaults = parser_of("compare").defaults
+    swept = {**ONE_PLAYER_PROTOCOL.swept, **QUEUE_PROTOCOL.swept}
+    assert set(swept) == {"rank", "prior", "load"}
+    for name, values in swept.items():
+        assert defaults[name] == tuple(values)
+    assert defaults["noise"] == ONE_PLAYER_PROTOCOL.defaults["noise"]
+    assert defaults["episodes"] == comparison.DEFAULT_EPISODES
 
 
 TINY = "--episodes 2 --horizon 2 --num-opponents 2 --out"
