@@ -9,6 +9,7 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from matchenv.envs import environment_named
+from matchenv.runtime.checks import hint_of
 from matchenv.runtime.yaml_values import LONGEST_YAML, as_whole, parsed
 
 Config = TypeVar("Config")
@@ -65,7 +66,9 @@ def read_hyperparameters(env_id: str, algo: str, config: Path | None = None) -> 
             f"config must name a YAML file, since no hyperparameters of {algo} for {env_id} are "
             f"packaged; those for other trainings are {known}"
         )
-    raise ValueError(f"config must be a YAML file or one of {known}, got {name!r}")
+    raise ValueError(
+        f"config must be a YAML file or one of {known}, got {name!r}{hint_of(name, packaged)}"
+    )
 
 
 def read_section(file: Path, section: str) -> dict[str, Any]:
@@ -117,11 +120,11 @@ def built(config_type: type[Config], content: Any, name: str = "config") -> Conf
         raise ValueError(str(first["ctx"]["error"]))
     if problem in ("missing", "unexpected_keyword_argument", "extra_forbidden"):
         field = ".".join(location)
-        why = f"got {field!r}"
+        known = list(adapter.json_schema()["properties"])
+        why = f"got {field!r}{hint_of(field, known)}"
         if problem == "missing":
             why = f"{field} is missing"
-        known = ", ".join(adapter.json_schema()["properties"])
-        raise ValueError(f"{name} must have the entries {known} and no others; {why}")
+        raise ValueError(f"{name} must have the entries {', '.join(known)} and no others; {why}")
     # pydantic's names of the alternatives of a union end with a bracket.
     field = ".".join(key for key in location if not key.endswith("]")) or name
     rule = first["msg"].replace("Input should", "must")

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import inspect
 import re
 import shlex
@@ -25,7 +24,7 @@ from matchenv.envs import ENVIRONMENTS, environment_named
 from matchenv.envs.one_player.settings import Settings
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, expanded
 from matchenv.evaluation.tables import as_wide_as_the_terminal
-from matchenv.runtime.checks import as_choice
+from matchenv.runtime.checks import as_choice, hint_of
 from matchenv.runtime.files import folder_lock, write_bytes
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.object_spec import search_working_folder
@@ -389,10 +388,9 @@ class Parser(argparse.ArgumentParser):
         given, unknown = self.parse_known_args(list(words), Given())
         for word in unknown[:1]:
             name = word.partition("=")[0]
-            near = difflib.get_close_matches(name, self._option_string_actions, 1, 0.75)
+            hint = hint_of(name, self._option_string_actions, 0.75)
             if "policy" in self.defaults and not word.startswith("-"):
-                near = [f"--policy {word}"]
-            hint = f"; perhaps you meant {near[0]}" if near else ""
+                hint = f"; perhaps you meant --policy {word}"
             self.error(f"unrecognized argument {name!r}{hint}")
         values = vars(given)
         for name, value in values.items():

@@ -28,7 +28,7 @@ from matchenv.evaluation.rollout import (
     needs_truth,
     rollout,
 )
-from matchenv.runtime.checks import as_list, errors_named
+from matchenv.runtime.checks import as_list, errors_named, hint_of
 from matchenv.runtime.files import Arrays, checksum
 from matchenv.runtime.object_spec import (
     build_object,
@@ -157,10 +157,11 @@ def policy_named(text: str, settings: Options) -> Any:
         policy = _built_policy(text, policy_type, options, settings)
         check_methods(policy)
         return policy
+    known = known_policies(env_id)
     raise ValueError(
-        f"policy must be one of {', '.join(known_policies(env_id))}, the folder of a training "
-        "run, a .safetensors file, a model.zip of stable-baselines3, or module:Class for a "
-        f"class of your own; got {text!r}"
+        f"policy must be one of {', '.join(known)}, the folder of a training run, a .safetensors "
+        "file, a model.zip of stable-baselines3, or module:Class for a class of your own; got "
+        f"{text!r}{hint_of(name, known)}"
     )
 
 
