@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from matchenv.cli.parser import FOLDER_TEXT, PRIORS_TEXT, RANK_TEXT, RESULTS, Command, Parser
-from matchenv.evaluation.registry import expanded, known_policies
+from matchenv.evaluation.registry import known_policies, policies_of
 from matchenv.runtime.checks import counted
 
 # Default of ``run_comparison``, whose import takes longer than a help.
@@ -42,7 +42,7 @@ def declare_compare(add: Parser) -> Command:
     from matchenv.benchmarks.compare import comparison
 
     comparison.run_comparison(
-        expanded(given.policy) or None,
+        policies_of(given.policy) or None,
         **given.problem(),
         **given.values("against", "episodes", "seed"),
         run=given.run_options(report=lambda found: given.print_result(found.table)),
@@ -68,7 +68,7 @@ def declare_tune(add: Parser) -> Command:
 
     given = yield
     found = run_tuning(
-        expanded(given.policy) or None,
+        policies_of(given.policy) or None,
         **given.problem(),
         **given.values("episodes", "seed"),
         run=given.run_options(),
@@ -106,7 +106,7 @@ def declare_study(add: Parser) -> Command:
     from matchenv.evaluation.tables import text_table
 
     study = run_study(
-        expanded(given.policy),
+        policies_of(given.policy),
         ranks=given.rank or None,
         priors=given.prior,
         run=given.run_options(),
@@ -134,7 +134,7 @@ def declare_bench(add: Parser) -> Command:
     from matchenv.benchmarks.bench.benchmark import run_bench
 
     run = given.run_options()
-    result = run_bench(expanded(given.policy), **given.values("method", "only"), run=run)
+    result = run_bench(policies_of(given.policy), **given.values("method", "only"), run=run)
     given.print_result(result.text)
 
 
@@ -181,7 +181,7 @@ def declare_limits(add: Parser) -> Command:
     arguments = given.explicit_values("episodes", "seed", "truths", "depth")
     arguments["run"] = given.run_options()
     if "policy" in given.explicit:
-        arguments["policies"] = expanded(given.policy)
+        arguments["policies"] = policies_of(given.policy)
     options = given.explicit_values("num_opponents", "horizon", "beta", "belief", "draw_margin")
     if given.what == "optimum":
         if given.rank:
@@ -240,7 +240,7 @@ def declare_watch(add: Parser) -> Command:
         raise ValueError(
             f"watch needs one value of each option, got those of {cell.title} and others"
         )
-    names = expanded(given.policy)
+    names = policies_of(given.policy)
     if "policy" not in given.explicit:
         known = known_policies(given.env)
         names = [name for name in WATCHED if name in known][:2] or list(known[:2])

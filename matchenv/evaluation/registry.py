@@ -62,6 +62,9 @@ class PolicySource(Protocol):
     def names(self, env_id: str) -> tuple[str, ...]:
         """Return the names of policies that are part of the package."""
 
+    def runs_in(self, text: str) -> list[str]:
+        """Return the policies in a folder that holds several seeds of a training."""
+
     def file_of(self, text: str) -> Path | None:
         """Return the file that defines a policy; None if the text names none."""
 
@@ -257,6 +260,25 @@ def expanded(texts: Iterable[str]) -> list[str]:
         for combination in product(*choices):
             result.append("".join(combination))
     return result
+
+
+def policies_of(texts: Iterable[str]) -> list[str]:
+    """Return the policies of the options of a command.
+
+    Args:
+        texts: policies with lists in braces, see ``expanded``; a folder that holds several seeds of
+            a training stands for all of them.
+    """
+    policies: list[str] = []
+    for text in expanded(texts):
+        runs: list[str] = []
+        for source in policy_sources():
+            runs += source.runs_in(text)
+        if runs:
+            policies += runs
+        else:
+            policies.append(text)
+    return policies
 
 
 def family_of(label: str) -> str:

@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -12,11 +13,13 @@ from typing import Any
 
 import pytest
 
+from matchenv import Settings
+from matchenv.agents.learned_names import CONFIG, POLICY_FILE, SHIPPED
 from matchenv.benchmarks.compare import comparison
 from matchenv.cli import COMMANDS, extras, parser_of
 from matchenv.cli.parser import RESUMES
 from matchenv.evaluation.protocols import ONE_PLAYER_PROTOCOL, QUEUE_PROTOCOL
-from matchenv.evaluation.registry import expanded
+from matchenv.evaluation.registry import candidates_of, expanded, policies_of
 from matchenv.runtime.checks import printable
 from matchenv.runtime.files import LOCK, folder_lock
 from matchenv.runtime.parallel import WorkerEnded
@@ -221,6 +224,24 @@ def test_defaults_that_help_shows_are_those_of_the_comparison() -> None:
         assert defaults[name] == tuple(values)
     assert defaults["noise"] == ONE_PLAYER_PROTOCOL.defaults["noise"]
     assert defaults["episodes"] == comparison.DEFAULT_EPISODES
+
+
+def test_a_folder_of_several_seeds_stands_for_all_its_runs(typed: Any) -> None:
+    names = ("two/seed10", "two/seed9")
+    for name in names:
+        folder = Path("runs", name)
+        folder.mkdir(parents=True)
+        shutil.copy(SHIPPED["ppo-gittins"], folder / POLICY_FILE)
+        (folder / CONFIG).touch()
+    Path("runs/two/comparison").mkdir()  # as after matchenv train --seeds
+    for policy in ("runs/two", "two"):
+        ended = typed(f"compare --policy {policy} --rank top --workers 1 {TINY} {policy}.out")
+        assert ended.status == 0
+        assert ended.out.index("runs/two/seed9") < ended.out.index("runs/two/seed10")
+    assert policies_of(["pe", "two/seed9"]) == ["pe", "two/seed9"]
+    Path("runs/two/seed9", POLICY_FILE).unlink()
+    with pytest.raises(ValueError, match="has saved no policy yet"):
+        candidates_of(policies_of(["two"]), Settings())
 
 
 TINY = "--episodes 2 --horizon 2 --num-opponents 2 --out"
