@@ -159,15 +159,14 @@ class Given(argparse.Namespace):
         own = swept if self.env in (ONE_PLAYER, QUEUE) else self.explicit.intersection(swept)
         cells = {name: value if isinstance(value, tuple) else (value,)
                  for name, value in self.values(*own).items()}  # fmt: skip
-        several = [text for text in self.env_kwargs if "{" in text]
-        for text in expanded(several):
-            for name, value in with_pairs([text], {}).items():
-                cells[name] = (*cells.get(name, ()), value)
-        single = [text for text in self.env_kwargs if text not in several]
-        kwargs = with_pairs(single, kwargs)
+        kwargs = with_pairs(self.env_kwargs, kwargs)
         again = kwargs.keys() & swept
         self.refuse(again, "env-kwargs must not repeat other options")
-        cells |= {name: (kwargs.pop(name),) for name in again}
+        for name, value in list(kwargs.items()):
+            if isinstance(value, list):
+                cells[name] = tuple(kwargs.pop(name))
+            elif name in again:
+                cells[name] = (kwargs.pop(name),)
         return {"env": self.env, "cells": cells, "env_kwargs": kwargs}
 
     def environment(self) -> dict[str, Any]:
@@ -413,12 +412,33 @@ def with_pairs(texts: Sequence[str], options: dict[str, Any]) -> dict[str, Any]:
     """
     if not texts:
         return options
-    pairs = parse_pairs("env-kwargs", list(texts))
+    pairs = parse_lists("env-kwargs", texts)
     names = [*options, *(text.partition("=")[0].strip() for text in texts)]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"env-kwargs must not repeat other options, got {', '.join(twice)}")
     return {**options, **pairs}
+
+
+def parse_lists(name: str, pairs: Iterable[str]) -> dict[str, Any]:
+    """Parse ``key=value`` arguments whose values are YAML or lists, see ``expanded``.
+
+    Raises:
+        ValueError: for a text that is not key=value, a repeated key or a bad value.
+    """
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        choices = expanded([pair])
+        key = pair.partition("=")[0]
+        if key in values:
+            raise ValueError(f"{name} must give each key once, got {key!r} twice")
+        if choices == [pair]:
+            values |= parse_pairs(name, [pair])
+            continue
+        if "{" in key:
+            raise ValueError(f"{name} must be key=value, got {pair!r}")
+        values[key] = [parse_pairs(name, [choice])[key] for choice in choices]
+    return values
 
 
 def option_of(name: str) -> str:

@@ -50,7 +50,11 @@ FROM_SETTINGS = ("num_opponents", "capacity", "horizon", "beta", "draw_margin", 
 # Longest representation of an object that is its identity; a longer one is hashed.
 LONGEST_REPR = 200
 
-BRACES = re.compile(r"\{([^{}]*)\}")
+# A list: ``{3,5}`` anywhere, and ``[3,5]`` as a value. YAML reads lists that nest or have quotes.
+LIST = re.compile(r"""(\{[^{}]+\}|(?<==)\[[^\[\]{}"']+\])""")
+
+# The beginning of a mapping of YAML, for example of ``{low: 1, high: 8}``, which is no list.
+MAPPING = re.compile(r"""\{\s*(\}|[\w."'-]+\s*:\s)""")
 
 # Policies that were registered beside those of the environments' records, by environment and name.
 _REGISTERED: dict[str, dict[str, str]] = {}
@@ -243,20 +247,26 @@ def files_of(text: str, env_id: str = ONE_PLAYER) -> tuple[list[Path], str]:
 
 
 def expanded(texts: Iterable[str]) -> list[str]:
-    """Expand braces as bash does: ``"kg:multiplier={3,5}"`` into two texts.
+    """Expand lists as bash does: ``"kg:multiplier={3,5}"`` into two texts.
+
+    The only reader of lists on command lines. A value can also be written as ``[3,5]``.
 
     Raises:
         ValueError: for unbalanced or nested braces.
     """
     result: list[str] = []
     for text in texts:
-        pieces = BRACES.split(text)  # plain text and lists in turn
-        choices = []
-        for k, piece in enumerate(pieces):
-            is_list = k % 2 == 1
-            if not is_list and ("{" in piece or "}" in piece):
+        if MAPPING.search(text):
+            result.append(text)
+            continue
+        choices: list[list[str]] = []
+        for k, piece in enumerate(LIST.split(text)):  # plain text and lists in turn
+            if k % 2 == 1:
+                choices.append([choice.strip() for choice in piece[1:-1].split(",")])
+            elif "{" in piece or "}" in piece:
                 raise ValueError(f"braces must come in pairs, as in kg:multiplier={{3,5}}: {text}")
-            choices.append(piece.split(",") if is_list else [piece])
+            else:
+                choices.append([piece])
         for combination in product(*choices):
             result.append("".join(combination))
     return result

@@ -17,7 +17,7 @@ from matchenv import Settings
 from matchenv.agents.learned_names import CONFIG, POLICY_FILE, SHIPPED
 from matchenv.benchmarks.compare import comparison
 from matchenv.cli import COMMANDS, extras, parser_of
-from matchenv.cli.parser import RESUMES
+from matchenv.cli.parser import RESUMES, parse_lists, with_pairs
 from matchenv.evaluation.protocols import ONE_PLAYER_PROTOCOL, QUEUE_PROTOCOL
 from matchenv.evaluation.registry import candidates_of, expanded, policies_of
 from matchenv.runtime.checks import printable
@@ -224,6 +224,35 @@ def test_defaults_that_help_shows_are_those_of_the_comparison() -> None:
         assert defaults[name] == tuple(values)
     assert defaults["noise"] == ONE_PLAYER_PROTOCOL.defaults["noise"]
     assert defaults["episodes"] == comparison.DEFAULT_EPISODES
+
+
+@pytest.mark.parametrize("values", ["{5,6}", "[5,6]", "[5, 6]", "{5, 6}"])
+def test_lists_have_two_forms_in_all_commands(values: str) -> None:
+    given = parser_of("compare").given(["--policy", f"kg:multiplier={values}"])
+    assert policies_of(given.policy) == ["kg:multiplier=5", "kg:multiplier=6"]
+    words = ["--env", "Ranking-v0", "--env-kwargs", f"num_items={values}", "horizon=9"]
+    problem = parser_of("tune").given(words).problem()
+    assert problem["cells"] == {"num_items": (5, 6)}
+    assert problem["env_kwargs"] == {"horizon": 9}
+    assert with_pairs([f"num_opponents={values}"], {}) == {"num_opponents": [5, 6]}  # of train
+    assert parse_lists("space", [f"n_steps={values}"]) == {"n_steps": [5, 6]}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("{low: 1, high: 8}", {"low": 1, "high": 8}),
+        ("{net_arch: {pi: [64], vf: [64, 64]}}", {"net_arch": {"pi": [64], "vf": [64, 64]}}),
+        ("{}", {}),
+        ("[]", []),
+        ("[[1, 2], [3]]", [[1, 2], [3]]),
+        ("['a,b', c]", ["a,b", "c"]),
+        ("{1e-3,1}", [0.001, 1]),
+        ("[64,64]", [64, 64]),
+    ],
+)
+def test_values_that_are_no_lists_of_words_are_yaml(text: str, value: Any) -> None:
+    assert parse_lists("hyperparams", [f"x={text}"]) == {"x": value}
 
 
 def test_a_folder_of_several_seeds_stands_for_all_its_runs(typed: Any) -> None:
