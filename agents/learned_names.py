@@ -125,7 +125,8 @@ class LearnedPolicies:
 
     def runs_in(self, text: str) -> list[str]:
         """Return the runs in a folder of several seeds, see ``runs_in``."""
-        return runs_in(text)
+        with errors_named(f"policy {text!r} cannot be loaded"):
+            return runs_in(text)
 
     def file_of(self, text: str) -> Path | None:
         """Return the file of a policy, see ``learned_file``."""

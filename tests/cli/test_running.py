@@ -41,6 +41,7 @@ QUEUE = "--env MatchmakingQueue-v0"
         ("compare --episodes many", "argument --episodes: invalid int value: 'many' (see"),
         ("compare --workers", "argument --workers: expected one argument"),
         ("compare --rank-by name", "argument --rank-by: invalid choice: 'name' (choose from"),
+        (f"compare --policy {'n' * 300}", "cannot be loaded: "),
         ("compare --policy kgg", "got 'kgg'; perhaps you meant kg\n"),
         ("compare --policy kg:multiplyer=3", "got 'multiplyer'; perhaps you meant multiplier\n"),
         ("compare --env Matchmaking", "perhaps you meant Matchmaking-v0"),
