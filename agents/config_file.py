@@ -1,23 +1,18 @@
-"""Configurations as plain data: YAML files, ``key=value`` arguments, pydantic types; no torch."""
+"""Configurations as plain data: YAML files and pydantic types; no torch."""
 
 from __future__ import annotations
 
-import json
-import re
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
-import numpy as np
-import yaml
 from pydantic import BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from matchenv.envs import environment_named
+from matchenv.runtime.checks import hint_of
+from matchenv.runtime.yaml_values import LONGEST_YAML, as_whole, parsed
 
 Config = TypeVar("Config")
-
-# Characters. The configuration of a run has about 1,000; parsing 50,000 takes a second.
-LONGEST_YAML = 50_000
 
 # pydantic's settings for classes whose fields are entries of a file.
 CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
@@ -26,17 +21,8 @@ CLOSED = ConfigDict(extra="forbid", allow_inf_nan=False)
 SEARCH_SPACES = Path(__file__).parent / "hyperparameters" / "search_spaces.yml"
 
 
-def _whole(value: Any) -> Any:
-    """Convert NumPy integers, and floats such as 1e+6, to int."""
-    if isinstance(value, np.integer):
-        return int(value)
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value
-
-
 # A strict integer: a text or a truth value is none.
-Whole = Annotated[int, BeforeValidator(_whole), Field(strict=True)]
+Whole = Annotated[int, BeforeValidator(as_whole), Field(strict=True)]
 
 
 def hyperparameter_files(env_id: str) -> dict[str, Path]:
@@ -80,7 +66,9 @@ def read_hyperparameters(env_id: str, algo: str, config: Path | None = None) -> 
             f"config must name a YAML file, since no hyperparameters of {algo} for {env_id} are "
             f"packaged; those for other trainings are {known}"
         )
-    raise ValueError(f"config must be a YAML file or one of {known}, got {name!r}")
+    raise ValueError(
+        f"config must be a YAML file or one of {known}, got {name!r}{hint_of(name, packaged)}"
+    )
 
 
 def read_section(file: Path, section: str) -> dict[str, Any]:
@@ -109,80 +97,6 @@ def read_section(file: Path, section: str) -> dict[str, Any]:
     return dict(sections[section])
 
 
-class _PlainLoader(yaml.SafeLoader):
-    """YAML without aliases, which can expand a short text beyond any memory."""
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            raise ValueError("aliases (*name) are not allowed")
-        return super().compose_node(parent, index)
-
-
-# PyYAML reads 1e-3 and 1e6 as texts.
-_PlainLoader.add_implicit_resolver(
-    "!power", re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
-)
-_PlainLoader.add_constructor("!power", lambda _, node: _whole(float(node.value)))
-
-# PyYAML's own errors; ValueError for 2001-99-99, RecursionError for deep nesting, the others for
-# bad numbers.
-_YAML_ERRORS = (
-    yaml.YAMLError,
-    ValueError,
-    TypeError,
-    ArithmeticError,
-    AttributeError,
-    RecursionError,
-)
-
-
-def parsed(text: str, name: str) -> Any:
-    """Parse YAML without aliases, of at most ``LONGEST_YAML`` characters.
-
-    Args:
-        text: the YAML.
-        name: what the text is, for messages.
-
-    Raises:
-        ValueError: if the text is not YAML, is too long or is nested too deeply.
-    """
-    if len(text) > LONGEST_YAML:
-        raise ValueError(
-            f"{name} must be YAML of at most {LONGEST_YAML:,} characters, got {len(text):,}"
-        )
-    try:
-        return yaml.load(text, _PlainLoader)
-    except _YAML_ERRORS as error:
-        raise ValueError(f"{name} must be YAML, got {text[:80]!r}: {error}") from None
-
-
-def yaml_text(data: Any) -> str:
-    """Return plain data as YAML that ``parsed`` reads."""
-    # PyYAML writes an object that occurs twice as an alias; the copy has no such object.
-    return yaml.safe_dump(json.loads(json.dumps(data)), sort_keys=False)
-
-
-def parse_pairs(name: str, pairs: list[str]) -> dict[str, Any]:
-    """Parse ``key=value`` arguments of a command; values are YAML.
-
-    Args:
-        name: the option's name, for messages.
-        pairs: for example ``["rank=top", "policy_kwargs={net_arch: [64, 64]}"]``.
-
-    Raises:
-        ValueError: for a text without ``=``, a repeated key or a value that is not YAML.
-    """
-    values: dict[str, Any] = {}
-    for pair in pairs:
-        key, separator, value = pair.partition("=")
-        if not separator or not key:
-            raise ValueError(f"{name} must be key=value, got {pair!r}")
-        if key in values:
-            raise ValueError(f"{name} must give each key once, got {key!r} twice")
-        values[key] = parsed(value, f"the value of {key} in {name}")
-    return values
-
-
 def built(config_type: type[Config], content: Any, name: str = "config") -> Config:
     """Validate plain data as an object of a pydantic class.
 
@@ -206,11 +120,11 @@ def built(config_type: type[Config], content: Any, name: str = "config") -> Conf
         raise ValueError(str(first["ctx"]["error"]))
     if problem in ("missing", "unexpected_keyword_argument", "extra_forbidden"):
         field = ".".join(location)
-        why = f"got {field!r}"
+        known = list(adapter.json_schema()["properties"])
+        why = f"got {field!r}{hint_of(field, known)}"
         if problem == "missing":
             why = f"{field} is missing"
-        known = ", ".join(adapter.json_schema()["properties"])
-        raise ValueError(f"{name} must have the entries {known} and no others; {why}")
+        raise ValueError(f"{name} must have the entries {', '.join(known)} and no others; {why}")
     # pydantic's names of the alternatives of a union end with a bracket.
     field = ".".join(key for key in location if not key.endswith("]")) or name
     rule = first["msg"].replace("Input should", "must")

@@ -24,7 +24,7 @@ from matchenv.evaluation.estimates import estimate, paired_difference
 from matchenv.evaluation.protocols import LOADS, protocol_of
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import REWARD, Summary, rollout, sums
-from matchenv.runtime.checks import shown
+from matchenv.runtime.checks import hint_of, shown
 from matchenv.runtime.files import Arrays
 from matchenv.runtime.object_spec import is_object_spec
 
@@ -190,7 +190,8 @@ def _check_values(env_kwargs: Mapping[str, Any], known: list[str]) -> None:
     """Check the names of options, and that the file of a run can keep their values."""
     for name, value in env_kwargs.items():
         if name not in known:
-            raise ValueError(f"env_kwargs must be among {', '.join(known)}; got {name!r}")
+            hint = hint_of(name, known)
+            raise ValueError(f"env_kwargs must be among {', '.join(known)}; got {name!r}{hint}")
         for single in values_of(value):
             if not isinstance(single, str | None) and not _is_numbers(single):
                 raise ValueError(

@@ -48,6 +48,26 @@ def learned_file(name: str) -> Path | None:
     return None
 
 
+def runs_in(name: str) -> list[str]:
+    """Return the runs in a folder with several seeds of a training, ordered by seed.
+
+    Args:
+        name: the folder, or its name in ``runs/``; anything else has no runs.
+    """
+    for path in (Path(name), RUNS / name):
+        if not name or not path.is_dir():
+            continue
+        if (path / POLICY_FILE).is_file() or (path / CONFIG).is_file():
+            return []  # a single run
+        seeds = []
+        for folder in path.glob("seed*"):
+            number = folder.name.removeprefix("seed")
+            if number.isdecimal() and (folder / CONFIG).is_file():
+                seeds.append(int(number))
+        return [str(path / f"seed{seed}") for seed in sorted(seeds)]
+    return []
+
+
 def _file_in(folder: Path) -> Path:
     """Return the file of the policy in the folder of a run or of an RLlib checkpoint."""
     if (folder / POLICY_FILE).is_file():
@@ -102,6 +122,11 @@ class LearnedPolicies:
     def names(self, env_id: str) -> tuple[str, ...]:
         """Return the names of the packaged policies of an environment."""
         return tuple(SHIPPED) if env_id == Settings.env_id else ()
+
+    def runs_in(self, text: str) -> list[str]:
+        """Return the runs in a folder of several seeds, see ``runs_in``."""
+        with errors_named(f"policy {text!r} cannot be loaded"):
+            return runs_in(text)
 
     def file_of(self, text: str) -> Path | None:
         """Return the file of a policy, see ``learned_file``."""

@@ -24,9 +24,7 @@ from matchenv.agents.config_file import (
     CLOSED,
     Whole,
     built,
-    parsed,
     read_hyperparameters,
-    yaml_text,
 )
 from matchenv.agents.environments import (
     DEFAULT_ENVIRONMENT,
@@ -43,6 +41,7 @@ from matchenv.evaluation.protocols import protocol_of
 from matchenv.runtime.checks import as_choice, errors_named, refusal
 from matchenv.runtime.files import checksum, json_bytes, read_json, write_bytes
 from matchenv.runtime.provenance import versions
+from matchenv.runtime.yaml_values import parsed, yaml_text
 
 PACKAGES = ("gymnasium", "sb3-contrib", "scipy", "stable-baselines3", "torch")
 

@@ -22,7 +22,6 @@ from optuna.distributions import (
 from optuna.trial import Trial, TrialState
 from tqdm import tqdm
 
-from matchenv.agents.config_file import yaml_text
 from matchenv.agents.environments import training_of
 from matchenv.agents.learned_names import CONFIG
 from matchenv.agents.policy_file import as_device
@@ -37,6 +36,7 @@ from matchenv.agents.run_config import (
 from matchenv.agents.training import Recorder, start_training
 from matchenv.runtime.checks import as_choice, as_integer, errors_named
 from matchenv.runtime.files import folder_lock, records_csv, write_bytes
+from matchenv.runtime.yaml_values import yaml_text
 
 # Files in the folder of a search.
 BEST = "best.yml"

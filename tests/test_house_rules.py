@@ -114,7 +114,7 @@ def test_only_the_runtime_replaces_files_and_handles_signals(call: str) -> None:
         ("sb3_contrib", ("agents",)),
         ("matplotlib", ("benchmarks",)),
         ("trueskill", ("benchmarks",)),
-        ("yaml", ("agents", "benchmarks")),
+        ("yaml", ("runtime/yaml_values.py",)),
         ("openskill", ("ratings", "benchmarks")),
         ("numba", ("runtime/compile.py",)),
     ],

@@ -140,7 +140,10 @@ def test_a_bare_install_compares_baselines_and_names_missing_extras(
         "print([run_command(words) for words in others], pathlib.Path('made').exists())\n"
         "sys.exit(run_command(last))"
     )
-    words = (*missing, f"compare --policy pe {small}")  # -S: without the other packages here
+    words = (
+        *missing,
+        f"compare --policy pe {small} --env-kwargs beta=1.5",
+    )  # -S: without the other packages here
     said = run(sys.executable, "-S", "-c", code, *words, cwd=tmp_path, PYTHONPATH=str(bare))
     assert f"{[2] * len(missing)} False\n" in said
     hints = re.findall(r'pip install "matchenv\[(\w+)\]"', said)

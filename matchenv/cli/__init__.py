@@ -8,7 +8,6 @@ below.
 
 from __future__ import annotations
 
-import difflib
 import io
 import os
 import signal
@@ -20,7 +19,7 @@ from contextlib import nullcontext, suppress
 from importlib import import_module
 from typing import Any, TextIO
 
-from matchenv.runtime.checks import printable
+from matchenv.runtime.checks import hint_of, printable
 from matchenv.runtime.object_spec import only_own_code
 from matchenv.runtime.signals import WORDS, received_signal
 
@@ -94,8 +93,7 @@ def _run(arguments: Sequence[str]) -> int:
             show(f"matchenv {import_module('matchenv').__version__}")
             return DONE
         if name not in COMMANDS:
-            near = difflib.get_close_matches(name, COMMANDS, 1)
-            hint = f"; perhaps you meant {near[0]}" if near else ""
+            hint = hint_of(name, COMMANDS)
             raise ValueError(f"a command must be one of {', '.join(COMMANDS)}, got {name!r}{hint}")
         parser = parser_of(name)
         given = parser.given(words)

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import inspect
 import re
 import shlex
@@ -16,21 +15,21 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from functools import partial
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
 from matchenv.cli import show
+from matchenv.cli.extras import missing_packages
 from matchenv.envs import ENVIRONMENTS, environment_named
 from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.protocols import LOADS, ONE_PLAYER_PROTOCOL, protocol_of
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, expanded
 from matchenv.evaluation.tables import as_wide_as_the_terminal
-from matchenv.runtime.checks import as_choice
+from matchenv.runtime.checks import as_choice, hint_of
 from matchenv.runtime.files import folder_lock, write_bytes
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.object_spec import search_working_folder
 from matchenv.runtime.parallel import LOCAL
+from matchenv.runtime.yaml_values import parse_pairs
 
 if TYPE_CHECKING:
     from matchenv.logs.reading import Reading
@@ -38,15 +37,6 @@ if TYPE_CHECKING:
 # Width of the help in columns, and the column where descriptions begin.
 WIDTH, DESCRIPTION = 80, 24
 
-# Modules that the extras of the package install.
-EXTRAS = {
-    "agents": ("torch", "stable_baselines3", "sb3_contrib", "safetensors", "yaml", "pydantic",
-               "tensorboard"),
-    "benchmarks": ("matplotlib", "plotly", "pandas", "jinja2"),
-    "logs": ("pandas", "openskill"),
-    "render": ("pygame",),
-    "serve": ("fastapi", "uvicorn"),
-}  # fmt: skip
 RESUMES = "finished work is kept: run the same command to resume"
 
 RANK_TEXT = "rank of player 0: top, middle, bottom, a number from 0 (the best), or any"
@@ -54,21 +44,24 @@ PRIORS_TEXT = "initial beliefs: informative, equal"
 FOLDER_TEXT = "folder for the result files; the same command resumes there"
 
 # By name: the description, the default, and the type of a value unless the default shows it.
+# Defaults of rank, prior and load are those of the protocols, whose import takes as long as a help.
 OPTIONS: dict[str, tuple[Any, ...]] = {
     "policy": (
         "names with options, as kg:multiplier=20 or 'kg:multiplier={3,5}', learned policies, "
         "folders of runs, or module:Class; an unknown name lists all", (),
     ),
     "allow_code": ("import beliefs outside matchenv that learned policies name", False),
-    "rank": (RANK_TEXT, tuple(ONE_PLAYER_PROTOCOL.swept["rank"])),
+    "rank": (RANK_TEXT, ("top", "middle", "bottom")),
     "prior": (
         f"{PRIORS_TEXT}, or a class, for example matchenv:NormalPrior:mean=25,deviation=8.3",
-        tuple(ONE_PLAYER_PROTOCOL.swept["prior"]),
+        ("informative",),
     ),
     "episodes": ("episodes in each cell", 0),
     "seed": ("random seed", 0),
     "env": (f"environment: {', '.join(ENVIRONMENTS)}, or module:NAME", ONE_PLAYER, "environment"),
-    "load": ("players who log on in a tick: thin, middle, thick or numbers", tuple(LOADS)),
+    "load": (
+        "players who log on in a tick: thin, middle, thick or numbers", ("thin", "middle", "thick"),
+    ),
     "env_kwargs": (
         "options of environments other than Matchmaking-v0 as KEY=VALUE, for example patience=10 "
         "or population=ratings.csv; compare and tune play 'KEY={1,2}', except in the queue", (),
@@ -136,7 +129,7 @@ class Given(argparse.Namespace):
         missing: dict[str, None] = {}  # in order, each once
         incomplete = []
         for extra in extras:
-            absent = [name for name in EXTRAS[extra] if find_spec(name) is None]
+            absent = missing_packages(extra)
             missing |= dict.fromkeys(absent)
             if absent:
                 incomplete.append(extra)
@@ -158,21 +151,22 @@ class Given(argparse.Namespace):
         Raises:
             ValueError: for options that the environment does not have.
         """
+        from matchenv.evaluation.protocols import protocol_of
+
         swept = protocol_of(self.env).swept
         kwargs = {name: value for name, value in self.environment().items() if name not in swept}
         # Commands have defaults for what these two vary.
         own = swept if self.env in (ONE_PLAYER, QUEUE) else self.explicit.intersection(swept)
         cells = {name: value if isinstance(value, tuple) else (value,)
                  for name, value in self.values(*own).items()}  # fmt: skip
-        several = [text for text in self.env_kwargs if "{" in text]
-        for text in expanded(several):
-            for name, value in with_pairs([text], {}).items():
-                cells[name] = (*cells.get(name, ()), value)
-        single = [text for text in self.env_kwargs if text not in several]
-        kwargs = with_pairs(single, kwargs)
+        kwargs = with_pairs(self.env_kwargs, kwargs)
         again = kwargs.keys() & swept
         self.refuse(again, "env-kwargs must not repeat other options")
-        cells |= {name: (kwargs.pop(name),) for name in again}
+        for name, value in list(kwargs.items()):
+            if isinstance(value, list):
+                cells[name] = tuple(kwargs.pop(name))
+            elif name in again:
+                cells[name] = (kwargs.pop(name),)
         return {"env": self.env, "cells": cells, "env_kwargs": kwargs}
 
     def environment(self) -> dict[str, Any]:
@@ -181,6 +175,8 @@ class Given(argparse.Namespace):
         Raises:
             ValueError: for options of another environment.
         """
+        from matchenv.evaluation.protocols import protocol_of
+
         known = [field.name for field in fields(environment_named(self.env).part("settings"))]
         known += protocol_of(self.env).swept
         for env, names in ((ONE_PLAYER, ALL_OPTIONS), (QUEUE, ("load",))):
@@ -391,10 +387,9 @@ class Parser(argparse.ArgumentParser):
         given, unknown = self.parse_known_args(list(words), Given())
         for word in unknown[:1]:
             name = word.partition("=")[0]
-            near = difflib.get_close_matches(name, self._option_string_actions, 1, 0.75)
+            hint = hint_of(name, self._option_string_actions, 0.75)
             if "policy" in self.defaults and not word.startswith("-"):
-                near = [f"--policy {word}"]
-            hint = f"; perhaps you meant {near[0]}" if near else ""
+                hint = f"; perhaps you meant --policy {word}"
             self.error(f"unrecognized argument {name!r}{hint}")
         values = vars(given)
         for name, value in values.items():
@@ -417,15 +412,33 @@ def with_pairs(texts: Sequence[str], options: dict[str, Any]) -> dict[str, Any]:
     """
     if not texts:
         return options
-    from matchenv.agents import with_extra
-
-    parse_pairs = with_extra("matchenv.agents.config_file", "parse_pairs")
-    pairs: dict[str, Any] = parse_pairs("env-kwargs", list(texts))
+    pairs = parse_lists("env-kwargs", texts)
     names = [*options, *(text.partition("=")[0].strip() for text in texts)]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:
         raise ValueError(f"env-kwargs must not repeat other options, got {', '.join(twice)}")
     return {**options, **pairs}
+
+
+def parse_lists(name: str, pairs: Iterable[str]) -> dict[str, Any]:
+    """Parse ``key=value`` arguments whose values are YAML or lists, see ``expanded``.
+
+    Raises:
+        ValueError: for a text that is not key=value, a repeated key or a bad value.
+    """
+    values: dict[str, Any] = {}
+    for pair in pairs:
+        choices = expanded([pair])
+        key = pair.partition("=")[0]
+        if key in values:
+            raise ValueError(f"{name} must give each key once, got {key!r} twice")
+        if choices == [pair]:
+            values |= parse_pairs(name, [pair])
+            continue
+        if "{" in key:
+            raise ValueError(f"{name} must be key=value, got {pair!r}")
+        values[key] = [parse_pairs(name, [choice])[key] for choice in choices]
+    return values
 
 
 def option_of(name: str) -> str:

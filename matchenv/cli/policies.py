@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from matchenv.cli.parser import FOLDER_TEXT, PRIORS_TEXT, RANK_TEXT, RESULTS, Command, Parser
-from matchenv.evaluation.registry import expanded, known_policies
+from matchenv.evaluation.registry import known_policies, policies_of
 from matchenv.runtime.checks import counted
 
+# Default of ``run_comparison``, whose import takes longer than a help.
+COMPARED_EPISODES = 200
 # Options of the games of a comparison, and of the environment of a study.
 GAMES = ("rank", "prior", "episodes", "seed")
 SIZES = ("num_opponents", "horizon", "equal_variance")
@@ -28,20 +30,19 @@ def declare_compare(add: Parser) -> Command:
     Example:
         matchenv compare --policy pe 'kg:multiplier={10,20}' --rank top
     """
-    from matchenv.benchmarks.compare import comparison
-    from matchenv.evaluation.protocols import ONE_PLAYER_PROTOCOL
-
     add.group("policies", "policy", "allow_code")
     add.option("--against", "policy to compare with (default: kg)")
-    add.group("games", *GAMES, episodes=comparison.DEFAULT_EPISODES)
+    add.group("games", *GAMES, episodes=COMPARED_EPISODES)
     add.option("--noise", "games of equal luck: the k-th with an opponent, or of the episode",
-               ONE_PLAYER_PROTOCOL.defaults["noise"], ("opponent", "game"))  # fmt: skip
+               "opponent", ("opponent", "game"))  # fmt: skip
     add.environments()
     add.group("results and work", *RESULTS)
 
     given = yield
+    from matchenv.benchmarks.compare import comparison
+
     comparison.run_comparison(
-        expanded(given.policy) or None,
+        policies_of(given.policy) or None,
         **given.problem(),
         **given.values("against", "episodes", "seed"),
         run=given.run_options(report=lambda found: given.print_result(found.table)),
@@ -67,7 +68,7 @@ def declare_tune(add: Parser) -> Command:
 
     given = yield
     found = run_tuning(
-        expanded(given.policy) or None,
+        policies_of(given.policy) or None,
         **given.problem(),
         **given.values("episodes", "seed"),
         run=given.run_options(),
@@ -105,7 +106,7 @@ def declare_study(add: Parser) -> Command:
     from matchenv.evaluation.tables import text_table
 
     study = run_study(
-        expanded(given.policy),
+        policies_of(given.policy),
         ranks=given.rank or None,
         priors=given.prior,
         run=given.run_options(),
@@ -133,7 +134,7 @@ def declare_bench(add: Parser) -> Command:
     from matchenv.benchmarks.bench.benchmark import run_bench
 
     run = given.run_options()
-    result = run_bench(expanded(given.policy), **given.values("method", "only"), run=run)
+    result = run_bench(policies_of(given.policy), **given.values("method", "only"), run=run)
     given.print_result(result.text)
 
 
@@ -180,7 +181,7 @@ def declare_limits(add: Parser) -> Command:
     arguments = given.explicit_values("episodes", "seed", "truths", "depth")
     arguments["run"] = given.run_options()
     if "policy" in given.explicit:
-        arguments["policies"] = expanded(given.policy)
+        arguments["policies"] = policies_of(given.policy)
     options = given.explicit_values("num_opponents", "horizon", "beta", "belief", "draw_margin")
     if given.what == "optimum":
         if given.rank:
@@ -239,7 +240,7 @@ def declare_watch(add: Parser) -> Command:
         raise ValueError(
             f"watch needs one value of each option, got those of {cell.title} and others"
         )
-    names = expanded(given.policy)
+    names = policies_of(given.policy)
     if "policy" not in given.explicit:
         known = known_policies(given.env)
         names = [name for name in WATCHED if name in known][:2] or list(known[:2])

@@ -7,7 +7,16 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from matchenv.cli.parser import ENVIRONMENT, RANK_TEXT, RESUMES, Command, Given, Parser, with_pairs
+from matchenv.cli.parser import (
+    ENVIRONMENT,
+    RANK_TEXT,
+    RESUMES,
+    Command,
+    Given,
+    Parser,
+    parse_lists,
+    with_pairs,
+)
 from matchenv.runtime.checks import as_integer
 
 if TYPE_CHECKING:
@@ -72,7 +81,7 @@ def declare_train(add: Parser) -> Command:
     add.group("environment (defaults: as in the file)")
     add.shared("env")
     add.option("--env-kwargs", "options of the environment as KEY=VALUE; a list of values, as "
-               "prior=[informative,equal], is split over the environments", ())  # fmt: skip
+               "'prior={informative,equal}', is split over the environments", ())  # fmt: skip
     add.option("--rank", f"{RANK_TEXT} (default)", None, int | str)
     add.shared("prior", prior=None)
     add.option("--reward", "draw_density, match_quality, true_draw_density, or module:Class")
@@ -86,7 +95,7 @@ def declare_train(add: Parser) -> Command:
     add.option("--checkpoint-every", "timesteps between them (default: 20 in all)", None, int)
     add.group("search for hyperparameters")
     add.option("--tune", "number of trials of a search, instead of one training", None, int)
-    add.option("--space", "values to try, as KEY=LIST or KEY={low: .., high: .., log: true}", ())
+    add.option("--space", "values to try, as 'KEY={A,B}' or KEY={low: .., high: .., log: true}", ())
     add.option("--space-file", "YAML file of such values (default: the package's)", None, Path)
     add.group("work")
     add.shared("workers", "engine")
@@ -183,14 +192,14 @@ def _warn_of_earlier(path: Path) -> None:
 
 def tune(given: Given, config: RunConfig) -> None:
     """Search for hyperparameters."""
-    from matchenv.agents.config_file import SEARCH_SPACES, parse_pairs, read_section
+    from matchenv.agents.config_file import SEARCH_SPACES, read_section
     from matchenv.agents.environments import training_of
     from matchenv.agents.learned_names import RUNS
     from matchenv.agents.tuning import BEST, tune_agent
 
     algo = config.algorithm
     goal = training_of(config.environment).goal
-    space = parse_pairs("space", list(given.space))
+    space = parse_lists("space", given.space)
     if not space:
         space = read_section(given.space_file or SEARCH_SPACES, algo)
     out = given.out or RUNS / f"{algo}-tuned"
@@ -209,10 +218,9 @@ def tune(given: Given, config: RunConfig) -> None:
 
 def configured(given: Given) -> RunConfig:
     """Return the configuration of the run."""
-    from matchenv.agents.config_file import parse_pairs
     from matchenv.agents.run_config import configured
 
-    hyperparameters = parse_pairs("hyperparams", list(given.hyperparams))
+    hyperparameters = parse_lists("hyperparams", given.hyperparams)
     algorithm = given.algo
     timesteps = given.timesteps
     if given.imitate is not None:

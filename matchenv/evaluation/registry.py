@@ -28,7 +28,7 @@ from matchenv.evaluation.rollout import (
     needs_truth,
     rollout,
 )
-from matchenv.runtime.checks import as_list, errors_named
+from matchenv.runtime.checks import as_list, errors_named, hint_of
 from matchenv.runtime.files import Arrays, checksum
 from matchenv.runtime.object_spec import (
     build_object,
@@ -50,7 +50,11 @@ FROM_SETTINGS = ("num_opponents", "capacity", "horizon", "beta", "draw_margin", 
 # Longest representation of an object that is its identity; a longer one is hashed.
 LONGEST_REPR = 200
 
-BRACES = re.compile(r"\{([^{}]*)\}")
+# A list: ``{3,5}`` anywhere, and ``[3,5]`` as a value. YAML reads lists that nest or have quotes.
+LIST = re.compile(r"""(\{[^{}]+\}|(?<==)\[[^\[\]{}"']+\])""")
+
+# The beginning of a mapping of YAML, for example of ``{low: 1, high: 8}``, which is no list.
+MAPPING = re.compile(r"""\{\s*(\}|[\w."'-]+\s*:\s)""")
 
 # Policies that were registered beside those of the environments' records, by environment and name.
 _REGISTERED: dict[str, dict[str, str]] = {}
@@ -61,6 +65,9 @@ class PolicySource(Protocol):
 
     def names(self, env_id: str) -> tuple[str, ...]:
         """Return the names of policies that are part of the package."""
+
+    def runs_in(self, text: str) -> list[str]:
+        """Return the policies in a folder that holds several seeds of a training."""
 
     def file_of(self, text: str) -> Path | None:
         """Return the file that defines a policy; None if the text names none."""
@@ -157,10 +164,11 @@ def policy_named(text: str, settings: Options) -> Any:
         policy = _built_policy(text, policy_type, options, settings)
         check_methods(policy)
         return policy
+    known = known_policies(env_id)
     raise ValueError(
-        f"policy must be one of {', '.join(known_policies(env_id))}, the folder of a training "
-        "run, a .safetensors file, a model.zip of stable-baselines3, or module:Class for a "
-        f"class of your own; got {text!r}"
+        f"policy must be one of {', '.join(known)}, the folder of a training run, a .safetensors "
+        "file, a model.zip of stable-baselines3, or module:Class for a class of your own; got "
+        f"{text!r}{hint_of(name, known)}"
     )
 
 
@@ -239,23 +247,48 @@ def files_of(text: str, env_id: str = ONE_PLAYER) -> tuple[list[Path], str]:
 
 
 def expanded(texts: Iterable[str]) -> list[str]:
-    """Expand braces as bash does: ``"kg:multiplier={3,5}"`` into two texts.
+    """Expand lists as bash does: ``"kg:multiplier={3,5}"`` into two texts.
+
+    The only reader of lists on command lines. A value can also be written as ``[3,5]``.
 
     Raises:
         ValueError: for unbalanced or nested braces.
     """
     result: list[str] = []
     for text in texts:
-        pieces = BRACES.split(text)  # plain text and lists in turn
-        choices = []
-        for k, piece in enumerate(pieces):
-            is_list = k % 2 == 1
-            if not is_list and ("{" in piece or "}" in piece):
+        if MAPPING.search(text):
+            result.append(text)
+            continue
+        choices: list[list[str]] = []
+        for k, piece in enumerate(LIST.split(text)):  # plain text and lists in turn
+            if k % 2 == 1:
+                choices.append([choice.strip() for choice in piece[1:-1].split(",")])
+            elif "{" in piece or "}" in piece:
                 raise ValueError(f"braces must come in pairs, as in kg:multiplier={{3,5}}: {text}")
-            choices.append(piece.split(",") if is_list else [piece])
+            else:
+                choices.append([piece])
         for combination in product(*choices):
             result.append("".join(combination))
     return result
+
+
+def policies_of(texts: Iterable[str]) -> list[str]:
+    """Return the policies of the options of a command.
+
+    Args:
+        texts: policies with lists in braces, see ``expanded``; a folder that holds several seeds of
+            a training stands for all of them.
+    """
+    policies: list[str] = []
+    for text in expanded(texts):
+        runs: list[str] = []
+        for source in policy_sources():
+            runs += source.runs_in(text)
+        if runs:
+            policies += runs
+        else:
+            policies.append(text)
+    return policies
 
 
 def family_of(label: str) -> str:

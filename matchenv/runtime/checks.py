@@ -11,6 +11,7 @@ import operator
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -182,8 +183,24 @@ def as_choice(name: str, value: Any, known: Iterable[str]) -> str:
     """Return ``value`` if it is one of the ``known`` names."""
     names = list(known)
     if not isinstance(value, str) or value not in names:
-        raise refusal(f"{name} must be one of {', '.join(map(repr, names))}", value)
+        rule = f"{name} must be one of {', '.join(map(repr, names))}"
+        raise ValueError(f"{rule}, got {shown(value)}{hint_of(value, names)}")
     return value
+
+
+def hint_of(value: Any, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """Return the end of a message about an unknown name: the most similar known name, if any.
+
+    Args:
+        value: the unknown name.
+        known: the known names.
+        cutoff: least similarity, in [0, 1], of ``difflib.get_close_matches``.
+    """
+    if not isinstance(value, str):
+        return ""
+    for similar in get_close_matches(value[:LONGEST_VALUE], known, 1, cutoff):
+        return f"; perhaps you meant {similar}"
+    return ""
 
 
 def elements_of(value: Any) -> list[Any] | None:

@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from matchenv.runtime.checks import errors_named, refusal, shown
+from matchenv.runtime.checks import errors_named, hint_of, refusal, shown
 
 FORM = re.compile(r"(?P<module>\w+(\.\w+)*):(?P<name>[A-Za-z_]\w*)(:(?P<options>.*))?")
 
@@ -154,7 +154,8 @@ def build_object(
     for key, value in parsed_options(kind, text, options).items():
         if key not in allowed and not any_name:
             names = ", ".join(sorted(allowed)) or "none at all"
-            raise refusal(f"options of {label} must be name=value with a name of {names}", key)
+            rule = f"options of {label} must be name=value with a name of {names}"
+            raise ValueError(f"{rule}, got {shown(key)}{hint_of(key, allowed)}")
         if isinstance(allowed.get(key), bool) and not isinstance(value, bool):
             raise refusal(f"{key} of {label} must be true or false", value)
         arguments[key] = value

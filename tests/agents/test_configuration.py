@@ -14,7 +14,6 @@ from matchenv import NormalPrior, agents
 from matchenv.agents import tuning as tuning_module
 from matchenv.agents.config_file import (
     SEARCH_SPACES,
-    parse_pairs,
     read_hyperparameters,
     read_section,
 )
@@ -24,6 +23,7 @@ from matchenv.agents.tuning import BEST, TRIALS, checked_space, tune_agent
 from matchenv.envs.one_player.priors import DrawnPrior
 from matchenv.envs.one_player.settings import REWARDS
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE
+from matchenv.runtime.yaml_values import parse_pairs
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)

@@ -3,22 +3,28 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+import tomllib
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from matchenv import Settings
+from matchenv.agents.learned_names import CONFIG, POLICY_FILE, SHIPPED
 from matchenv.benchmarks.compare import comparison
-from matchenv.cli import COMMANDS, parser_of
-from matchenv.cli.parser import RESUMES
-from matchenv.evaluation.registry import expanded
+from matchenv.cli import COMMANDS, extras, parser_of
+from matchenv.cli.parser import RESUMES, parse_lists, with_pairs
+from matchenv.evaluation.protocols import ONE_PLAYER_PROTOCOL, QUEUE_PROTOCOL
+from matchenv.evaluation.registry import candidates_of, expanded, policies_of
 from matchenv.runtime.checks import printable
 from matchenv.runtime.files import LOCK, folder_lock
 from matchenv.runtime.parallel import WorkerEnded
 
+ROOT = Path(__file__).resolve().parents[2]
 QUEUE = "--env MatchmakingQueue-v0"
 
 
@@ -35,6 +41,17 @@ QUEUE = "--env MatchmakingQueue-v0"
         ("compare --episodes many", "argument --episodes: invalid int value: 'many' (see"),
         ("compare --workers", "argument --workers: expected one argument"),
         ("compare --rank-by name", "argument --rank-by: invalid choice: 'name' (choose from"),
+        (f"compare --policy {'n' * 300}", "cannot be loaded: "),
+        ("compare --policy kgg", "got 'kgg'; perhaps you meant kg\n"),
+        ("compare --policy kg:multiplyer=3", "got 'multiplyer'; perhaps you meant multiplier\n"),
+        ("compare --env Matchmaking", "perhaps you meant Matchmaking-v0"),
+        ("compare --env-kwargs horizn=3", "got 'horizn'; perhaps you meant horizon\n"),
+        ("train --imitate gitins", "got 'gitins'; perhaps you meant gittins; "),
+        ("train --hyperparams gama=0.9", "got 'gama'; perhaps you meant gamma\n"),
+        ("train --algo pppo", "got 'pppo'; perhaps you meant ppo\n"),
+        ("train --env-kwargs horizn=3", "got 'horizn'; perhaps you meant horizon\n"),
+        ("train --config ppo_flatt", "got 'ppo_flatt'; perhaps you meant ppo_flat\n"),
+        ("train --tune 1 --space gama=[0.9]", "got 'gama'; perhaps you meant gamma\n"),
         ("compare --against nobody", "policy must be one of pe, drawchance, kg"),
         ("compare --policy pe pe", "policies must name each policy once, got 'pe' twice"),
         ("compare --episodes 1", "episodes must be an integer of at least 2, got 1"),
@@ -75,12 +92,10 @@ QUEUE = "--env MatchmakingQueue-v0"
             "train --tune 2 --space gamma=[0.9] --space-file a",
             "space must be left out where space_file",
         ),
-        ("train --tune 1 --space gama=[0.9]", "'vf_coef', got 'gama'"),
         ("train --tune 1 --space 'learning_rate=[0.1, 1.0e30]'", "a rate must be a number"),
         ("train --tune 1 --space gamma=[]", "bad entry for gamma"),
         ("train --tune 1 --space gamma=0.9", "bad entry for gamma"),
         ("train --tune 1 --space 'gamma={low: 0.0}'", "bad entry for gamma"),
-        ("train --hyperparams gama=0.9", "vf_coef and no others; got 'gama'"),
         ("train --hyperparams 'policy_kwargs={net_arch: wide}'", "net_arch"),
         ("train --hyperparams 'policy_kwargs={net_arch: [0]}'", "net_arch.0 must be greater"),
         ("train --hyperparams learning_rate=lin_fast", "rate must be"),
@@ -161,7 +176,7 @@ def test_values_of_a_list_add_up_and_work_in_plain_sh(quote: str) -> None:
 @pytest.mark.parametrize(
     ("words", "package", "extra"),
     [
-        ("train", "stable_baselines3", "agents"),
+        ("train", "stable-baselines3", "agents"),
         ("train --imitate kg", "safetensors", "agents"),
         ("study --out study", "matplotlib", "benchmarks"),
         ("replay log.csv --out replay", "matplotlib", "benchmarks"),
@@ -171,9 +186,92 @@ def test_values_of_a_list_add_up_and_work_in_plain_sh(quote: str) -> None:
 def test_a_missing_extra_is_named_before_any_work(
     words: str, package: str, extra: str, tmp_path: Path, monkeypatch: Any, typed: Any
 ) -> None:
-    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setattr(extras, "is_installed", lambda name: name != package)
     assert f'needs {package}: pip install "matchenv[{extra}]"\n' in typed(words).refusal
     assert list(tmp_path.iterdir()) == []
+
+
+def test_extras_are_those_of_the_project_file() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    declared = project["optional-dependencies"]
+    del declared["all"]  # the other extras
+    for extra, requirements in declared.items():
+        names = [re.match(r"[\w.-]+", requirement)[0] for requirement in requirements]
+        assert extras.packages_of(extra) == names
+
+
+def processor_time(words: str, folder: Path) -> float:
+    """Return the processor time of a command in seconds, of the user and the system."""
+    process = matchenv(words, folder, subprocess.DEVNULL)
+    process.stderr.close()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0
+    return usage.ru_utime + usage.ru_stime
+
+
+@pytest.mark.skipif(not hasattr(os, "wait4"), reason="Windows does not measure children so")
+@pytest.mark.parametrize("words", ["--help", "compare --help"])
+def test_help_takes_little_processor_time(words: str, tmp_path: Path) -> None:
+    # The shortest, since other processes slow down a busy machine.
+    assert min(processor_time(words, tmp_path) for _ in range(3)) < 0.7
+
+
+def test_defaults_that_help_shows_are_those_of_the_comparison() -> None:
+    defaults = parser_of("compare").defaults
+    swept = {**ONE_PLAYER_PROTOCOL.swept, **QUEUE_PROTOCOL.swept}
+    assert set(swept) == {"rank", "prior", "load"}
+    for name, values in swept.items():
+        assert defaults[name] == tuple(values)
+    assert defaults["noise"] == ONE_PLAYER_PROTOCOL.defaults["noise"]
+    assert defaults["episodes"] == comparison.DEFAULT_EPISODES
+
+
+@pytest.mark.parametrize("values", ["{5,6}", "[5,6]", "[5, 6]", "{5, 6}"])
+def test_lists_have_two_forms_in_all_commands(values: str) -> None:
+    given = parser_of("compare").given(["--policy", f"kg:multiplier={values}"])
+    assert policies_of(given.policy) == ["kg:multiplier=5", "kg:multiplier=6"]
+    words = ["--env", "Ranking-v0", "--env-kwargs", f"num_items={values}", "horizon=9"]
+    problem = parser_of("tune").given(words).problem()
+    assert problem["cells"] == {"num_items": (5, 6)}
+    assert problem["env_kwargs"] == {"horizon": 9}
+    assert with_pairs([f"num_opponents={values}"], {}) == {"num_opponents": [5, 6]}  # of train
+    assert parse_lists("space", [f"n_steps={values}"]) == {"n_steps": [5, 6]}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("{low: 1, high: 8}", {"low": 1, "high": 8}),
+        ("{net_arch: {pi: [64], vf: [64, 64]}}", {"net_arch": {"pi": [64], "vf": [64, 64]}}),
+        ("{}", {}),
+        ("[]", []),
+        ("[[1, 2], [3]]", [[1, 2], [3]]),
+        ("['a,b', c]", ["a,b", "c"]),
+        ("{1e-3,1}", [0.001, 1]),
+        ("[64,64]", [64, 64]),
+    ],
+)
+def test_values_that_are_no_lists_of_words_are_yaml(text: str, value: Any) -> None:
+    assert parse_lists("hyperparams", [f"x={text}"]) == {"x": value}
+
+
+def test_a_folder_of_several_seeds_stands_for_all_its_runs(typed: Any) -> None:
+    names = ("two/seed10", "two/seed9")
+    for name in names:
+        folder = Path("runs", name)
+        folder.mkdir(parents=True)
+        shutil.copy(SHIPPED["ppo-gittins"], folder / POLICY_FILE)
+        (folder / CONFIG).touch()
+    Path("runs/two/comparison").mkdir()  # as after matchenv train --seeds
+    for policy in ("runs/two", "two"):
+        ended = typed(f"compare --policy {policy} --rank top --workers 1 {TINY} {policy}.out")
+        assert ended.status == 0
+        assert ended.out.index("runs/two/seed9") < ended.out.index("runs/two/seed10")
+    assert policies_of(["pe", "two/seed9"]) == ["pe", "two/seed9"]
+    Path("runs/two/seed9", POLICY_FILE).unlink()
+    with pytest.raises(ValueError, match="has saved no policy yet"):
+        candidates_of(policies_of(["two"]), Settings())
 
 
 TINY = "--episodes 2 --horizon 2 --num-opponents 2 --out"

@@ -194,6 +194,9 @@ def test_braces_are_expanded_as_bash_does() -> None:
         "kg:multiplier=3,belief=full", "kg:multiplier=3,belief=factorised",
         "kg:multiplier=5,belief=full", "kg:multiplier=5,belief=factorised", "pe",
     ]  # fmt: skip
+    assert registry.expanded(["kg:multiplier=[3, 5]", "runs/a[1]", "x={low: 1, high: 8}"]) == [
+        "kg:multiplier=3", "kg:multiplier=5", "runs/a[1]", "x={low: 1, high: 8}",
+    ]  # fmt: skip
     for text in ("kg:multiplier={3,5", "kg}"):
         with pytest.raises(ValueError, match="braces must come in pairs"):
             registry.expanded([text])

@@ -40,7 +40,7 @@ from matchenv.evaluation.rollout import check_can_play
 from matchenv.evaluation.seeds import INSTANCES, POLICIES, REPORT, episode_seeds, spans_of
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.runtime.arrays import Floats
-from matchenv.runtime.checks import as_choice, as_integer, refusal, shown
+from matchenv.runtime.checks import as_choice, as_integer, hint_of, refusal, shown
 from matchenv.runtime.files import json_bytes, records_csv, write_bytes
 from matchenv.runtime.jobs import RunOptions
 from matchenv.runtime.object_spec import is_object_spec
@@ -458,10 +458,12 @@ def _check_names(
     """Check the names of options.
 
     Raises:
-        ValueError: for a name that is not allowed; the message ends with the hint.
+        ValueError: for a name that is not allowed; the message ends with the most similar name,
+            else with the hint.
     """
     for name in names:
         if name not in allowed:
+            hint = hint_of(name, allowed) or hint
             raise ValueError(f"{argument} may hold {', '.join(allowed)}, got {name!r}{hint}")
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 
-from matchenv.agents.config_file import parsed
 from matchenv.benchmarks.judge import JudgeSettings
 from matchenv.envs.queue.population import RatedPopulation
 from matchenv.envs.queue.settings import QueueSettings
@@ -19,6 +18,7 @@ from matchenv.logs.replay import variance_of_time_away
 from matchenv.runtime.arrays import Integers, Masks
 from matchenv.runtime.checks import as_non_negative_number, errors_named, refusal
 from matchenv.runtime.object_spec import is_object_spec
+from matchenv.runtime.yaml_values import parsed
 
 DEFAULTS = QueueSettings.checked()
 

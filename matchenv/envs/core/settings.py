@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
-from difflib import get_close_matches
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -21,6 +20,7 @@ from matchenv.runtime.checks import (
     as_number,
     as_positive_array,
     as_positive_number,
+    hint_of,
     refusal,
 )
 from matchenv.runtime.object_spec import is_object_spec
@@ -96,9 +96,7 @@ class Options:
         known = [declared.name for declared in fields(cls)]
         for name in options:
             if name not in known:
-                hint = ""
-                for similar in get_close_matches(name, known, 1):
-                    hint = f"; perhaps you meant {similar}"
+                hint = hint_of(name, known)
                 raise TypeError(f"options must be {', '.join(known)}, got {name!r}{hint}")
         return cls(**options)
 
