@@ -18,6 +18,7 @@ from matchenv.cli.parser import (
     with_pairs,
 )
 from matchenv.runtime.checks import as_integer
+from matchenv.runtime.parallel import check_engine
 
 if TYPE_CHECKING:
     from matchenv.agents.run_config import RunConfig
@@ -129,6 +130,7 @@ def train(given: Given, config: RunConfig | None) -> None:
     from matchenv.agents.learned_names import RUNS
     from matchenv.agents.training import continue_training, start_training, train_seeds
 
+    check_engine(given.engine, given.workers)
     if given.comparison_episodes:
         as_integer("comparison_episodes", given.comparison_episodes, 2)
         _check_can_compare(given, config)

@@ -53,6 +53,7 @@ FOUND = (
     ("bench", "--method", "\udcff"), ("train", "--tau", "9" * 30),
     ("train", "--seed", "9" * 30), ("train", "--device", "nan"), ("limits", "--truths", "9" * 30),
     ("serve", "--host", ".."), ("serve", "--host", "\x00"), ("serve", "--host", "n" * 300),
+    ("train", "--workers", "-1"),
 )  # fmt: skip
 
 
