@@ -13,7 +13,12 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from matchenv.belief.joint import NOBODY, difference_variance
 from matchenv.ranking import Game, Ranker
+from matchenv.ranking.dense import DenseBelief
+from matchenv.ranking.games import GameTable, IndexedGame
+from matchenv.ranking.model import Model
+from matchenv.ranking.sparse import SparseBelief
 
 NAMES = [f"model-{k}" for k in range(8)]
 
@@ -218,6 +223,31 @@ def test_the_advantage_of_the_first_is_part_of_the_belief() -> None:
 
 
 # Choosing pairs.
+
+
+def test_both_beliefs_expect_as_much_of_a_game_whose_first_item_is_favoured() -> None:
+    """The sparse variances are within a few percent; a game with a sure result teaches little."""
+    rng = np.random.default_rng(5)
+    model = Model(first_advantage=3.0)
+    skills = rng.normal(size=12)
+    table = GameTable()
+    for _ in range(60):
+        i, j = rng.choice(12, 2, replace=False).tolist()
+        outcome = play(rng, skills[i] - skills[j] + 2.5)
+        table.add(IndexedGame(i, j, outcome, advantage=1, cluster=NOBODY))
+    dense = DenseBelief(12, model)
+    sparse = SparseBelief(12, model, 3)
+    dense.fit(table)
+    sparse.fit(table)
+    for i in range(1, 5):
+        dense_after = dense.copy()
+        sparse_after = sparse.copy()
+        dense_after.expect((i, 0), first=True)
+        sparse_after.expect((i, 0), first=True)
+        left = difference_variance(dense_after.covariance, i, 0)
+        left /= difference_variance(dense.covariance, i, 0)
+        sparse_left = sparse_after.variances(0)[i] / sparse.variances(0)[i]
+        assert sparse_left == pytest.approx(left, rel=0.02)
 
 
 def test_a_batch_is_spread_and_accounts_for_pending_games() -> None:

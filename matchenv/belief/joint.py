@@ -62,6 +62,19 @@ def contrast_variance(covariance: Floats, i: int, j: int, advantage: int) -> flo
 
 
 @compiled
+def contrast_moments(
+    mu: Floats, covariance: Floats, i: int, j: int, advantage: int
+) -> tuple[float, Floats]:
+    """Return the mean of a contrast, and the covariances with it; see ``learn_joint``."""
+    moved = covariance[i] - covariance[j]
+    gap = mu[i] - mu[j]
+    if advantage != NOBODY:
+        moved += covariance[advantage]
+        gap += mu[advantage]
+    return gap, moved
+
+
+@compiled
 def learn_joint(
     mu: Floats,
     covariance: Floats,
@@ -80,11 +93,7 @@ def learn_joint(
     """
     i, j, outcome = game
     beta, draw_margin = noise
-    moved = covariance[i] - covariance[j]
-    gap = mu[i] - mu[j]
-    if advantage != NOBODY:
-        moved += covariance[advantage]
-        gap += mu[advantage]
+    gap, moved = contrast_moments(mu, covariance, i, j, advantage)
     spread = contrast_variance(covariance, i, j, advantage)
     variance = performance_variance(beta) + spread
     v, complement = difference_moments(gap, variance, outcome, draw_margin)
@@ -121,11 +130,7 @@ def expect_joint(
         advantage: see ``learn_joint``.
     """
     i, j = pair
-    moved = covariance[i] - covariance[j]
-    gap = mu[i] - mu[j]
-    if advantage != NOBODY:
-        moved += covariance[advantage]
-        gap += mu[advantage]
+    gap, moved = contrast_moments(mu, covariance, i, j, advantage)
     spread = contrast_variance(covariance, i, j, advantage)
     worth = spread * game_precision(gap, spread, noise)
     games = np.floor(max(1.0, min(share / worth, most)))

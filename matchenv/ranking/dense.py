@@ -9,6 +9,7 @@ import numpy as np
 
 from matchenv.baselines.ranking import pair_scores
 from matchenv.belief.joint import NOBODY, expect_joint, learn_joint
+from matchenv.ranking.belief import ItemBelief
 from matchenv.ranking.clusters import clustered_belief, effect_variance
 from matchenv.ranking.games import GameTable, IndexedGame
 from matchenv.ranking.model import Model, log_sigma_prior
@@ -29,7 +30,7 @@ class Goal(NamedTuple):
     indifference: float
 
 
-class DenseBelief:
+class DenseBelief(ItemBelief):
     """A joint normal belief about n items, and the advantage of the first, in O(n^2) memory.
 
     The common level of the skills is arbitrary; only differences have a meaning.
@@ -106,16 +107,6 @@ class DenseBelief:
         """
         coordinate = self._coordinate(first)
         expect_joint(self.mu, self.covariance, pair, self.model.noise, 0.0, 1.0, 0.0, coordinate)
-
-    def _coordinate(self, first: bool) -> int:
-        if first and self.model.has_advantage:
-            return self.num_items
-        return NOBODY
-
-    @property
-    def means(self) -> Floats:
-        """Posterior means of the items, with sum 0, shape (n,)."""
-        return self.mu[: self.num_items]
 
     @property
     def advantage(self) -> tuple[float, float]:

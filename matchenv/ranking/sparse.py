@@ -29,6 +29,7 @@ from matchenv.belief.joint import (
     game_precision,
     revise_sites,
 )
+from matchenv.ranking.belief import ItemBelief
 from matchenv.ranking.dense import Goal, Pair
 from matchenv.ranking.games import GameTable, IndexedGame
 from matchenv.ranking.model import HIGH, LOW, MARGIN_PRIOR, SIGMA_PRIOR, Model
@@ -58,7 +59,7 @@ class Edges(NamedTuple):
     precision: Floats
 
 
-class SparseBelief:
+class SparseBelief(ItemBelief):
     """A joint normal belief about n items whose covariance is kept for the leaders only.
 
     Args:
@@ -176,9 +177,7 @@ class SparseBelief:
     def learn(self, game: IndexedGame) -> None:
         """Learn one more game."""
         coordinate = self._coordinate(game.advantage == 1)
-        gap = self.mu[game.i] - self.mu[game.j]
-        if coordinate != NOBODY:
-            gap += self.mu[coordinate]
+        gap = self._gap(game.i, game.j, coordinate)
         moved, spread = self._moved(game.i, game.j, coordinate)
         variance = performance_variance(self.model.beta) + spread
         v, complement = difference_moments(gap, variance, game.outcome, self.model.draw_margin)
@@ -192,13 +191,8 @@ class SparseBelief:
         i, j = pair
         coordinate = self._coordinate(first)
         moved, spread = self._moved(i, j, coordinate)
-        precision = game_precision(self.mu[i] - self.mu[j], spread, self.model.noise)
+        precision = game_precision(self._gap(i, j, coordinate), spread, self.model.noise)
         self._measure(i, j, coordinate, precision, moved, spread)
-
-    @property
-    def means(self) -> Floats:
-        """Posterior means of the items, with sum 0, shape (n,)."""
-        return self.mu[: self.num_items]
 
     @property
     def advantage(self) -> tuple[float, float]:
@@ -246,10 +240,12 @@ class SparseBelief:
         normals = np.random.default_rng(0).standard_normal((count, items.size))
         return self.means[items] + normals * np.sqrt(self.variance[items])
 
-    def _coordinate(self, first: bool) -> int:
-        if first and self.model.has_advantage:
-            return self.num_items
-        return NOBODY
+    def _gap(self, i: int, j: int, coordinate: int) -> float:
+        """Return the mean of a contrast."""
+        gap = float(self.mu[i] - self.mu[j])
+        if coordinate != NOBODY:
+            gap += float(self.mu[coordinate])
+        return gap
 
     def _moved(self, i: int, j: int, coordinate: int) -> tuple[Floats, float]:
         """Return the covariances with a contrast, and its variance."""
