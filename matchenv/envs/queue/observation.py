@@ -169,7 +169,5 @@ def quality_with(state: State, params: Params, row: int, num_parties: int, k: in
         params.beta,
         work.side_of,
     )
-    sum_sides(
-        params.lobbies, work.party_mean, work.party_variance, work.side_of, num_parties
-    )
+    sum_sides(params.lobbies, work.party_mean, work.party_variance, work.side_of, num_parties)
     return quality_of_sides(params.lobbies, params.beta)
