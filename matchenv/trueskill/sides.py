@@ -405,9 +405,7 @@ def _sum_of_squares(values: Floats, first: int, last: int) -> float:
 
 
 @compiled(refcounted=False)
-def first_place_probability_of(
-    side: int, mean: Floats, variance: Floats, margin: Floats
-) -> float:
+def first_place_probability_of(side: int, mean: Floats, variance: Floats, margin: Floats) -> float:
     """Return the probability that a side beats every other side, accurate to 1e-9.
 
     It is the integral of the side's density times the other sides' distribution functions. A panel

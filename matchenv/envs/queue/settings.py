@@ -116,9 +116,7 @@ class QueueSettings(GameOptions):
     env_id: ClassVar[str] = "MatchmakingQueue-v0"
     sizes: ClassVar[tuple[str, ...]] = ("capacity", "arrival_rate", "horizon")
 
-    num_sides: int = option(
-        2, as_integer, "sides of a game, from 2 to 8", low=2, high=MOST_SIDES
-    )
+    num_sides: int = option(2, as_integer, "sides of a game, from 2 to 8", low=2, high=MOST_SIDES)
     side_size: int = option(
         1,
         as_integer,
