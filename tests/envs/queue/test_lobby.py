@@ -12,6 +12,7 @@ from matchenv.envs.queue.lobby import (
     LobbyTable,
     Parties,
     best_split,
+    empty_sides,
     enumerate_splits,
     packing_table,
     packs,
@@ -179,6 +180,7 @@ def exact_split(table: LobbyTable, parties: Parties, sides: Integers) -> None:
     """Write the best of all splits, however many there are."""
     table.listed[: parties.number] = np.arange(parties.number)
     table.chosen[: table.num_sides] = np.arange(table.num_sides)
+    empty_sides(table, table.num_sides)
     enumerate_splits(table, parties, parties.number, table.num_sides, BETA, sides)
 
 
