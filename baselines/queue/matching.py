@@ -10,7 +10,7 @@ import numpy as np
 
 from matchenv.baselines.queue.candidates import WAIT, QueuePolicy, ReservingPolicy, band_values
 from matchenv.belief import GameConstants
-from matchenv.envs.queue.view import NOBODY, QueueView, WaitingPlayers
+from matchenv.envs.queue.view import NOBODY, QueueView, WaitingParties
 from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import as_non_negative_number
 from matchenv.runtime.compile import compiled
@@ -151,14 +151,14 @@ class PlannedPolicy(QueuePolicy):
         return {}
 
     @abstractmethod
-    def plan(self, waiting: WaitingPlayers) -> Integers:
+    def plan(self, waiting: WaitingParties) -> Integers:
         """Return the index of each player's partner, shape (n,), ``NOBODY`` to wait."""
 
     def act(self, view: QueueView, rng: np.random.Generator | None = None) -> Integers:
         """Choose the partner of the plan; see ``QueuePolicy.act``."""
         runs = view.run.tolist()
         ticks = view.tick.tolist()
-        focal_players = view.player[:, 0].tolist()
+        focal_players = view.party[:, 0].tolist()
         partners = np.full(len(view), NOBODY)
         has_choice = view.has_candidates & (view.tick < view.settings.horizon)
         for row in np.flatnonzero(has_choice).tolist():
@@ -167,14 +167,14 @@ class PlannedPolicy(QueuePolicy):
                 plan = Plan(runs[row], ticks[row], self._partners(view[row]))
                 self._plans[row] = plan
             partners[row] = plan.partners.pop(focal_players[row])
-        is_partner = view.action_mask & (view.player == partners[:, np.newaxis])
+        is_partner = view.action_mask & (view.party == partners[:, np.newaxis])
         return np.where(is_partner.any(axis=1), is_partner.argmax(axis=1), WAIT)
 
-    def _partners(self, waiting: WaitingPlayers) -> dict[int, int]:
+    def _partners(self, waiting: WaitingParties) -> dict[int, int]:
         """Return the numbers of the partners in a new plan, by the number of the player."""
         partners = np.asarray(self.plan(waiting))
-        numbers = np.where(partners == NOBODY, NOBODY, waiting.player[partners])
-        return dict(zip(waiting.player.tolist(), numbers.tolist(), strict=True))
+        numbers = np.where(partners == NOBODY, NOBODY, waiting.party[partners])
+        return dict(zip(waiting.party.tolist(), numbers.tolist(), strict=True))
 
 
 class MaximumWeightMatching(PlannedPolicy, ReservingPolicy):
@@ -190,17 +190,17 @@ class MaximumWeightMatching(PlannedPolicy, ReservingPolicy):
     name: ClassVar[str] = "matching"
     multiplier = 0.0
 
-    def plan(self, waiting: WaitingPlayers) -> Integers:
+    def plan(self, waiting: WaitingParties) -> Integers:
         """Return the maximum-weight matching; see ``PlannedPolicy``."""
         mu, sigma = self.beliefs(waiting)
         prices = self.prices(waiting)
         return best_pairs(mu, sigma, prices, self.multiplier, waiting.settings.constants)
 
-    def prices(self, waiting: WaitingPlayers) -> Floats:
+    def prices(self, waiting: WaitingParties) -> Floats:
         """Return the reservation of each player, shape (n,)."""
         return self.reservations(waiting.waited)
 
-    def beliefs(self, waiting: WaitingPlayers) -> tuple[Floats, Floats]:
+    def beliefs(self, waiting: WaitingParties) -> tuple[Floats, Floats]:
         """Return the means and deviations for the weights."""
         return waiting.mu, waiting.sigma
 
@@ -241,7 +241,7 @@ class PricedMatching(MaximumWeightMatching):
         self.tail = as_non_negative_number("tail", tail)
         self.newcomer = as_non_negative_number("newcomer", newcomer)
 
-    def prices(self, waiting: WaitingPlayers) -> Floats:
+    def prices(self, waiting: WaitingParties) -> Floats:
         """Return the reservation of each player, shape (n,)."""
         population = waiting.settings.population
         distance = np.abs(waiting.mu - population.mean) / population.deviation
@@ -285,6 +285,6 @@ class MatchingOracle(MaximumWeightMatching):
     name: ClassVar[str] = "oracle"
     needs_truth: ClassVar[bool] = True
 
-    def beliefs(self, waiting: WaitingPlayers) -> tuple[Floats, Floats]:
+    def beliefs(self, waiting: WaitingParties) -> tuple[Floats, Floats]:
         """Return the true skills and deviations of 0."""
         return waiting.true_skill, np.zeros_like(waiting.true_skill)

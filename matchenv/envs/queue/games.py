@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 
-from matchenv.envs.queue.lobby import best_split, quality_of_sides
+from matchenv.envs.queue.lobby import Parties, best_split, quality_of_sides
 from matchenv.envs.queue.params import DRIFT, OUTCOME, PERFORMANCE, Params
 from matchenv.envs.queue.state import NOBODY, NONE, State
 from matchenv.runtime.arrays import Floats, Integers
@@ -53,15 +53,8 @@ def split_lobby(state: State, params: Params, row: int, sides: Integers) -> None
     """Split a full lobby into the sides of a game."""
     work = params.work
     num_parties = read_lobby(state, params, row)
-    best_split(
-        params.lobbies,
-        work.party_mean,
-        work.party_variance,
-        work.party_size,
-        num_parties,
-        params.beta,
-        work.side_of,
-    )
+    parties = Parties(work.party_mean, work.party_variance, work.party_size, num_parties)
+    best_split(params.lobbies, parties, params.beta, work.side_of)
     for side in range(params.num_sides):
         count = 0
         for k in range(num_parties):

@@ -5,10 +5,23 @@ from __future__ import annotations
 import math
 
 from matchenv.envs.queue.games import read_lobby
-from matchenv.envs.queue.lobby import best_split, packs, quality_of_sides, sum_sides
+from matchenv.envs.queue.lobby import (
+    LobbyTable,
+    Parties,
+    best_split,
+    first_split,
+    packs,
+    quality_of_sides,
+    sum_sides,
+)
 from matchenv.envs.queue.params import Params
 from matchenv.envs.queue.state import NONE, State
+from matchenv.runtime.arrays import Integers
 from matchenv.runtime.compile import compiled
+
+# Largest numbers of parties of which all splits are compared for the quality of a candidate.
+MOST_OF_TWO_SIDES = 10
+MOST_OF_MORE_SIDES = 6
 
 
 @compiled(refcounted=False, inline=True)
@@ -113,61 +126,58 @@ def observe_lobby(state: State, params: Params, row: int) -> None:
         num_parties = read_lobby(state, params, row)
         observation[0] = clock.lobby_mu
         observation[capacity] = math.sqrt(clock.lobby_variance)
+    work = params.work
     for k in range(capacity):
         slot = state.shown[row, k]
         size = 0
         quality = 0.0
         if slot != NONE:
             size = clock.seats_taken
+            number = num_parties
             if k > 0:
-                size = state.parties[row, slot].size
-            quality = quality_with(state, params, row, num_parties, k)
+                party = state.parties[row, slot]
+                size = party.size
+                work.party_mean[num_parties] = party.mu
+                work.party_variance[num_parties] = party.sigma * party.sigma
+                work.party_size[num_parties] = party.size
+                number += 1
+            lobby = Parties(work.party_mean, work.party_variance, work.party_size, number)
+            quality = quality_of_lobby(params.lobbies, lobby, params.beta, work.side_of)
         state.quality[row, k] = quality
         observation[4 * capacity + k] = size / params.side_size
         observation[5 * capacity + k] = quality
 
 
-@compiled(refcounted=False, inline=True)
-def quality_with(state: State, params: Params, row: int, num_parties: int, k: int) -> float:
-    """Return the match quality of the lobby with a candidate, whose free seats are filled.
+@compiled(refcounted=False)
+def quality_of_lobby(table: LobbyTable, parties: Parties, beta: float, sides: Integers) -> float:
+    """Return the match quality of a lobby, whose free seats are held by average players of it.
 
-    They are filled with single players who have the mean and variance of the lobby's average player
-    with the candidate.
+    All splits are compared if that is quick; otherwise parties join the weakest side one by one,
+    see ``first_split``.
 
     Args:
-        state: not changed.
-        params: the lobby's parties are in ``params.work``.
-        row: of the queue.
-        num_parties: number of these parties.
-        k: of the candidate; 0 for the lobby alone.
+        table: of the game's shape; its arrays are changed.
+        parties: of the lobby. Beyond the last one, the arrays, shape (S,), are changed.
+        beta: standard deviation of one performance around skill.
+        sides: written, shape (S,).
     """
-    clock = state.clock[row]
-    work = params.work
-    mu = clock.lobby_mu
-    variance = clock.lobby_variance
-    taken = clock.seats_taken
-    if k > 0:
-        party = state.parties[row, state.shown[row, k]]
-        work.party_mean[num_parties] = party.mu
-        work.party_variance[num_parties] = party.sigma * party.sigma
-        work.party_size[num_parties] = party.size
-        mu += party.mu
-        variance += work.party_variance[num_parties]
-        taken += party.size
-        num_parties += 1
-    for seat in range(params.num_seats - taken):
-        work.party_mean[num_parties + seat] = mu / taken
-        work.party_variance[num_parties + seat] = variance / taken
-        work.party_size[num_parties + seat] = 1
-    num_parties += params.num_seats - taken
-    best_split(
-        params.lobbies,
-        work.party_mean,
-        work.party_variance,
-        work.party_size,
-        num_parties,
-        params.beta,
-        work.side_of,
-    )
-    sum_sides(params.lobbies, work.party_mean, work.party_variance, work.side_of, num_parties)
-    return quality_of_sides(params.lobbies, params.beta)
+    taken = 0
+    mean = 0.0
+    variance = 0.0
+    for k in range(parties.number):
+        taken += parties.size[k]
+        mean += parties.mean[k]
+        variance += parties.variance[k]
+    free = table.num_sides * table.side_size - taken
+    for k in range(parties.number, parties.number + free):
+        parties.mean[k] = mean / taken
+        parties.variance[k] = variance / taken
+        parties.size[k] = 1
+    filled = Parties(parties.mean, parties.variance, parties.size, parties.number + free)
+    most = MOST_OF_TWO_SIDES if table.num_sides == 2 else MOST_OF_MORE_SIDES
+    if filled.number <= most:
+        best_split(table, filled, beta, sides)
+    else:
+        first_split(table, filled, 0, sides)
+    sum_sides(table, filled, sides)
+    return quality_of_sides(table, beta)
