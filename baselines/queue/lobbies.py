@@ -3,7 +3,7 @@
 The value of a lobby is its match quality + multiplier x the mean gain of its members - their mean
 price. Set packing of this kind is NP-hard. Queues with few possible lobbies are planned by branch
 and bound over all of them. Longer queues are planned in windows of neighbours in the order of
-means, and then two neighbouring lobbies at a time are planned anew.
+means; then two neighbouring lobbies at a time are planned anew.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from matchenv.envs.queue.lobby import (
     sum_sides,
 )
 from matchenv.envs.queue.settings import QueueSettings
-from matchenv.envs.queue.state import NOBODY
+from matchenv.envs.queue.view import WaitingParties
 from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import (
@@ -37,10 +37,12 @@ from matchenv.trueskill.game import (
     quality_per_density,
 )
 
-# Lobbies and splits of lobbies that are compared for a whole queue, and for a window of one.
+# Possible lobbies, and splits of them, that are compared for a whole queue; the share of it for a
+# window of a longer queue, and of either with gains, which take longer than splits.
 MOST_LOBBIES = 10_000
 MOST_SPLITS = 100_000
-WINDOW_SHARE = 5
+WINDOW_SHARE = 0.1
+GAIN_SHARE = 0.2
 
 # Parties of a window, each of which is a bit of an integer.
 LONGEST_WINDOW = 62
@@ -56,7 +58,7 @@ MOST_PASSES = 2
 REACH = 10
 
 
-class WaitingLine(NamedTuple):
+class Line(NamedTuple):
     """The waiting parties of one queue, for the planner.
 
     Attributes:
@@ -67,7 +69,7 @@ class WaitingLine(NamedTuple):
         multiplier: number of later games that benefit from a gain, >= 0.
         first_member: index of the first member of each party in ``sigma``, shape (Q,).
         sigma: standard deviation of the belief about each player, shape (P,).
-        gaps: mean of the player minus that of each neighbour, shape (P, R); NaN beyond the last.
+        gaps: mean of the player minus that of each neighbour, shape (P, R); NaN for no neighbour.
         variances: of the differences of their performances, shape (P, R).
     """
 
@@ -83,20 +85,22 @@ class WaitingLine(NamedTuple):
 
 
 class Window(NamedTuple):
-    """Working arrays of the planner for up to W parties, with room for L lobbies.
+    """Working arrays of the planner for up to W parties and L lobbies of S seats.
 
     Attributes:
         parties: indices of the parties, shape (W,).
+        left: players of the parties from each one on, shape (W + 1,).
         masks: parties of each lobby, as bits, shape (L,).
         values: of the lobbies, shape (L,).
         chosen: indices of the best disjoint lobbies, shape (W,).
-        stack: indices of the current lobbies, shape (W,).
-        counts: parties of each size in a lobby, shape (n,).
-        lobby: the parties of a lobby.
+        stack: indices of the current parties or lobbies, shape (W,).
+        counts: parties of each size in the current lobby, shape (n,).
+        lobby: its parties, S elements.
         sides: of these parties, shape (S,).
     """
 
     parties: Integers
+    left: Integers
     masks: Integers
     values: Floats
     chosen: Integers
@@ -106,100 +110,282 @@ class Window(NamedTuple):
     sides: Integers
 
 
-@lru_cache(maxsize=16)
-def table_for(settings: QueueSettings) -> LobbyTable:
-    """Return the table of the settings' games."""
-    return packing_table(settings.side_size, settings.num_sides)
+class Lobby(NamedTuple):
+    """A planned lobby.
+
+    Attributes:
+        parties: indices of the parties, shape (m,).
+        value: of the lobby.
+    """
+
+    parties: Integers
+    value: float
 
 
-@lru_cache(maxsize=16)
-def most_lobbies(settings: QueueSettings) -> int:
-    """Return the largest number of possible lobbies whose splits can all be compared."""
-    splits = math.factorial(settings.num_seats) // math.factorial(settings.num_sides)
-    splits //= math.factorial(settings.side_size) ** settings.num_sides
-    return max(1, min(MOST_LOBBIES, MOST_SPLITS // splits))
-
-
-@compiled
-def plan_lobbies(
-    table: LobbyTable, line: WaitingLine, constants: GameConstants, most: int
-) -> Integers:
-    """Return the lobby of each party, shape (Q,), ``NOBODY`` to wait.
+def line_of(
+    waiting: WaitingParties, mu: Floats, sigma: Floats, prices: Floats, multiplier: float
+) -> Line:
+    """Return the waiting parties for the planner.
 
     Args:
-        table: of the game's shape.
-        line: the waiting parties.
-        constants: of the games.
-        most: largest number of possible lobbies that are all compared.
+        waiting: parties of the queue.
+        mu: means of the parties' performances, shape (Q,).
+        sigma: standard deviations of the sums of their members' skills, shape (Q,).
+        prices: mean price of each party's members, shape (Q,).
+        multiplier: number of later games that benefit from a gain, >= 0.
     """
-    count = line.size.size
-    order = np.argsort(line.mean / line.size, kind="mergesort")
-    lobby_of = np.full(count, NOBODY)
-    window = new_window(table, most)
-    if count <= LONGEST_WINDOW and count_lobbies(table, line, order) <= most:
-        window.parties[:count] = order
-        num_chosen = plan_window(table, line, constants, window, count)
-        write_lobbies(window, num_chosen, 0, lobby_of)
-        return lobby_of
-    in_window = max(1, most // WINDOW_SHARE)
-    plan_in_windows(table, line, constants, order, in_window, window, lobby_of)
-    for _ in range(MOST_PASSES):
-        if not improve_plan(table, line, constants, order, in_window, window, lobby_of):
-            break
-    return lobby_of
-
-
-@compiled
-def new_window(table: LobbyTable, most: int) -> Window:
-    """Return working arrays for up to ``most`` lobbies."""
-    seats = table.num_sides * table.side_size
-    lobby = Parties(np.zeros(seats), np.zeros(seats), np.zeros(seats, dtype=np.int64), 0)
-    return Window(
-        np.zeros(LONGEST_WINDOW, dtype=np.int64),
-        np.zeros(most, dtype=np.int64),
-        np.zeros(most),
-        np.zeros(LONGEST_WINDOW, dtype=np.int64),
-        np.zeros(LONGEST_WINDOW, dtype=np.int64),
-        np.zeros(table.side_size, dtype=np.int64),
-        lobby,
-        np.zeros(seats, dtype=np.int64),
+    size = waiting.size
+    first_member = np.cumsum(size) - size
+    means = np.zeros(0)
+    deviations = np.zeros(0)
+    if multiplier > 0.0:
+        is_member = np.arange(waiting.member_mu.shape[1]) < size[:, np.newaxis]
+        means = waiting.member_mu[is_member]
+        deviations = waiting.member_sigma[is_member]
+    gaps, variances = neighbours(means, deviations, waiting.settings.constants)
+    return Line(
+        mean=np.ascontiguousarray(mu),
+        variance=sigma**2,
+        size=np.ascontiguousarray(size),
+        price=prices * size,
+        multiplier=multiplier,
+        first_member=first_member,
+        sigma=deviations,
+        gaps=gaps,
+        variances=variances,
     )
 
 
-@compiled
-def count_lobbies(table: LobbyTable, line: WaitingLine, parties: Integers) -> float:
-    """Return the number of sets of these parties that fill the seats, packable or not."""
-    seats = table.num_sides * table.side_size
-    sets = np.zeros(seats + 1)
-    sets[0] = 1.0
-    for party in parties:
-        for taken in range(seats, line.size[party] - 1, -1):
-            sets[taken] += sets[taken - line.size[party]]
-    return sets[seats]
+def neighbours(mu: Floats, sigma: Floats, constants: GameConstants) -> tuple[Floats, Floats]:
+    """Return gaps to the neighbours of each player, and variances of these games.
 
-
-@compiled
-def plan_window(
-    table: LobbyTable, line: WaitingLine, constants: GameConstants, window: Window, count: int
-) -> int:
-    """Write the best disjoint lobbies of the first ``count`` parties of the window.
+    Args:
+        mu: means of the beliefs, shape (P,).
+        sigma: standard deviations, shape (P,).
+        constants: of the games.
 
     Returns:
-        The number of lobbies. ``window.values`` at ``window.chosen`` are their values.
+        Two arrays of shape (P, 2 ``REACH``); NaN for no neighbour.
     """
-    num_lobbies = list_lobbies(table, line, constants, window, count)
-    order = np.argsort(-window.values[:num_lobbies], kind="mergesort")
-    window.masks[:num_lobbies] = window.masks[order]
-    window.values[:num_lobbies] = window.values[order]
-    players = 0
-    for k in range(count):
-        players += line.size[window.parties[k]]
-    return best_packing(window, num_lobbies, players // (table.num_sides * table.side_size))
+    offsets = np.concatenate((np.arange(-REACH, 0), np.arange(1, REACH + 1)))
+    order = np.argsort(mu, kind="stable")
+    ranks = np.arange(mu.size)[:, np.newaxis] + offsets
+    exists = (ranks >= 0) & (ranks < mu.size)
+    other = order[np.where(exists, ranks, 0)]
+    own = order[:, np.newaxis]
+    gaps = np.empty((mu.size, offsets.size))
+    variances = np.empty_like(gaps)
+    gaps[order] = np.where(exists, mu[own] - mu[other], np.nan)
+    noise = performance_variance(constants.beta) + constants.tau**2
+    variances[order] = sigma[own] ** 2 + sigma[other] ** 2 + noise
+    return gaps, variances
 
 
-@compiled
+def lobby_gains(waiting: WaitingParties) -> Floats:
+    """Return the mean gain of the members of the open lobby with each candidate, shape (K,)."""
+    settings = waiting.settings
+    line = line_of(waiting, waiting.mu, waiting.sigma, np.zeros(waiting.mu.size), 1.0)
+    gains = np.zeros(waiting.candidates.size)
+    shape = (settings.num_sides, settings.side_size)
+    lobby = np.ascontiguousarray(waiting.lobby)
+    candidates = np.ascontiguousarray(waiting.candidates)
+    write_gains(line, lobby, candidates, shape, settings.constants, gains)
+    return gains
+
+
+class LobbyPlanner:
+    """Plans the lobbies of one queue in one tick.
+
+    Args:
+        settings: of the environment.
+        line: the waiting parties.
+    """
+
+    def __init__(self, settings: QueueSettings, line: Line) -> None:
+        self.line = line
+        self.constants = settings.constants
+        self.num_seats = settings.num_seats
+        self.table = packing_table(settings.side_size, settings.num_sides)
+        most = most_lobbies(settings.num_sides, settings.side_size)
+        if line.multiplier > 0.0:
+            most *= GAIN_SHARE
+        self.most = max(1, int(most))
+        self.most_of_window = max(1, int(WINDOW_SHARE * most))
+        self.window = new_window(settings, self.most)
+        self.order = np.argsort(line.mean / line.size, kind="stable")
+
+    def plan(self) -> list[Lobby]:
+        """Return disjoint lobbies of positive values with a high sum."""
+        count = self.order.size
+        if count <= LONGEST_WINDOW and self.count_lobbies(self.order) <= self.most:
+            return self.plan_parties(self.order)
+        lobbies = self.plan_in_windows()
+        for _ in range(MOST_PASSES):
+            lobbies, has_improved = self.improved(lobbies)
+            if not has_improved:
+                break
+        return lobbies
+
+    def count_lobbies(self, parties: Integers) -> float:
+        """Return the number of sets of these parties that fill the seats, packable or not."""
+        sets = self.no_sets()
+        for party in parties.tolist():
+            self.add_sets(sets, party)
+        return float(sets[-1])
+
+    def no_sets(self) -> Floats:
+        """Return the number of sets of no parties by the number of players, shape (S + 1,)."""
+        sets = np.zeros(self.num_seats + 1)
+        sets[0] = 1.0
+        return sets
+
+    def add_sets(self, sets: Floats, party: int) -> None:
+        """Add the sets that contain one more party to the numbers of sets."""
+        size = self.line.size[party]
+        sets[size:] += sets[:-size].copy()
+
+    def plan_parties(self, parties: Integers) -> list[Lobby]:
+        """Return the best disjoint lobbies of a few parties, by comparing all lobbies."""
+        window = self.window
+        count = parties.size
+        window.parties[:count] = parties
+        players = self.line.size[parties]
+        window.left[count] = 0
+        window.left[:count] = np.cumsum(players[::-1])[::-1]
+        num_lobbies = list_lobbies(self.table, self.line, self.constants, window, count)
+        order = np.argsort(-window.values[:num_lobbies], kind="stable")
+        window.masks[:num_lobbies] = window.masks[order]
+        window.values[:num_lobbies] = window.values[order]
+        num_chosen = best_packing(window, num_lobbies, int(players.sum()) // self.num_seats)
+        lobbies = []
+        for k in window.chosen[:num_chosen].tolist():
+            is_in_lobby = (window.masks[k] >> np.arange(count)) & 1 == 1
+            lobbies.append(Lobby(parties[is_in_lobby], float(window.values[k])))
+        return lobbies
+
+    def plan_in_windows(self) -> list[Lobby]:
+        """Return lobbies of neighbours in the order of means.
+
+        A window has as many parties as can be planned at once. Those without a lobby are planned
+        again with the next ones in the order.
+        """
+        lobbies: list[Lobby] = []
+        window: list[int] = []
+        parties = self.order.tolist()
+        k = 0
+        while k < len(parties):
+            first = k
+            sets = self.no_sets()
+            for party in window:
+                self.add_sets(sets, party)
+            while k < len(parties) and len(window) < LONGEST_WINDOW:
+                self.add_sets(sets, parties[k])
+                if sets[-1] > self.most_of_window:
+                    break
+                window.append(parties[k])
+                k += 1
+            if k == first:
+                del window[0]  # waits
+                continue
+            planned = self.plan_parties(np.array(window))
+            lobbies += planned
+            window = self.without_lobby(window, planned)
+        return lobbies
+
+    def without_lobby(self, parties: list[int], lobbies: list[Lobby]) -> list[int]:
+        """Return the parties that are in none of the lobbies."""
+        is_free = np.ones(self.order.size, dtype=np.bool_)
+        for lobby in lobbies:
+            is_free[lobby.parties] = False
+        return [party for party in parties if is_free[party]]
+
+    def improved(self, lobbies: list[Lobby]) -> tuple[list[Lobby], bool]:
+        """Plan each lobby, and each two neighbours, anew with the nearest parties that have none.
+
+        Returns:
+            The lobbies, and whether that increased their value.
+        """
+        rank = np.empty(self.order.size, dtype=np.int64)
+        rank[self.order] = np.arange(rank.size)
+        lobbies = sorted(lobbies, key=lambda lobby: float(rank[lobby.parties].mean()))
+        free = self.without_lobby(self.order.tolist(), lobbies)
+        has_improved = False
+        for number in (1, 2):
+            i = 0
+            while i + number <= len(lobbies):
+                before = lobbies[i : i + number]
+                i += 1
+                parties = self.with_free_parties(before, free, rank)
+                if parties.size == 0 or (number == 1 and parties.size == before[0].parties.size):
+                    continue
+                after = self.plan_parties(parties)
+                if total_value(after) > total_value(before) * (1.0 + SMALLEST_SHARE):
+                    has_improved = True
+                    lobbies[i - 1 : i - 1 + number] = after
+                    free = self.without_lobby(self.order.tolist(), lobbies)
+        return lobbies, has_improved
+
+    def with_free_parties(self, lobbies: list[Lobby], free: list[int], rank: Integers) -> Integers:
+        """Return the parties of some lobbies and, nearest first, those that have none.
+
+        Args:
+            lobbies: one or two.
+            free: parties without a lobby.
+            rank: of each party in the order.
+
+        Returns:
+            As many as can be planned at once; none if the lobbies have too many.
+        """
+        parties = np.concatenate([lobby.parties for lobby in lobbies])
+        sets = self.no_sets()
+        for party in parties.tolist():
+            self.add_sets(sets, party)
+        if sets[-1] > self.most_of_window:
+            return parties[:0]
+        indices = np.array(free, dtype=np.int64)
+        nearest = np.argsort(np.abs(rank[indices] - rank[parties].mean()), kind="stable")
+        chosen = parties.tolist()
+        for party in indices[nearest].tolist():
+            self.add_sets(sets, party)
+            if sets[-1] > self.most_of_window or len(chosen) == LONGEST_WINDOW:
+                break
+            chosen.append(party)
+        return np.array(chosen)
+
+
+def total_value(lobbies: list[Lobby]) -> float:
+    """Return the sum of the values of some lobbies."""
+    return sum(lobby.value for lobby in lobbies)
+
+
+@lru_cache(maxsize=64)
+def most_lobbies(num_sides: int, side_size: int) -> float:
+    """Return the largest number of possible lobbies whose splits can all be compared."""
+    splits = math.factorial(num_sides * side_size) // math.factorial(num_sides)
+    splits //= math.factorial(side_size) ** num_sides
+    return min(MOST_LOBBIES, MOST_SPLITS / splits)
+
+
+def new_window(settings: QueueSettings, most: int) -> Window:
+    """Return working arrays for up to ``most`` lobbies."""
+    seats = settings.num_seats
+    sizes = np.zeros(seats, dtype=np.int64)
+    return Window(
+        parties=np.zeros(LONGEST_WINDOW, dtype=np.int64),
+        left=np.zeros(LONGEST_WINDOW + 1, dtype=np.int64),
+        masks=np.zeros(most, dtype=np.int64),
+        values=np.zeros(most),
+        chosen=np.zeros(LONGEST_WINDOW, dtype=np.int64),
+        stack=np.zeros(LONGEST_WINDOW, dtype=np.int64),
+        counts=np.zeros(settings.side_size, dtype=np.int64),
+        lobby=Parties(np.zeros(seats), np.zeros(seats), sizes, 0),
+        sides=np.zeros(seats, dtype=np.int64),
+    )
+
+
+@compiled(refcounted=False)
 def list_lobbies(
-    table: LobbyTable, line: WaitingLine, constants: GameConstants, window: Window, count: int
+    table: LobbyTable, line: Line, constants: GameConstants, window: Window, count: int
 ) -> int:
     """Write all lobbies of positive value of the first parties of the window; return their number.
 
@@ -208,18 +394,15 @@ def list_lobbies(
     """
     free = table.num_sides * table.side_size
     counts = window.counts
-    counts[:] = 0
+    for size in range(counts.size):
+        counts[size] = 0
     stack = window.stack
-    # Players of the parties from each one on.
-    left = np.zeros(count + 1, dtype=np.int64)
-    for k in range(count - 1, -1, -1):
-        left[k] = left[k + 1] + line.size[window.parties[k]]
     depth = 0
     num_lobbies = 0
     mask = 0
     k = 0
     while True:
-        if free > 0 and left[k] >= free:
+        if free > 0 and window.left[k] >= free:
             size = line.size[window.parties[k]]
             if size <= free:
                 counts[size - 1] += 1
@@ -249,9 +432,9 @@ def list_lobbies(
         k += 1
 
 
-@compiled
+@compiled(refcounted=False)
 def value_of_stack(
-    table: LobbyTable, line: WaitingLine, constants: GameConstants, window: Window, depth: int
+    table: LobbyTable, line: Line, constants: GameConstants, window: Window, depth: int
 ) -> float:
     """Return the value of the lobby of the parties on the window's stack."""
     lobby = window.lobby
@@ -272,14 +455,12 @@ def value_of_stack(
         for k in range(depth):
             party = window.parties[window.stack[k]]
             gap, variance = game_of_side(table, window.sides[k], constants.beta)
-            for member in range(line.size[party]):
-                player = line.first_member[party] + member
-                gain += gain_of_player(line, player, gap, variance, constants)
+            gain += gain_of_members(line, party, gap, variance, constants)
         value += line.multiplier * gain / seats
     return value
 
 
-@compiled
+@compiled(refcounted=False)
 def game_of_side(table: LobbyTable, side: int, beta: float) -> tuple[float, float]:
     """Return mean and variance of the performance of a side minus the average of the others."""
     others = table.num_sides - 1
@@ -293,9 +474,9 @@ def game_of_side(table: LobbyTable, side: int, beta: float) -> tuple[float, floa
     return gap, variance
 
 
-@compiled
+@compiled(refcounted=False)
 def gain_of_player(
-    line: WaitingLine, player: int, gap: float, variance: float, constants: GameConstants
+    line: Line, player: int, gap: float, variance: float, constants: GameConstants
 ) -> float:
     """Return the expected gain of a player's best match quality from a game of two sides.
 
@@ -323,8 +504,8 @@ def gain_of_player(
     return (after - before) * quality_per_density(constants.beta)
 
 
-@compiled
-def best_density(line: WaitingLine, player: int, shift: float, loss: float, noise: float) -> float:
+@compiled(refcounted=False)
+def best_density(line: Line, player: int, shift: float, loss: float, noise: float) -> float:
     """Return the highest draw density with a neighbour after a change of the player's belief.
 
     Args:
@@ -342,7 +523,7 @@ def best_density(line: WaitingLine, player: int, shift: float, loss: float, nois
     return best
 
 
-@compiled
+@compiled(refcounted=False)
 def best_packing(window: Window, num_lobbies: int, most: int) -> int:
     """Write disjoint lobbies of the highest sum of values; return their number.
 
@@ -376,7 +557,8 @@ def best_packing(window: Window, num_lobbies: int, most: int) -> int:
                 if total > best:
                     best = total
                     num_chosen = depth
-                    window.chosen[:depth] = stack[:depth]
+                    for c in range(depth):
+                        window.chosen[c] = stack[c]
             k += 1
             continue
         if depth == 0:
@@ -387,178 +569,49 @@ def best_packing(window: Window, num_lobbies: int, most: int) -> int:
         k = stack[depth] + 1
 
 
-@compiled
-def write_lobbies(window: Window, num_chosen: int, first: int, lobby_of: Integers) -> None:
-    """Write the chosen lobbies of a window, numbered from ``first`` on."""
-    for c in range(num_chosen):
-        mask = window.masks[window.chosen[c]]
-        for k in range(LONGEST_WINDOW):
-            if (mask >> k) & 1 == 1:
-                lobby_of[window.parties[k]] = first + c
-
-
-@compiled
-def plan_in_windows(
-    table: LobbyTable,
-    line: WaitingLine,
+@compiled(refcounted=False)
+def write_gains(
+    line: Line,
+    lobby: Integers,
+    candidates: Integers,
+    shape: tuple[int, int],
     constants: GameConstants,
-    order: Integers,
-    most: int,
-    window: Window,
-    lobby_of: Integers,
+    gains: Floats,
 ) -> None:
-    """Plan neighbours in an order, as many at once as have at most ``most`` possible lobbies.
+    """Write the mean gain of the members of an open lobby with each candidate.
 
-    Parties that are left over are planned again, with the next ones in the order.
+    Free seats count as average players of it, and its sides as even.
 
     Args:
-        table: of the game's shape.
         line: the waiting parties.
+        lobby: indices of the parties in the lobby, shape (m,).
+        candidates: indices of the candidates, shape (K,).
+        shape: number of sides, and players of a side.
         constants: of the games.
-        order: the parties, shape (Q,).
-        most: largest number of possible lobbies of a window.
-        window: working arrays.
-        lobby_of: written, shape (Q,).
+        gains: written, shape (K,).
     """
-    count = 0
-    num_lobbies = 0
-    k = 0
-    while k < order.size:
-        is_new = False
-        while k < order.size and count < LONGEST_WINDOW:
-            window.parties[count] = order[k]
-            if count_lobbies(table, line, window.parties[: count + 1]) > most:
-                break
-            count += 1
-            k += 1
-            is_new = True
-        if not is_new:
-            # The first of the parties left over waits.
-            count -= 1
-            for i in range(count):
-                window.parties[i] = window.parties[i + 1]
-            continue
-        num_chosen = plan_window(table, line, constants, window, count)
-        write_lobbies(window, num_chosen, num_lobbies, lobby_of)
-        num_lobbies += num_chosen
-        num_left = 0
-        for i in range(count):
-            if lobby_of[window.parties[i]] == NOBODY:
-                window.parties[num_left] = window.parties[i]
-                num_left += 1
-        count = num_left
+    num_sides, side_size = shape
+    seats = num_sides * side_size
+    for k in range(candidates.size):
+        taken = line.size[candidates[k]]
+        variance = line.variance[candidates[k]]
+        for party in lobby:
+            taken += line.size[party]
+            variance += line.variance[party]
+        noise = seats * constants.beta * constants.beta
+        variance = (variance * seats / taken + noise) / (num_sides - 1)
+        gain = gain_of_members(line, candidates[k], 0.0, variance, constants)
+        for party in lobby:
+            gain += gain_of_members(line, party, 0.0, variance, constants)
+        gains[k] = gain / taken
 
 
-@compiled
-def improve_plan(
-    table: LobbyTable,
-    line: WaitingLine,
-    constants: GameConstants,
-    order: Integers,
-    most: int,
-    window: Window,
-    lobby_of: Integers,
-) -> bool:
-    """Plan neighbouring lobbies anew, two at a time, with parties that have none.
-
-    See ``plan_in_windows`` for the arguments.
-
-    Returns:
-        Whether that increased the value.
-    """
-    helped = False
-    num_lobbies = lobby_of.max() + 1
-    # Lobbies planned anew have new numbers.
-    was_first = np.zeros(num_lobbies + 4 * order.size, dtype=np.bool_)
-    for k in range(order.size):
-        one = lobby_of[order[k]]
-        if one == NOBODY or was_first[one]:
-            continue
-        was_first[one] = True
-        two = next_lobby(order, k, lobby_of)
-        if two == NOBODY:
-            break
-        count = gather(table, line, order, k, most, window, lobby_of)
-        if count == 0:
-            continue
-        before = value_of_lobby(table, line, constants, window, count, lobby_of, one)
-        before += value_of_lobby(table, line, constants, window, count, lobby_of, two)
-        num_chosen = plan_window(table, line, constants, window, count)
-        after = 0.0
-        for c in range(num_chosen):
-            after += window.values[window.chosen[c]]
-        if after > before * (1.0 + SMALLEST_SHARE):
-            helped = True
-            for i in range(count):
-                lobby_of[window.parties[i]] = NOBODY
-            write_lobbies(window, num_chosen, num_lobbies, lobby_of)
-            num_lobbies += num_chosen
-    return helped
-
-
-@compiled
-def next_lobby(order: Integers, k: int, lobby_of: Integers) -> int:
-    """Return the next lobby in an order after that of its element k, or ``NOBODY``."""
-    one = lobby_of[order[k]]
-    for i in range(k + 1, order.size):
-        lobby = lobby_of[order[i]]
-        if lobby not in (NOBODY, one):
-            return lobby
-    return NOBODY
-
-
-@compiled
-def gather(
-    table: LobbyTable,
-    line: WaitingLine,
-    order: Integers,
-    k: int,
-    most: int,
-    window: Window,
-    lobby_of: Integers,
-) -> int:
-    """Write to the window the parties of a lobby and the next one, and then others without a lobby.
-
-    ``k`` is the place in the order of a party of the first lobby. See ``plan_in_windows`` for the
-    other arguments.
-
-    Returns:
-        The number of parties; 0 if the two lobbies have too many.
-    """
-    one = lobby_of[order[k]]
-    two = next_lobby(order, k, lobby_of)
-    count = 0
-    for i in range(order.size):
-        if lobby_of[order[i]] == one or lobby_of[order[i]] == two:
-            window.parties[count] = order[i]
-            count += 1
-    if count_lobbies(table, line, window.parties[:count]) > most:
-        return 0
-    # Others without a lobby, from the nearest in the order on.
-    for distance in range(1, order.size):
-        for i in (k - distance, k + distance):
-            if 0 <= i < order.size and lobby_of[order[i]] == NOBODY and count < LONGEST_WINDOW:
-                window.parties[count] = order[i]
-                if count_lobbies(table, line, window.parties[: count + 1]) > most:
-                    return count
-                count += 1
-    return count
-
-
-@compiled
-def value_of_lobby(
-    table: LobbyTable,
-    line: WaitingLine,
-    constants: GameConstants,
-    window: Window,
-    count: int,
-    lobby_of: Integers,
-    lobby: int,
+@compiled(refcounted=False)
+def gain_of_members(
+    line: Line, party: int, gap: float, variance: float, constants: GameConstants
 ) -> float:
-    """Return the value of a lobby of the first ``count`` parties of the window."""
-    depth = 0
-    for k in range(count):
-        if lobby_of[window.parties[k]] == lobby:
-            window.stack[depth] = k
-            depth += 1
-    return value_of_stack(table, line, constants, window, depth)
+    """Return the sum of the gains of a party's members; see ``gain_of_player``."""
+    gain = 0.0
+    for member in range(line.size[party]):
+        gain += gain_of_player(line, line.first_member[party] + member, gap, variance, constants)
+    return gain
