@@ -6,24 +6,28 @@ enough players wait for a game. At each choice another party joins the open lobb
 game once it is full, or the lobby dissolves. Parties who still wait have waited this tick, and give
 up if it was the last of their patience.
 
-Functions change ``state`` in the queue ``row``. A ``slot`` is that of a party.
+Functions change ``state`` in the queue ``row``. A ``slot`` is that of a party. ``table`` is that of
+the game's shape, or None for two sides of one, whose functions are compiled without lobbies.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from matchenv.envs.queue.games import (
     decide_game,
     forget_game,
     joint_index,
     judge_game,
+    name_parties,
     seat_players,
     split_lobby,
+    write_beliefs,
 )
+from matchenv.envs.queue.lobby import LobbyTable
 from matchenv.envs.queue.observation import find_candidates, observe_queue
 from matchenv.envs.queue.params import (
+    KNOWN_OFFSET,
     LOG_ON,
     ORIGIN,
     PARTY_SIZE,
@@ -33,7 +37,15 @@ from matchenv.envs.queue.params import (
     Params,
 )
 from matchenv.envs.queue.population import CENTRE, DEVIATION, SPREAD
-from matchenv.envs.queue.state import BEFORE_CHOICE, BEFORE_TICK, NONE, OVER, State
+from matchenv.envs.queue.state import (
+    BEFORE_CHOICE,
+    BEFORE_TICK,
+    NONE,
+    OVER,
+    TRUE_WIN_PROBABILITY,
+    WIN_PROBABILITY,
+    State,
+)
 from matchenv.runtime.arrays import Floats, Integers, Masks
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.random import exponential, normal, two_uniforms, uniform
@@ -75,13 +87,13 @@ def log_on_at_reset(
             if party_size[row, k] == 0:
                 break
             slot = log_on_party(state, row, party_size[row, k])
-            for member in range(party_size[row, k]):
+            for _ in range(party_size[row, k]):
                 number = clock.logged_on
                 skill = true_skill[row, number]
                 if math.isnan(skill):
                     z = normal(clock.key, SKILL, 2 * number)
                     skill = mu[row, number] + sigma[row, number] * z
-                player = state.players[row, log_on(state, row, slot, member)]
+                player = state.players[row, log_on(state, row, slot)]
                 player.mu = mu[row, number]
                 player.sigma = sigma[row, number]
                 player.true_skill = skill
@@ -91,12 +103,15 @@ def log_on_at_reset(
 
 
 @compiled(refcounted=False)
-def step_all(state: State, params: Params, actions: Integers, running: Masks) -> bool:
+def step_all(
+    state: State, params: Params, table: LobbyTable | None, actions: Integers, running: Masks
+) -> bool:
     """Carry out one choice in every running queue and advance to the next.
 
     Args:
         state: changed.
         params: of the environment.
+        table: of the game's shape, or None.
         actions: shape (B,), allowed by the masks, or ``NO_ACTION``.
         running: shape (B,).
 
@@ -111,27 +126,29 @@ def step_all(state: State, params: Params, actions: Integers, running: Masks) ->
         if not running[row] or clock.phase != phase:
             continue
         if action != NO_ACTION:
-            carry_out(state, params, row, action)
-        if not advance(state, params, row):
+            carry_out(state, params, table, row, action)
+        if not advance(state, params, table, row):
             needs_room = True
     return needs_room
 
 
 @compiled(refcounted=False, inline=True)
-def carry_out(state: State, params: Params, row: int, action: int) -> None:
+def carry_out(
+    state: State, params: Params, table: LobbyTable | None, row: int, action: int
+) -> None:
     """Carry out a choice: 0 to dissolve the lobby, k to add the k-th candidate."""
     clock = state.clock[row]
     forget_game(state, params, row)
     if action == DISSOLVE:
         dissolve_lobby(state, row)
         return
-    join_lobby(state, row, state.shown[row, action])
-    if clock.seats_taken == params.num_seats:
-        begin_game(state, params, row)
+    join_lobby(state, row, state.entries[row, action].slot)
+    if clock.seats_taken == params.rules.num_seats:
+        begin_game(state, params, table, row)
 
 
 @compiled(refcounted=False, inline=True)
-def advance(state: State, params: Params, row: int) -> bool:
+def advance(state: State, params: Params, table: LobbyTable | None, row: int) -> bool:
     """Advance to the next choice or the horizon.
 
     Returns:
@@ -139,21 +156,21 @@ def advance(state: State, params: Params, row: int) -> bool:
     """
     clock = state.clock[row]
     while True:
-        if clock.phase == BEFORE_TICK and not begin_tick(state, params, row):
+        if clock.phase == BEFORE_TICK and not begin_tick(state, params, table, row):
             return False
-        if find_choice(state, params, row):
+        if find_choice(state, params, table, row):
             clock.had_choice = 1
             break
         end_tick(state, params, row)
-        if clock.tick >= params.horizon:
-            end_run(state, params, row)
+        if clock.tick >= params.rules.horizon:
+            end_run(state, params, table, row)
             break
-    observe_queue(state, params, row)
+    observe_queue(state, params, table, row)
     return True
 
 
 @compiled(refcounted=False, inline=True)
-def find_choice(state: State, params: Params, row: int) -> bool:
+def find_choice(state: State, params: Params, table: LobbyTable | None, row: int) -> bool:
     """Find the next choice of this tick; return False if there is none.
 
     A lobby without a candidate dissolves. No lobby is founded if fewer players wait than a game
@@ -161,16 +178,16 @@ def find_choice(state: State, params: Params, row: int) -> bool:
     """
     clock = state.clock[row]
     if clock.lobby_parties > 0:
-        if find_candidates(state, params, row):
+        if find_candidates(state, params, table, row):
             return True
         dissolve_lobby(state, row)
-    while clock.cursor < clock.length and clock.waiting >= params.num_seats:
+    while clock.cursor < clock.length and clock.waiting >= params.rules.num_seats:
         slot = state.line[row, clock.cursor]
         if slot == NONE:
             clock.cursor += 1
             continue
         found_lobby(state, row, slot)
-        if find_candidates(state, params, row):
+        if find_candidates(state, params, table, row):
             return True
         dissolve_lobby(state, row)
     return False
@@ -181,6 +198,7 @@ def found_lobby(state: State, row: int, slot: int) -> None:
     """Open a lobby with a party as its founder."""
     clock = state.clock[row]
     clock.focal = slot
+    clock.last = NONE
     clock.lobby_parties = 0
     clock.seats_taken = 0
     clock.lobby_mu = 0.0
@@ -193,7 +211,10 @@ def join_lobby(state: State, row: int, slot: int) -> None:
     """Add a waiting party to the open lobby."""
     clock = state.clock[row]
     party = state.parties[row, slot]
-    state.lobby[row, clock.lobby_parties] = slot
+    if clock.last != NONE:
+        state.parties[row, clock.last].next = slot
+    clock.last = slot
+    party.next = NONE
     party.seated = 1
     clock.lobby_parties += 1
     clock.seats_taken += party.size
@@ -205,8 +226,10 @@ def join_lobby(state: State, row: int, slot: int) -> None:
 def dissolve_lobby(state: State, row: int) -> None:
     """Dissolve the open lobby; its founder waits this tick."""
     clock = state.clock[row]
-    for k in range(clock.lobby_parties):
-        state.parties[row, state.lobby[row, k]].seated = 0
+    slot = clock.focal
+    while slot != NONE:
+        state.parties[row, slot].seated = 0
+        slot = state.parties[row, slot].next
     clock.lobby_parties = 0
     clock.seats_taken = 0
     clock.cursor += 1
@@ -214,7 +237,7 @@ def dissolve_lobby(state: State, row: int) -> None:
 
 
 @compiled(refcounted=False, inline=True)
-def begin_tick(state: State, params: Params, row: int) -> bool:
+def begin_tick(state: State, params: Params, table: LobbyTable | None, row: int) -> bool:
     """End games and log on parties; return False if the arrays are too small.
 
     It can be called again in a state with more room.
@@ -223,7 +246,7 @@ def begin_tick(state: State, params: Params, row: int) -> bool:
     # All players can leave the queue in this tick, each with a record of the visit.
     if 0 < state.visits.shape[1] < clock.num_visits + state.line.shape[1]:
         return False
-    end_games(state, params, row)
+    end_games(state, params, table, row)
     if not log_on_parties(state, params, row):
         return False
     clock.cursor = 0
@@ -233,20 +256,21 @@ def begin_tick(state: State, params: Params, row: int) -> bool:
 
 
 @compiled(refcounted=False, inline=True)
-def end_games(state: State, params: Params, row: int) -> None:
+def end_games(state: State, params: Params, table: LobbyTable | None, row: int) -> None:
     """End games that are over: update the beliefs; the parties queue again or log off."""
     clock = state.clock[row]
     while clock.playing > 0 and state.games[row, clock.oldest].end <= clock.tick:
-        sides = state.sides[row, clock.oldest]
-        seat_players(state, params, row, sides)
-        decide_game(state, params, row, state.games[row, clock.oldest].number, sides)
+        game = state.games[row, clock.oldest]
+        seat_players(state, params, row, game.party)
+        decide_game(state, params, table, row, game.number)
+        write_beliefs(state, params, row, game.party)
+        slot = game.party
+        while slot != NONE:
+            following = state.parties[row, slot].next
+            leave_game(state, params, row, slot)
+            slot = following
         clock.oldest = (clock.oldest + 1) % state.games.shape[1]
-        clock.playing -= params.num_seats
-        for side in range(params.num_sides):
-            for k in range(params.side_size):
-                if sides[side, k] == NONE:
-                    break
-                leave_game(state, params, row, sides[side, k])
+        clock.playing -= params.rules.num_seats
 
 
 @compiled(refcounted=False, inline=True)
@@ -255,7 +279,7 @@ def leave_game(state: State, params: Params, row: int, slot: int) -> None:
     party = state.parties[row, slot]
     u = uniform(state.clock[row].key, STAY, joint_index(party.number, party.played))
     party.played += 1
-    if u <= params.stay:
+    if u <= params.rules.stay:
         join(state, params, row, slot)
     else:
         log_off(state, row, slot)
@@ -271,19 +295,19 @@ def log_on_parties(state: State, params: Params, row: int) -> bool:
         if clock.num_free_players < size:
             return False
         slot = log_on_party(state, row, size)
-        for member in range(size):
+        for _ in range(size):
             number = clock.logged_on
             u, v = two_uniforms(clock.key, ORIGIN, number)
             group = params.population[min(num_groups - 1, int(v * num_groups))]
             mu = group[CENTRE] + group[SPREAD] * normal(clock.key, SKILL, 2 * number)
-            player = state.players[row, log_on(state, row, slot, member)]
+            player = state.players[row, log_on(state, row, slot)]
             player.true_skill = mu + group[DEVIATION] * normal(clock.key, SKILL, 2 * number + 1)
             player.mu = mu
             player.sigma = group[DEVIATION]
             player.newcomer = 0
-            if u <= params.newcomers:
-                player.mu = params.mean
-                player.sigma = params.deviation
+            if u <= params.rules.newcomers:
+                player.mu = params.rules.mean
+                player.sigma = params.rules.deviation
                 player.newcomer = 1
         join(state, params, row, slot)
         clock.next_log_on = next_log_on(state, params, row)
@@ -307,11 +331,13 @@ def size_of_party(state: State, params: Params, row: int) -> int:
 def log_on_party(state: State, row: int, size: int) -> int:
     """Give a party a slot and return it; its members log on next."""
     clock = state.clock[row]
-    clock.num_free_parties -= 1
-    slot = state.free_parties[row, clock.num_free_parties]
+    slot = clock.free_party
     party = state.parties[row, slot]
+    clock.free_party = party.next
+    party.next = NONE
     party.number = clock.log_ons
     party.size = size
+    party.member = NONE
     party.played = 0
     party.seated = 0
     clock.log_ons += 1
@@ -319,15 +345,25 @@ def log_on_party(state: State, row: int, size: int) -> int:
 
 
 @compiled(refcounted=False, inline=True)
-def log_on(state: State, row: int, slot: int, member: int) -> int:
-    """Give a member of a party a player's slot, and return it."""
+def log_on(state: State, row: int, slot: int) -> int:
+    """Give the next member of a party a player's slot, and return it."""
     clock = state.clock[row]
+    new_slot = clock.free_player
+    player = state.players[row, new_slot]
+    clock.free_player = player.next
     clock.num_free_players -= 1
-    player_slot = state.free_players[row, clock.num_free_players]
-    state.members[row, slot, member] = player_slot
-    state.players[row, player_slot].number = clock.logged_on
+    player.next = NONE
+    player.number = clock.logged_on
     clock.logged_on += 1
-    return player_slot
+    party = state.parties[row, slot]
+    if party.member == NONE:
+        party.member = new_slot
+        return new_slot
+    last = party.member
+    while state.players[row, last].next != NONE:
+        last = state.players[row, last].next
+    state.players[row, last].next = new_slot
+    return new_slot
 
 
 @compiled(refcounted=False, inline=True)
@@ -336,16 +372,16 @@ def next_log_on(state: State, params: Params, row: int) -> float:
 
     Log-ons are a Poisson process whose rate is constant within a tick.
     """
-    if params.rate_of_day == 0.0:
+    if params.rules.rate_of_day == 0.0:
         return math.inf
     clock = state.clock[row]
     amount = exponential(clock.key, LOG_ON, clock.log_ons)
     num_ticks = params.rates.size
     if num_ticks == 1:
-        return clock.next_log_on + amount / params.rate_of_day
+        return clock.next_log_on + amount / params.rules.rate_of_day
     # The time at which the integral of the rate has grown by this amount.
-    days = math.floor(amount / params.rate_of_day)
-    amount -= days * params.rate_of_day
+    days = math.floor(amount / params.rules.rate_of_day)
+    amount -= days * params.rules.rate_of_day
     time = clock.next_log_on + days * num_ticks
     while True:
         end = math.floor(time) + 1.0
@@ -360,11 +396,17 @@ def next_log_on(state: State, params: Params, row: int) -> float:
 def log_off(state: State, row: int, slot: int) -> None:
     """Remove a party and its members from the service."""
     clock = state.clock[row]
-    for member in range(state.parties[row, slot].size):
-        state.free_players[row, clock.num_free_players] = state.members[row, slot, member]
+    party = state.parties[row, slot]
+    member = party.member
+    while member != NONE:
+        player = state.players[row, member]
+        following = player.next
+        player.next = clock.free_player
+        clock.free_player = member
         clock.num_free_players += 1
-    state.free_parties[row, clock.num_free_parties] = slot
-    clock.num_free_parties += 1
+        member = following
+    party.next = clock.free_party
+    clock.free_party = slot
 
 
 @compiled(refcounted=False, inline=True)
@@ -373,7 +415,7 @@ def join(state: State, params: Params, row: int, slot: int) -> None:
     clock = state.clock[row]
     party = state.parties[row, slot]
     u = uniform(clock.key, PATIENCE, joint_index(party.number, party.played))
-    ticks = geometric(u, params.patience)
+    ticks = geometric(u, params.rules.patience)
     party.joined = clock.tick
     party.leaves = NEVER
     if ticks < NEVER:
@@ -390,12 +432,14 @@ def join(state: State, params: Params, row: int, slot: int) -> None:
 def sum_members(state: State, params: Params, row: int, slot: int) -> None:
     """Write mean and deviation of the performance of a party."""
     party = state.parties[row, slot]
-    mu = party.size * params.known_offset[party.size]
+    mu = party.size * params.offsets[KNOWN_OFFSET, party.size]
     variance = 0.0
-    for member in range(party.size):
-        player = state.players[row, state.members[row, slot, member]]
+    member = party.member
+    while member != NONE:
+        player = state.players[row, member]
         mu += player.mu
         variance += player.sigma * player.sigma
+        member = player.next
     party.mu = mu
     party.sigma = math.sqrt(variance)
     party.mean = mu / party.size
@@ -412,43 +456,43 @@ def geometric(u: float, mean: float) -> float:
 
 
 @compiled(refcounted=False, inline=True)
-def begin_game(state: State, params: Params, row: int) -> None:
+def begin_game(state: State, params: Params, table: LobbyTable | None, row: int) -> None:
     """Begin a game of the parties in the open lobby, who leave the queue."""
     clock = state.clock[row]
-    most_games = state.games.shape[1]
-    column = (clock.oldest + clock.playing // params.num_seats) % most_games
-    sides = state.sides[row, column]
-    split_lobby(state, params, row, sides)
-    seat_players(state, params, row, sides)
-    judge_game(state, params, row, sides)
-    game = state.games[row, column]
+    num_seats = params.rules.num_seats
+    party = split_lobby(state, params, table, row)
+    seat_players(state, params, row, party)
+    judge_game(state, params, table, row, party)
+    name_parties(state, params, row, party)
+    game = state.games[row, (clock.oldest + clock.playing // num_seats) % state.games.shape[1]]
     game.number = clock.games_begun
-    game.end = clock.tick + params.game_length
-    for side in range(params.num_sides):
-        for k in range(params.side_size):
-            if sides[side, k] == NONE:
-                break
-            leave_queue_for_game(state, params, row, sides[side, k], side)
+    game.end = clock.tick + params.rules.game_length
+    game.party = party
+    while party != NONE:
+        leave_queue_for_game(state, params, row, party)
+        party = state.parties[row, party].next
     clock.lobby_parties = 0
     clock.seats_taken = 0
     clock.cursor += 1
-    clock.playing += params.num_seats
+    clock.playing += num_seats
     clock.games_begun += 1
 
 
 @compiled(refcounted=False, inline=True)
-def leave_queue_for_game(state: State, params: Params, row: int, slot: int, side: int) -> None:
+def leave_queue_for_game(state: State, params: Params, row: int, slot: int) -> None:
     """Remove a party from the queue for a game, and count the reward of its members."""
     clock = state.clock[row]
     party = state.parties[row, slot]
     party.seated = 0
     if party.position >= clock.cursor:
         clock.to_ask -= party.size
-    end_visit(state, params, row, slot, side)
+    end_visit(state, params, row, slot, party.side)
     clock.matched_players += party.size
-    quality = clock.true_match_quality if params.by_truth else clock.match_quality
+    quality = clock.match_quality
+    if params.rules.by_truth == 1:
+        quality = clock.true_match_quality
     for _ in range(party.size):
-        clock.reward += quality - params.usual_quality
+        clock.reward += quality - params.rules.usual_quality
 
 
 @compiled(refcounted=False, inline=True)
@@ -456,7 +500,7 @@ def end_tick(state: State, params: Params, row: int) -> None:
     """Count the tick for waiting players and remove parties who give up."""
     clock = state.clock[row]
     line = state.line[row]
-    clock.reward -= params.waiting_cost * clock.waiting
+    clock.reward -= params.rules.waiting_cost * clock.waiting
     length = clock.length
     clock.length = 0
     for position in range(length):
@@ -468,7 +512,7 @@ def end_tick(state: State, params: Params, row: int) -> None:
             end_visit(state, params, row, slot, NONE)
             clock.abandoned += party.size
             for _ in range(party.size):
-                clock.reward -= params.abandonment_cost
+                clock.reward -= params.rules.abandonment_cost
             log_off(state, row, slot)
         else:
             line[clock.length] = slot
@@ -499,8 +543,14 @@ def end_visit(state: State, params: Params, row: int, slot: int, side: int) -> N
     state.line[row, party.position] = NONE
     if state.visits.shape[1] == 0:
         return
-    for member in range(party.size):
-        player = state.players[row, state.members[row, slot, member]]
+    last_game = state.last_game[row]
+    favourite = 0
+    for other in range(1, params.rules.num_sides):
+        if last_game[other, WIN_PROBABILITY] > last_game[favourite, WIN_PROBABILITY]:
+            favourite = other
+    member = party.member
+    while member != NONE:
+        player = state.players[row, member]
         visit = state.visits[row, clock.num_visits]
         clock.num_visits += 1
         visit.tick = clock.tick
@@ -514,41 +564,20 @@ def end_visit(state: State, params: Params, row: int, slot: int, side: int) -> N
         visit.mu = player.mu
         visit.sigma = player.sigma
         visit.true_skill = player.true_skill
-        record_game(state, params, row, visit, side)
+        if side != NONE:
+            visit.match_quality = clock.match_quality
+            visit.true_match_quality = clock.true_match_quality
+            visit.win_probability = last_game[side, WIN_PROBABILITY]
+            visit.true_win_probability = last_game[side, TRUE_WIN_PROBABILITY]
+            visit.favourite = last_game[favourite, WIN_PROBABILITY]
+            visit.true_favourite = last_game[favourite, TRUE_WIN_PROBABILITY]
+            visit.spread = clock.spread
+            visit.true_spread = clock.true_spread
+        member = player.next
 
 
 @compiled(refcounted=False, inline=True)
-def record_game(state: State, params: Params, row: int, visit: Any, side: int) -> None:
-    """Write the fields of a visit that describe the game; 0 without one."""
-    clock = state.clock[row]
-    if side == NONE:
-        visit.match_quality = 0.0
-        visit.true_match_quality = 0.0
-        visit.win_probability = 0.0
-        visit.true_win_probability = 0.0
-        visit.favourite = 0.0
-        visit.true_favourite = 0.0
-        visit.spread = 0.0
-        visit.true_spread = 0.0
-        return
-    believed = state.win_probability[row]
-    true = state.true_win_probability[row]
-    favourite = 0
-    for other in range(1, params.num_sides):
-        if believed[other] > believed[favourite]:
-            favourite = other
-    visit.match_quality = clock.match_quality
-    visit.true_match_quality = clock.true_match_quality
-    visit.win_probability = believed[side]
-    visit.true_win_probability = true[side]
-    visit.favourite = believed[favourite]
-    visit.true_favourite = true[favourite]
-    visit.spread = clock.spread
-    visit.true_spread = clock.true_spread
-
-
-@compiled(refcounted=False, inline=True)
-def end_run(state: State, params: Params, row: int) -> None:
+def end_run(state: State, params: Params, table: LobbyTable | None, row: int) -> None:
     """Mark a queue at the horizon as over, with the longest waiting party as the founder."""
     clock = state.clock[row]
     clock.phase = OVER
@@ -557,4 +586,4 @@ def end_run(state: State, params: Params, row: int) -> None:
     # A queue that never had a choice allows no game.
     if clock.had_choice == 1 and clock.waiting > 0:
         found_lobby(state, row, state.line[row, 0])
-    find_candidates(state, params, row)
+    find_candidates(state, params, table, row)

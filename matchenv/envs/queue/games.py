@@ -1,29 +1,66 @@
 """The compiled functions of one game: from a full lobby to the players' new beliefs.
 
-Functions change ``state`` in the queue ``row``. ``sides`` are the parties' slots of one game, shape
-(k, n), a row of ``State.sides``. Two sides of n are two players whose performances have n times the
-variance, so they use the formulas of two players.
+Functions change ``state`` in the queue ``row``. ``party`` is the slot of the first party of a game.
+Two sides of n are two players whose performances have n times the variance, so they use the
+formulas of two players. ``table`` is None for two sides of one; Numba then leaves out the branches
+for lobbies.
 """
 
 from __future__ import annotations
 
 import math
 
-from matchenv.envs.queue.lobby import Parties, best_split, quality_of_sides
-from matchenv.envs.queue.params import DRIFT, OUTCOME, PERFORMANCE, Params
-from matchenv.envs.queue.state import NOBODY, NONE, State
-from matchenv.runtime.arrays import Floats, Integers
+from matchenv.envs.queue.lobby import LobbyTable, Parties, best_split
+from matchenv.envs.queue.params import (
+    DRIFT,
+    KNOWN_OFFSET,
+    MARGIN,
+    MU,
+    OUTCOME,
+    PARTY,
+    PARTY_MEAN,
+    PARTY_VARIANCE,
+    PERFORMANCE,
+    PERFORMANCES,
+    RANK,
+    SEAT,
+    SIDE,
+    SIDE_MEAN,
+    SIDE_NOISE,
+    SIDE_START,
+    SIDE_TOTAL,
+    SIDE_VARIANCE,
+    SIGMA,
+    SIZE,
+    SKILL_IN_PARTY,
+    TRUE_OFFSET,
+    WEIGHT,
+    Params,
+)
+from matchenv.envs.queue.state import (
+    FORECASTS,
+    NOBODY,
+    NONE,
+    TRUE_WIN_PROBABILITY,
+    WIN_PROBABILITY,
+    State,
+)
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.random import normal, uniform
 from matchenv.trueskill.game import (
     drawn_outcome,
     drifted,
+    match_quality_of,
     performance_variance,
     win_probability_of,
 )
 from matchenv.trueskill.sides import (
+    MAX_ITERATIONS,
+    TOLERANCE,
+    Constants,
     Teams,
     first_place_probability_of,
+    log_quality_of_sides,
     rate_sides,
     update_two_sides,
 )
@@ -37,245 +74,302 @@ def joint_index(number: int, count: int) -> int:
 
 @compiled(refcounted=False, inline=True)
 def read_lobby(state: State, params: Params, row: int) -> int:
-    """Write the parties of the open lobby to ``params.work``, and return their number."""
-    work = params.work
-    num_parties = state.clock[row].lobby_parties
-    for k in range(num_parties):
-        party = state.parties[row, state.lobby[row, k]]
-        work.party_mean[k] = party.mu
-        work.party_variance[k] = party.sigma * party.sigma
-        work.party_size[k] = party.size
-    return num_parties
+    """Write the parties of the open lobby to ``params``, and return their number."""
+    slot = state.clock[row].focal
+    count = 0
+    while slot != NONE:
+        party = state.parties[row, slot]
+        params.integers[PARTY, count] = slot
+        params.integers[SIZE, count] = party.size
+        params.numbers[PARTY_MEAN, count] = party.mu
+        params.numbers[PARTY_VARIANCE, count] = party.sigma * party.sigma
+        count += 1
+        slot = party.next
+    return count
 
 
 @compiled(refcounted=False, inline=True)
-def split_lobby(state: State, params: Params, row: int, sides: Integers) -> None:
-    """Split a full lobby into the sides of a game."""
-    work = params.work
-    num_parties = read_lobby(state, params, row)
-    parties = Parties(work.party_mean, work.party_variance, work.party_size, num_parties)
-    best_split(params.lobbies, parties, params.beta, work.side_of)
-    for side in range(params.num_sides):
-        count = 0
-        for k in range(num_parties):
-            if work.side_of[k] == side:
-                sides[side, count] = state.lobby[row, k]
-                count += 1
-        for k in range(count, params.side_size):
-            sides[side, k] = NONE
+def parties_of(params: Params, count: int) -> Parties:
+    """Return the first parties that ``read_lobby`` wrote."""
+    numbers = params.numbers
+    return Parties(numbers[PARTY_MEAN], numbers[PARTY_VARIANCE], params.integers[SIZE], count)
 
 
 @compiled(refcounted=False, inline=True)
-def seat_players(state: State, params: Params, row: int, sides: Integers) -> None:
-    """Write the players' slots of a game to ``params.work``, side by side."""
+def split_lobby(state: State, params: Params, table: LobbyTable | None, row: int) -> int:
+    """Split a full lobby into the sides of a game, and return the slot of the first party."""
+    parties = state.parties[row]
+    if table is None:
+        # The founder, and its only candidate.
+        founder = state.clock[row].focal
+        parties[founder].side = 0
+        parties[parties[founder].next].side = 1
+        return founder
+    count = read_lobby(state, params, row)
+    sides = params.integers[SIDE]
+    best_split(table, parties_of(params, count), params.rules.beta, sides)
+    # The chain is built from its end.
+    following = NONE
+    for side in range(params.rules.num_sides - 1, -1, -1):
+        for k in range(count - 1, -1, -1):
+            if sides[k] == side:
+                slot = params.integers[PARTY, k]
+                parties[slot].side = side
+                parties[slot].next = following
+                following = slot
+    return following
+
+
+@compiled(refcounted=False, inline=True)
+def seat_players(state: State, params: Params, row: int, party: int) -> None:
+    """Write the slots, beliefs and true skills of the players of a game to ``params``."""
+    numbers = params.numbers
     seat = 0
-    for side in range(params.num_sides):
-        for k in range(params.side_size):
-            slot = sides[side, k]
-            if slot == NONE:
-                break
-            for member in range(state.parties[row, slot].size):
-                params.work.seats[seat] = state.members[row, slot, member]
-                seat += 1
+    while party != NONE:
+        size = state.parties[row, party].size
+        slot = state.parties[row, party].member
+        while slot != NONE:
+            player = state.players[row, slot]
+            params.integers[SEAT, seat] = slot
+            numbers[MU, seat] = player.mu + params.offsets[KNOWN_OFFSET, size]
+            numbers[SIGMA, seat] = player.sigma
+            numbers[SKILL_IN_PARTY, seat] = player.true_skill + params.offsets[TRUE_OFFSET, size]
+            seat += 1
+            slot = player.next
+        party = state.parties[row, party].next
 
 
 @compiled(refcounted=False, inline=True)
-def sum_true_skills(state: State, params: Params, row: int, sides: Integers) -> None:
-    """Write mean and variance of the sides' true performances to ``params.lobbies``."""
-    sums = params.lobbies
-    for side in range(params.num_sides):
-        sums.mean[side] = 0.0
-        sums.variance[side] = 0.0
-        for k in range(params.side_size):
-            slot = sides[side, k]
-            if slot == NONE:
-                break
-            party = state.parties[row, slot]
-            for member in range(party.size):
-                sums.mean[side] += state.players[row, state.members[row, slot, member]].true_skill
-            sums.mean[side] += party.size * params.true_offset[party.size]
+def sum_sides(params: Params, of_truth: bool) -> None:
+    """Write mean and variance of the sides of the seated players, without noise, to ``params``.
+
+    Args:
+        params: with the seated players.
+        of_truth: by the true skills instead of the beliefs.
+    """
+    numbers = params.numbers
+    for side in range(params.rules.num_sides):
+        mean = 0.0
+        variance = 0.0
+        for seat in range(params.integers[SIDE_START, side], params.integers[SIDE_START, side + 1]):
+            if of_truth:
+                mean += numbers[SKILL_IN_PARTY, seat]
+            else:
+                mean += numbers[MU, seat]
+                variance += numbers[SIGMA, seat] * numbers[SIGMA, seat]
+        numbers[SIDE_MEAN, side] = mean
+        numbers[SIDE_VARIANCE, side] = variance
+        numbers[SIDE_TOTAL, side] = variance + params.rules.side_beta * params.rules.side_beta
 
 
 @compiled(refcounted=False, inline=True)
-def sum_beliefs(state: State, params: Params, row: int, sides: Integers) -> None:
-    """Write mean and variance of the sides under the beliefs to ``params.lobbies``."""
-    sums = params.lobbies
-    for side in range(params.num_sides):
-        sums.mean[side] = 0.0
-        sums.variance[side] = 0.0
-        for k in range(params.side_size):
-            slot = sides[side, k]
-            if slot == NONE:
-                break
-            party = state.parties[row, slot]
-            sums.mean[side] += party.mu
-            sums.variance[side] += party.sigma * party.sigma
+def spread_within_sides(params: Params, number_row: int) -> float:
+    """Return the standard deviation within the sides of the seated players' MU or true skills."""
+    values = params.numbers[number_row]
+    side_size = params.rules.side_size
+    square = 0.0
+    for side in range(params.rules.num_sides):
+        mean = 0.0
+        for seat in range(side * side_size, (side + 1) * side_size):
+            mean += values[seat] / side_size
+        for seat in range(side * side_size, (side + 1) * side_size):
+            square += (values[seat] - mean) * (values[seat] - mean)
+    return math.sqrt(square / params.rules.num_seats)
 
 
 @compiled(refcounted=False, inline=True)
-def write_win_probabilities(params: Params, probabilities: Floats) -> None:
-    """Write each side's probability to beat all others from the sums in ``params.lobbies``."""
-    sums = params.lobbies
-    if params.num_sides == 2:
-        gap = sums.mean[0] - sums.mean[1]
-        variance = sums.variance[0] + sums.variance[1] + performance_variance(params.side_beta)
-        probabilities[0] = win_probability_of(gap, variance, params.draw_margin)
-        probabilities[1] = win_probability_of(-gap, variance, params.draw_margin)
-        return
-    for side in range(params.num_sides):
-        sums.total[side] = sums.variance[side] + params.side_beta * params.side_beta
-    for side in range(params.num_sides):
-        probabilities[side] = first_place_probability_of(
-            side, sums.mean, sums.total, params.margins
-        )
+def gap_and_variance(params: Params) -> tuple[float, float]:
+    """Return mean and variance of the difference of two sides' performances from their sums."""
+    numbers = params.numbers
+    gap = numbers[SIDE_MEAN, 0] - numbers[SIDE_MEAN, 1]
+    variance = numbers[SIDE_VARIANCE, 0] + numbers[SIDE_VARIANCE, 1]
+    return gap, variance + performance_variance(params.rules.side_beta)
 
 
 @compiled(refcounted=False, inline=True)
-def judge_game(state: State, params: Params, row: int, sides: Integers) -> None:
-    """Write the forecasts of the next game, and let the true skills of its players drift."""
+def forecast_game(
+    state: State, params: Params, table: LobbyTable | None, row: int, column: int
+) -> float:
+    """Return the match quality, and write each side's probability to beat all others.
+
+    Args:
+        state: changed.
+        params: with the sums of the sides.
+        table: of the game's shape, or None.
+        row: of the queue.
+        column: of ``state.last_game``.
+    """
+    if table is None:
+        return forecast_two_sides(state, params, row, column)
+    num_sides = params.rules.num_sides
+    if num_sides == 2:
+        return forecast_two_sides(state, params, row, column)
+    mean = params.numbers[SIDE_MEAN, :num_sides]
+    variance = params.numbers[SIDE_TOTAL, :num_sides]
+    noise = params.numbers[SIDE_NOISE, :num_sides]
+    margin = params.numbers[MARGIN, :num_sides]
+    for side in range(num_sides):
+        probability = first_place_probability_of(side, mean, variance, margin)
+        state.last_game[row, side, column] = probability
+    return math.exp(log_quality_of_sides(mean, variance, noise))
+
+
+@compiled(refcounted=False, inline=True)
+def forecast_two_sides(state: State, params: Params, row: int, column: int) -> float:
+    """Forecast a game of two sides; see ``forecast_game``."""
+    margin = params.rules.draw_margin
+    gap, variance = gap_and_variance(params)
+    state.last_game[row, 0, column] = win_probability_of(gap, variance, margin)
+    state.last_game[row, 1, column] = win_probability_of(-gap, variance, margin)
+    return match_quality_of(gap, variance, params.rules.side_beta)
+
+
+@compiled(refcounted=False, inline=True)
+def judge_game(
+    state: State, params: Params, table: LobbyTable | None, row: int, party: int
+) -> None:
+    """Write the forecasts of the next game, and let the true skills of its players drift.
+
+    The players must be seated, see ``seat_players``.
+    """
     clock = state.clock[row]
-    sum_beliefs(state, params, row, sides)
-    clock.match_quality = quality_of_sides(params.lobbies, params.beta)
-    write_win_probabilities(params, state.win_probability[row])
-    if params.tau > 0.0:
-        for seat in range(params.num_seats):
-            player = state.players[row, params.work.seats[seat]]
+    rules = params.rules
+    sum_sides(params, False)
+    clock.match_quality = forecast_game(state, params, table, row, WIN_PROBABILITY)
+    if rules.tau > 0.0:
+        for seat in range(rules.num_seats):
             index = joint_index(clock.games_begun, seat)
-            player.true_skill += params.tau * normal(clock.key, DRIFT, index)
-    sum_true_skills(state, params, row, sides)
-    clock.true_match_quality = quality_of_sides(params.lobbies, params.beta)
-    write_win_probabilities(params, state.true_win_probability[row])
+            drift = rules.tau * normal(clock.key, DRIFT, index)
+            state.players[row, params.integers[SEAT, seat]].true_skill += drift
+        seat_players(state, params, row, party)
+    sum_sides(params, True)
+    clock.true_match_quality = forecast_game(state, params, table, row, TRUE_WIN_PROBABILITY)
     if state.visits.shape[1] > 0:
-        clock.spread = spread_within_sides(state, params, row, False)
-        clock.true_spread = spread_within_sides(state, params, row, True)
-    for side in range(params.num_sides):
-        for k in range(params.side_size):
-            slot = sides[side, k]
-            if slot == NONE:
-                break
-            state.game_parties[row, side, k] = state.parties[row, slot].number
-            state.game_sizes[row, side, k] = state.parties[row, slot].size
-    clock.began = 1
+        clock.spread = spread_within_sides(params, MU)
+        clock.true_spread = spread_within_sides(params, SKILL_IN_PARTY)
+    clock.began = party
+
+
+@compiled(refcounted=False, inline=True)
+def name_parties(state: State, params: Params, row: int, party: int) -> None:
+    """Write the numbers and sizes of the parties of a game to ``state.last_game``."""
+    side_size = params.rules.side_size
+    side = NONE
+    column = 0
+    while party != NONE:
+        record = state.parties[row, party]
+        if record.side != side:
+            side = record.side
+            column = FORECASTS
+        state.last_game[row, side, column] = record.number
+        state.last_game[row, side, column + side_size] = record.size
+        column += 1
+        party = record.next
 
 
 @compiled(refcounted=False, inline=True)
 def forget_game(state: State, params: Params, row: int) -> None:
     """Reset the results of the last choice."""
     clock = state.clock[row]
-    if clock.began == 0:
+    if clock.began == NONE:
         return
-    clock.began = 0
+    clock.began = NONE
     clock.match_quality = 0.0
     clock.true_match_quality = 0.0
-    for side in range(params.num_sides):
-        state.win_probability[row, side] = 0.0
-        state.true_win_probability[row, side] = 0.0
-        for k in range(params.side_size):
-            state.game_parties[row, side, k] = NOBODY
-            state.game_sizes[row, side, k] = 0
+    side_size = params.rules.side_size
+    for side in range(params.rules.num_sides):
+        last_game = state.last_game[row, side]
+        last_game[WIN_PROBABILITY] = 0.0
+        last_game[TRUE_WIN_PROBABILITY] = 0.0
+        for column in range(FORECASTS, FORECASTS + side_size):
+            last_game[column] = NOBODY
+            last_game[column + side_size] = 0.0
 
 
 @compiled(refcounted=False, inline=True)
-def spread_within_sides(state: State, params: Params, row: int, of_truth: bool) -> float:
-    """Return the standard deviation within the sides of the seated players' means or skills."""
-    square = 0.0
-    for side in range(params.num_sides):
-        mean = 0.0
-        for seat in range(side * params.side_size, (side + 1) * params.side_size):
-            mean += skill_of(state, params, row, seat, of_truth) / params.side_size
-        for seat in range(side * params.side_size, (side + 1) * params.side_size):
-            gap = skill_of(state, params, row, seat, of_truth) - mean
-            square += gap * gap
-    return math.sqrt(square / params.num_seats)
-
-
-@compiled(refcounted=False, inline=True)
-def skill_of(state: State, params: Params, row: int, seat: int, of_truth: bool) -> float:
-    """Return the true skill of a seated player, or the mean of the belief about it."""
-    player = state.players[row, params.work.seats[seat]]
-    if of_truth:
-        return player.true_skill
-    return player.mu
-
-
-@compiled(refcounted=False, inline=True)
-def decide_game(state: State, params: Params, row: int, number: int, sides: Integers) -> None:
+def decide_game(
+    state: State, params: Params, table: LobbyTable | None, row: int, number: int
+) -> None:
     """Draw the outcome of a game under the true skills, and update all beliefs.
 
     The players must be seated, see ``seat_players``.
     """
-    read_beliefs(state, params, row, sides)
-    sum_true_skills(state, params, row, sides)
-    work = params.work
-    if params.num_sides == 2:
-        outcome = draw_outcome(state, params, row, number)
-        update_two_sides(
-            work.mu, work.sigma, params.side_size, outcome, params.beta, params.draw_margin
-        )
-    else:
-        draw_ranks(state, params, row, number)
-        teams = Teams(work.mu, work.sigma, work.weight, work.side_start)
-        rate_sides(teams, work.rank, params.game, work.messages)
-    for seat in range(params.num_seats):
-        player = state.players[row, work.seats[seat]]
-        player.mu = work.mu[seat] - work.offset[seat]
-        player.sigma = work.sigma[seat]
+    rules = params.rules
+    sigma = params.numbers[SIGMA]
+    for seat in range(rules.num_seats):
+        sigma[seat] = drifted(sigma[seat], rules.tau)
+    sum_sides(params, True)
+    if table is None:
+        decide_between_two(state, params, row, number)
+        return
+    num_sides = rules.num_sides
+    if num_sides == 2:
+        decide_between_two(state, params, row, number)
+        return
+    draw_ranks(state, params, row, number)
+    # The drift is in the deviations.
+    constants = Constants(rules.beta, 0.0, rules.draw_margin, False, TOLERANCE, MAX_ITERATIONS)
+    side_start = params.integers[SIDE_START, : num_sides + 1]
+    teams = Teams(params.numbers[MU], sigma, params.numbers[WEIGHT], side_start)
+    rate_sides(teams, params.numbers[RANK, :num_sides], constants, params.messages)
 
 
 @compiled(refcounted=False, inline=True)
-def read_beliefs(state: State, params: Params, row: int, sides: Integers) -> None:
-    """Write the beliefs about the players of a game, after drift, to ``params.work``."""
-    work = params.work
-    seat = 0
-    for side in range(params.num_sides):
-        for k in range(params.side_size):
-            slot = sides[side, k]
-            if slot == NONE:
-                break
-            size = state.parties[row, slot].size
-            for _ in range(size):
-                player = state.players[row, work.seats[seat]]
-                work.offset[seat] = params.known_offset[size]
-                work.mu[seat] = player.mu + work.offset[seat]
-                work.sigma[seat] = drifted(player.sigma, params.tau)
-                seat += 1
-
-
-@compiled(refcounted=False, inline=True)
-def draw_outcome(state: State, params: Params, row: int, number: int) -> int:
-    """Return the outcome of a game of two sides from the sums in ``params.lobbies``."""
+def decide_between_two(state: State, params: Params, row: int, number: int) -> None:
+    """Draw the outcome of a game of two sides from their sums, and update all beliefs."""
+    rules = params.rules
+    margin = rules.draw_margin
     u = uniform(state.clock[row].key, OUTCOME, number)
     if number < state.luck.shape[1] and not math.isnan(state.luck[row, number]):
         u = state.luck[row, number]
-    gap = params.lobbies.mean[0] - params.lobbies.mean[1]
-    variance = performance_variance(params.side_beta)
-    win = win_probability_of(gap, variance, params.draw_margin)
-    return drawn_outcome(u, win, gap, variance, params.draw_margin)
+    gap, variance = gap_and_variance(params)
+    win = win_probability_of(gap, variance, margin)
+    outcome = drawn_outcome(u, win, gap, variance, margin)
+    mu = params.numbers[MU]
+    sigma = params.numbers[SIGMA]
+    update_two_sides(mu, sigma, rules.side_size, outcome, rules.beta, margin)
+
+
+@compiled(refcounted=False, inline=True)
+def write_beliefs(state: State, params: Params, row: int, party: int) -> None:
+    """Write the seated players' beliefs after a game, without the bonus of their parties."""
+    seat = 0
+    while party != NONE:
+        offset = params.offsets[KNOWN_OFFSET, state.parties[row, party].size]
+        slot = state.parties[row, party].member
+        while slot != NONE:
+            player = state.players[row, slot]
+            player.mu = params.numbers[MU, seat] - offset
+            player.sigma = params.numbers[SIGMA, seat]
+            seat += 1
+            slot = player.next
+        party = state.parties[row, party].next
 
 
 @compiled(refcounted=False, inline=True)
 def draw_ranks(state: State, params: Params, row: int, number: int) -> None:
-    """Write the order of more than two sides to ``params.work.rank``, the best first.
+    """Write the ranks of more than two sides, the best is 0, from the sums of their true skills.
 
     Neighbours in the order whose performances differ by at most the margin have equal ranks.
     """
-    work = params.work
-    key = state.clock[row].key
-    for side in range(params.num_sides):
-        z = normal(key, PERFORMANCE, joint_index(number, side))
-        work.performance[side] = params.lobbies.mean[side] + params.side_beta * z
-        work.rank[side] = -1.0
+    rules = params.rules
+    performance = params.numbers[PERFORMANCES]
+    ranks = params.numbers[RANK]
+    for side in range(rules.num_sides):
+        z = normal(state.clock[row].key, PERFORMANCE, joint_index(number, side))
+        performance[side] = params.numbers[SIDE_MEAN, side] + rules.side_beta * z
+        ranks[side] = NONE
     rank = 0.0
     last = math.inf
-    for place in range(params.num_sides):
+    for place in range(rules.num_sides):
         best = NONE
-        for side in range(params.num_sides):
-            if work.rank[side] >= 0.0:
+        for side in range(rules.num_sides):
+            if ranks[side] != NONE:
                 continue
-            if best == NONE or work.performance[side] > work.performance[best]:
+            if best == NONE or performance[side] > performance[best]:
                 best = side
-        is_draw = params.draw_margin > 0.0 and last - work.performance[best] <= params.draw_margin
+        is_draw = rules.draw_margin > 0.0 and last - performance[best] <= rules.draw_margin
         if place > 0 and not is_draw:
             rank += 1.0
-        work.rank[best] = rank
-        last = work.performance[best]
+        ranks[best] = rank
+        last = performance[best]

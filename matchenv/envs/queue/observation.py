@@ -1,10 +1,13 @@
-"""The compiled functions that find the candidates and write observation and mask."""
+"""The compiled functions that find the candidates and write observation and mask.
+
+``table`` is that of the game's shape, or None for two sides of one; see ``games``.
+"""
 
 from __future__ import annotations
 
 import math
 
-from matchenv.envs.queue.games import read_lobby
+from matchenv.envs.queue.games import parties_of, read_lobby
 from matchenv.envs.queue.lobby import (
     LobbyTable,
     Parties,
@@ -14,7 +17,15 @@ from matchenv.envs.queue.lobby import (
     quality_of_sides,
     sum_sides,
 )
-from matchenv.envs.queue.params import Params
+from matchenv.envs.queue.params import (
+    COUNT,
+    FITS,
+    PARTY_MEAN,
+    PARTY_VARIANCE,
+    SIDE,
+    SIZE,
+    Params,
+)
 from matchenv.envs.queue.state import NONE, State
 from matchenv.runtime.arrays import Integers
 from matchenv.runtime.compile import compiled
@@ -25,8 +36,8 @@ MOST_OF_MORE_SIDES = 6
 
 
 @compiled(refcounted=False, inline=True)
-def find_candidates(state: State, params: Params, row: int) -> bool:
-    """Write the founder and the candidates to ``state.shown``; return whether there are any.
+def find_candidates(state: State, params: Params, table: LobbyTable | None, row: int) -> bool:
+    """Write the founder and the candidates to ``state.entries``; return whether there are any.
 
     A candidate fits the free seats, and with it the lobby still packs into the sides. A stable
     insertion sort orders candidates by the gap of the means per player, and equal gaps by joining.
@@ -34,59 +45,63 @@ def find_candidates(state: State, params: Params, row: int) -> bool:
     clock = state.clock[row]
     parties = state.parties[row]
     line = state.line[row]
-    shown = state.shown[row]
-    fits = params.work.fits
-    capacity = shown.size
-    shown[0] = clock.focal
+    entries = state.entries[row]
+    fits = params.integers[FITS]
+    capacity = entries.size
+    entries[0].slot = clock.focal
     count = 1
     if clock.focal != NONE:
-        find_sizes(state, params, row)
+        if table is not None:
+            find_sizes(state, params, table, row)
         mean = clock.lobby_mu / clock.seats_taken
         for position in range(clock.length):
             slot = line[position]
             if slot == NONE:
                 continue
             party = parties[slot]
-            if party.seated == 1 or not fits[party.size]:
+            if party.seated == 1 or fits[party.size] == 0:
                 continue
             gap = abs(party.mean - mean)
             if count < capacity:
                 k = count
                 count += 1
-            elif gap < abs(parties[shown[capacity - 1]].mean - mean):
+            elif gap < abs(parties[entries[capacity - 1].slot].mean - mean):
                 k = capacity - 1
             else:
                 continue
-            while k > 1 and gap < abs(parties[shown[k - 1]].mean - mean):
-                shown[k] = shown[k - 1]
+            while k > 1 and gap < abs(parties[entries[k - 1].slot].mean - mean):
+                entries[k].slot = entries[k - 1].slot
                 k -= 1
-            shown[k] = slot
+            entries[k].slot = slot
     clock.num_allowed = count
     for k in range(count, capacity):
-        shown[k] = NONE
+        entries[k].slot = NONE
     return count > 1
 
 
 @compiled(refcounted=False, inline=True)
-def find_sizes(state: State, params: Params, row: int) -> None:
-    """Write to ``params.work.fits`` which sizes of parties can join the open lobby."""
-    if params.num_seats == 2:
-        return
+def find_sizes(state: State, params: Params, table: LobbyTable, row: int) -> None:
+    """Write to ``params`` which sizes of parties can join the open lobby."""
     clock = state.clock[row]
-    counts = params.work.counts
-    fits = params.work.fits
-    for k in range(params.side_size):
-        counts[k] = 0
-    for k in range(clock.lobby_parties):
-        counts[state.parties[row, state.lobby[row, k]].size - 1] += 1
-    for size in range(1, params.side_size + 1):
-        counts[size - 1] += 1
-        fits[size] = clock.seats_taken + size <= params.num_seats and packs(params.lobbies, counts)
-        counts[size - 1] -= 1
+    side_size = params.rules.side_size
+    counts = params.integers[COUNT, :side_size]
+    fits = params.integers[FITS]
+    counts[:] = 0
+    slot = clock.focal
+    while slot != NONE:
+        counts[state.parties[row, slot].size - 1] += 1
+        slot = state.parties[row, slot].next
+    free_seats = params.rules.num_seats - clock.seats_taken
+    for size in range(1, side_size + 1):
+        fits[size] = 0
+        if size <= free_seats:
+            counts[size - 1] += 1
+            fits[size] = packs(table, counts)
+            counts[size - 1] -= 1
 
 
 @compiled(refcounted=False, inline=True)
-def observe_queue(state: State, params: Params, row: int) -> None:
+def observe_queue(state: State, params: Params, table: LobbyTable | None, row: int) -> None:
     """Write the mask and the observation; see ``MatchmakingQueueEnv``."""
     clock = state.clock[row]
     mask = state.mask[row]
@@ -94,7 +109,7 @@ def observe_queue(state: State, params: Params, row: int) -> None:
     capacity = mask.size
     for k in range(capacity):
         mask[k] = k < clock.num_allowed
-        slot = state.shown[row, k]
+        slot = state.entries[row, k].slot
         if slot == NONE:
             for section in range(4):
                 observation[section * capacity + k] = 0.0
@@ -103,48 +118,47 @@ def observe_queue(state: State, params: Params, row: int) -> None:
         waited = clock.tick - party.joined
         observation[k] = party.mu
         observation[capacity + k] = party.sigma
-        observation[2 * capacity + k] = waited / (waited + params.game_length)
+        observation[2 * capacity + k] = waited / (waited + params.rules.game_length)
         observation[3 * capacity + k] = 1.0
     end = 4 * capacity
-    if params.num_seats > 2:
-        observe_lobby(state, params, row)
+    if table is not None:
+        observe_lobby(state, params, table, row)
         end = 6 * capacity
-        observation[end + 3] = clock.seats_taken / params.num_seats
+        observation[end + 3] = clock.seats_taken / params.rules.num_seats
     observation[end] = clock.waiting / (clock.waiting + capacity)
     observation[end + 1] = clock.to_ask / (clock.to_ask + capacity)
     observation[end + 2] = clock.playing / (clock.playing + capacity)
 
 
 @compiled(refcounted=False, inline=True)
-def observe_lobby(state: State, params: Params, row: int) -> None:
+def observe_lobby(state: State, params: Params, table: LobbyTable, row: int) -> None:
     """Write the open lobby as the first entry, and sizes and qualities of all entries."""
     clock = state.clock[row]
+    entries = state.entries[row]
     observation = state.observation[row]
-    capacity = state.shown.shape[1]
+    capacity = entries.size
     num_parties = 0
-    if state.shown[row, 0] != NONE:
+    if entries[0].slot != NONE:
         num_parties = read_lobby(state, params, row)
         observation[0] = clock.lobby_mu
         observation[capacity] = math.sqrt(clock.lobby_variance)
-    work = params.work
     for k in range(capacity):
-        slot = state.shown[row, k]
         size = 0
         quality = 0.0
-        if slot != NONE:
+        if entries[k].slot != NONE:
             size = clock.seats_taken
             number = num_parties
             if k > 0:
-                party = state.parties[row, slot]
+                party = state.parties[row, entries[k].slot]
                 size = party.size
-                work.party_mean[num_parties] = party.mu
-                work.party_variance[num_parties] = party.sigma * party.sigma
-                work.party_size[num_parties] = party.size
+                params.numbers[PARTY_MEAN, num_parties] = party.mu
+                params.numbers[PARTY_VARIANCE, num_parties] = party.sigma * party.sigma
+                params.integers[SIZE, num_parties] = party.size
                 number += 1
-            lobby = Parties(work.party_mean, work.party_variance, work.party_size, number)
-            quality = quality_of_lobby(params.lobbies, lobby, params.beta, work.side_of)
-        state.quality[row, k] = quality
-        observation[4 * capacity + k] = size / params.side_size
+            lobby = parties_of(params, number)
+            quality = quality_of_lobby(table, lobby, params.rules.beta, params.integers[SIDE])
+        entries[k].quality = quality
+        observation[4 * capacity + k] = size / params.rules.side_size
         observation[5 * capacity + k] = quality
 
 

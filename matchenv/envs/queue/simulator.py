@@ -14,16 +14,22 @@ from matchenv.envs.core.settings import as_fixed, checked_options
 from matchenv.envs.core.simulator import LAST, Numbers, Simulator, Step
 from matchenv.envs.core.space import ObservationBox, observation_box
 from matchenv.envs.queue.dynamics import NO_ACTION, log_on_at_reset, step_all
-from matchenv.envs.queue.params import params_of
+from matchenv.envs.queue.lobby import packing_table
+from matchenv.envs.queue.params import TRUE_OFFSET, params_of
 from matchenv.envs.queue.settings import ACTION_NUMBERS, BY_BELIEF, QueueSettings
 from matchenv.envs.queue.state import (
     CLOCK,
+    FORECASTS,
     NOBODY,
     NONE,
     OVER,
+    TRUE_WIN_PROBABILITY,
     VISIT,
+    WIN_PROBABILITY,
     State,
+    chained,
     empty_state,
+    free_all_slots,
     grown,
 )
 from matchenv.envs.queue.view import QueueView, WaitingParties
@@ -33,14 +39,6 @@ from matchenv.runtime.checks import refusal
 # Names in ``info`` that are fields of CLOCK.
 TOTALS = ("tick", "queued", "matched_players", "abandoned", "waiting", "playing")
 QUALITIES = ("match_quality", "true_match_quality")
-
-# Names in ``info`` about the sides of the last game, and their fields of the state.
-GAME = {
-    "win_probability": "win_probability",
-    "true_win_probability": "true_win_probability",
-    "parties": "game_parties",
-    "party_sizes": "game_sizes",
-}
 
 # Options of a reset: the players who wait at tick 0, their parties, and the luck of the first
 # games.
@@ -74,6 +72,9 @@ class QueueSimulator(Simulator[State]):
         self.observation_space = _observation_space(settings)
         self._keeps_visits = keep_visits
         self._params = params_of(settings)
+        self._table = None
+        if settings.has_lobbies:
+            self._table = packing_table(settings.side_size, settings.num_sides)
 
     def new_state(self, count: int) -> State:
         """Return the state of ``count`` queues that have not begun."""
@@ -121,16 +122,14 @@ class QueueSimulator(Simulator[State]):
         clock = np.zeros(rows.size, CLOCK)
         clock["key"] = keys
         clock["focal"] = NONE
-        clock["num_free_players"] = state.room
-        clock["num_free_parties"] = state.room
+        clock["last"] = NONE
+        # The results of the last run's last choice are forgotten.
+        clock["began"] = NONE
         clock["num_visits"] = state.clock["num_visits"][rows]
         state.clock[rows] = clock
-        state.win_probability[rows] = 0.0
-        state.true_win_probability[rows] = 0.0
-        state.game_parties[rows] = NOBODY
-        state.game_sizes[rows] = 0
-        state.free_players[rows] = np.arange(state.room)[::-1]
-        state.free_parties[rows] = np.arange(state.room)[::-1]
+        free_all_slots(state, rows)
+        state.last_game[rows] = 0.0
+        state.last_game[rows, :, FORECASTS : FORECASTS + self.settings.side_size] = NOBODY
         log_on_at_reset(
             state,
             self._params,
@@ -154,7 +153,7 @@ class QueueSimulator(Simulator[State]):
 
     def _advanced(self, state: State, actions: Integers, running: Masks) -> State:
         """Carry out choices and advance to the next, with larger arrays if needed."""
-        while step_all(state, self._params, actions, running):
+        while step_all(state, self._params, self._table, actions, running):
             state = grown(state)
             actions = np.full(len(running), NO_ACTION)
         return state
@@ -169,7 +168,8 @@ class QueueSimulator(Simulator[State]):
 
     def view(self, state: State, *, truth: bool = False) -> QueueView:
         """Return the open lobbies and candidates; see ``Simulator.view``."""
-        is_party = state.shown != NONE
+        slots = state.entries["slot"]
+        is_party = slots != NONE
         has_lobby = is_party[:, 0]
         clock = state.clock
         tick = clock["tick"]
@@ -177,7 +177,7 @@ class QueueSimulator(Simulator[State]):
 
         def numbers(name: str, missing: float) -> NDArray[Any]:
             """Return a field of the parties in the view, shape (B, C)."""
-            return np.where(is_party, state.parties[name][rows, state.shown], missing)
+            return np.where(is_party, state.parties[name][rows, slots], missing)
 
         mu = numbers("mu", 0.0)
         sigma = numbers("sigma", 1.0)
@@ -189,15 +189,12 @@ class QueueSimulator(Simulator[State]):
             sigma[has_lobby, 0] = np.sqrt(clock["lobby_variance"][has_lobby])
             size = numbers("size", 0)
             size[:, 0] = clock["seats_taken"]
-            quality = state.quality
+            quality = state.entries["quality"]
         true_skill = None
         if truth:
-            true_skill = self._true_skills(state, rows, state.shown).sum(axis=2)
-            lobby = np.where(
-                np.arange(self.settings.num_seats) < clock["lobby_parties"][:, np.newaxis],
-                state.lobby,
-                NONE,
-            )
+            true_skill = self._true_skills(state, rows, slots).sum(axis=2)
+            following = state.parties["next"]
+            lobby = chained(rows[:, 0], clock["focal"], following, self.settings.num_seats)
             true_skill[:, 0] = self._true_skills(state, rows, lobby).sum(axis=(1, 2))
         return QueueView(
             mu=mu,
@@ -222,8 +219,12 @@ class QueueSimulator(Simulator[State]):
         infos["mean_wait"] = clock["waited"] / departed
         for name in QUALITIES:
             infos[name] = clock[name].copy()
-        for name, field in GAME.items():
-            infos[name] = getattr(state, field).copy()
+        last_game = state.last_game
+        end = FORECASTS + self.settings.side_size
+        infos["win_probability"] = last_game[:, :, WIN_PROBABILITY].copy()
+        infos["true_win_probability"] = last_game[:, :, TRUE_WIN_PROBABILITY].copy()
+        infos["parties"] = last_game[:, :, FORECASTS:end].astype(np.int64)
+        infos["party_sizes"] = last_game[:, :, end:].astype(np.int64)
         return infos
 
     def describe_allowed(self, mask: Masks) -> str:
@@ -248,13 +249,15 @@ class QueueSimulator(Simulator[State]):
         index[slots] = np.arange(slots.size)
         index[NONE] = NOBODY
         mask = state.mask[row].copy()
-        is_member = np.arange(self.settings.side_size) < parties["size"][:, np.newaxis]
-        members = state.players[row, np.where(is_member, state.members[row, slots], 0)]
+        slots_of_members = self._members(state, row, slots)
+        is_member = slots_of_members != NONE
+        members = state.players[row, slots_of_members]
 
         def numbers(name: str, missing: float) -> NDArray[Any]:
             """Return a field of the members, shape (Q, n)."""
             return np.where(is_member, members[name], missing)
 
+        lobby = chained(row, clock["focal"], state.parties["next"], self.settings.num_seats)
         true_skill = None
         member_true_skill = None
         if truth:
@@ -266,7 +269,7 @@ class QueueSimulator(Simulator[State]):
             waited=tick - parties["joined"],
             party=parties["number"],
             focal=int(index[clock["focal"]]),
-            candidates=index[state.shown[row, 1:][mask[1:]]],
+            candidates=index[state.entries["slot"][row, 1:][mask[1:]]],
             tick=tick,
             playing=int(clock["playing"]),
             settings=self.settings,
@@ -276,30 +279,30 @@ class QueueSimulator(Simulator[State]):
             member=numbers("number", NOBODY),
             member_mu=numbers("mu", 0.0),
             member_sigma=numbers("sigma", 0.0),
-            lobby=index[state.lobby[row, : clock["lobby_parties"]]],
+            lobby=index[lobby[lobby != NONE]],
             true_skill=true_skill,
             member_true_skill=member_true_skill,
         )
 
-    def _true_skills(self, state: State, rows: int | Integers, slots: Integers) -> Floats:
-        """Return the members' true skills with the ``party_bonus``; 0 for missing ones.
+    def _members(self, state: State, rows: int | Integers, slots: Integers) -> Integers:
+        """Return the slots of the members of parties, shape (..., n); NONE for missing ones.
 
         Args:
             state: of the queues.
             rows: of the queues; broadcasts with ``slots``.
             slots: of parties, or NONE, shape (...).
-
-        Returns:
-            Shape (..., n).
         """
-        size = np.where(slots == NONE, 0, state.parties["size"][rows, slots])
-        is_member = np.arange(self.settings.side_size) < size[..., np.newaxis]
-        members = np.where(is_member, state.members[rows, slots], 0)
+        first = np.where(slots == NONE, NONE, state.parties["member"][rows, slots])
+        return chained(rows, first, state.players["next"], self.settings.side_size)
+
+    def _true_skills(self, state: State, rows: int | Integers, slots: Integers) -> Floats:
+        """Return the members' true skills with the ``party_bonus``, as ``_members``; or 0."""
+        members = self._members(state, rows, slots)
+        offset = self._params.offsets[TRUE_OFFSET, state.parties["size"][rows, slots]]
         if isinstance(rows, np.ndarray):
             rows = rows[..., np.newaxis]
         skills = state.players["true_skill"][rows, members]
-        offset = self._params.true_offset[size]
-        return np.where(is_member, skills + offset[..., np.newaxis], 0.0)
+        return np.where(members == NONE, 0.0, skills + offset[..., np.newaxis])
 
     def means_in_games(self, state: State, row: int) -> Floats:
         """Return the mean per player of each side in each current game, shape (G, k), oldest first.
@@ -310,12 +313,15 @@ class QueueSimulator(Simulator[State]):
         clock = state.clock[row]
         num_games = clock["playing"] // settings.num_seats
         columns = (clock["oldest"] + np.arange(num_games)) % state.games.shape[1]
-        parties = state.sides[row, columns]
-        size = np.where(parties == NONE, 0, state.parties["size"][row, parties])
-        is_member = np.arange(settings.side_size) < size[..., np.newaxis]
-        members = np.where(is_member, state.members[row, parties], 0)
-        means = np.where(is_member, state.players["mu"][row, members], 0.0)
-        return means.sum(axis=(2, 3)) / settings.side_size
+        first = state.games["party"][row, columns]
+        parties = chained(row, first, state.parties["next"], settings.num_seats)
+        members = self._members(state, row, parties)
+        mu = np.where(members == NONE, 0.0, state.players["mu"][row, members]).sum(axis=2)
+        means = np.zeros((num_games, settings.num_sides))
+        for side in range(settings.num_sides):
+            is_on_side = state.parties["side"][row, parties] == side
+            means[:, side] = np.where(is_on_side, mu, 0.0).sum(axis=1) / settings.side_size
+        return means
 
     def keeping_visits(self, state: State) -> State:
         """Return a state that records visits."""

@@ -1,12 +1,14 @@
 """The state of B queues: records in arrays with a row for each queue.
 
 Each player who is logged on has a slot, a column of ``State.players``, and each party a slot, a
-column of ``State.parties``. Slots of waiting parties are in the line, slots of playing ones on the
-sides of their games, and all others are free.
+column of ``State.parties``. The members of a party, the parties of the open lobby, those of each
+game, and the free slots are chains: a record has the slot of the first, and ``next`` is the slot
+after it, or NONE. Few arrays, whatever the sides, keep the compiled functions quick to compile.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,7 +55,8 @@ CLOCK = np.dtype(
         ("to_ask", np.int64),  # who wait and whose party founded no lobby yet in this tick
         ("playing", np.int64),  # in games
         # The open lobby.
-        ("focal", np.int64),  # slot of the founder, or NONE
+        ("focal", np.int64),  # slot of the founder, the first party, or NONE
+        ("last", np.int64),  # slot of the last party
         ("lobby_parties", np.int64),  # parties in it
         ("seats_taken", np.int64),  # players in it
         ("lobby_mu", np.float64),  # sum of the parties' ``mu``
@@ -62,13 +65,14 @@ CLOCK = np.dtype(
         # Positions in the arrays of the state.
         ("length", np.int64),  # positions of the line that are in use
         ("cursor", np.int64),  # position in the line of the next founder
-        ("num_free_players", np.int64),  # slots in ``free_players``
-        ("num_free_parties", np.int64),  # slots in ``free_parties``
+        ("free_player", np.int64),  # first slot without a player
+        ("num_free_players", np.int64),  # slots without a player
+        ("free_party", np.int64),  # first slot without a party; no fewer than without a player
         ("oldest", np.int64),  # column of ``games`` with the oldest current game
         ("num_visits", np.int64),  # records in ``visits``
         # Results of the last choice.
         ("reward", np.float64),  # since that choice
-        ("began", np.int64),  # 1 if it began a game, else 0
+        ("began", np.int64),  # slot of the first party of the game that it began, else NONE
         ("match_quality", np.float64),  # of that game, else 0
         ("true_match_quality", np.float64),  # the same under the true skills
         # Standard deviations within the sides of the last game, if visits are recorded.
@@ -81,6 +85,7 @@ CLOCK = np.dtype(
 # A player.
 PLAYER = np.dtype(
     [
+        ("next", np.int64),  # slot of the next member of the party, or the next free slot
         ("number", np.int64),  # in the order of logging on, from 0
         ("newcomer", np.int64),  # 1 for a newcomer, 0 for a regular
         ("mu", np.float64),  # mean of the belief, in skill points
@@ -93,6 +98,9 @@ PLAYER = np.dtype(
 # A party, which waits, plays, stays, gives up and leaves together.
 PARTY = np.dtype(
     [
+        ("next", np.int64),  # slot of the next party in the lobby or game, or the next free slot
+        ("member", np.int64),  # slot of the first member
+        ("side", np.int64),  # in the game
         ("number", np.int64),  # in the order of logging on, from 0
         ("size", np.int64),  # number of members
         ("played", np.int64),  # games since the log-on
@@ -112,9 +120,24 @@ GAME = np.dtype(
     [
         ("number", np.int64),  # in the order of beginning, from 0
         ("end", np.int64),  # tick at whose start the game ends
+        ("party", np.int64),  # slot of the first party; parties of the first side come first
     ],
     align=True,
 )
+
+# An entry of the observation: the open lobby or a candidate.
+ENTRY = np.dtype(
+    [
+        ("slot", np.int64),  # of the founder or the candidate, or NONE
+        ("quality", np.float64),  # of the lobby, with the candidate; 0 with two seats
+    ],
+    align=True,
+)
+
+# Columns of ``State.last_game``, then the parties' numbers and sizes.
+WIN_PROBABILITY = 0
+TRUE_WIN_PROBABILITY = 1
+FORECASTS = 2
 
 # A visit of a player to the queue that has ended. Fields of the game are 0 without one.
 VISIT = np.dtype(
@@ -146,31 +169,20 @@ VISIT = np.dtype(
 class State(NamedTuple):
     """B queues with C actions and room for P players, P parties, G games and V visits.
 
-    A game has k sides of n players, S = k n seats, and G is P // S.
+    A game has k sides of n players.
 
     Attributes:
         clock: CLOCK records, shape (B,).
         players: PLAYER records, one for each slot, shape (B, P).
         parties: PARTY records, one for each slot, shape (B, P).
-        members: players' slots of each party, shape (B, P, n); NONE beyond its size.
         line: parties' slots in the order of joining, shape (B, P); NONE for a party that left in
             this tick.
-        free_players: slots without a player, a stack, shape (B, P).
-        free_parties: slots without a party, a stack, shape (B, P).
-        lobby: parties' slots of the open lobby in the order of joining it, shape (B, S); those
-            beyond ``clock["lobby_parties"]`` are not read.
         games: GAME records of the current games in the order of beginning, shape (B, G); a ring
             from ``clock["oldest"]`` on.
-        sides: parties' slots of these games, shape (B, G, k, n); NONE where a side has fewer.
-        win_probability: of each side of the game that the last choice began, else 0, shape (B, k).
-        true_win_probability: the same under the true skills, shape (B, k).
-        game_parties: numbers of the parties on each side of that game, ``NOBODY`` where a side has
-            fewer, shape (B, k, n).
-        game_sizes: sizes of these parties, 0 where a side has fewer, shape (B, k, n).
-        shown: parties' slots in the observation: the founder, then the candidates; NONE if missing,
-            shape (B, C).
-        quality: match quality of the open lobby, then that with each candidate, shape (B, C); see
-            ``MatchmakingQueueEnv``. With two seats, shape (B, 0).
+        last_game: of each side of the game that the last choice began, WIN_PROBABILITY,
+            TRUE_WIN_PROBABILITY, the numbers of its parties and their sizes, shape (B, k, 2 + 2 n).
+            Where a side has fewer parties, or without a game, these are ``NOBODY`` and 0.
+        entries: ENTRY records: the open lobby, then the candidates, shape (B, C).
         mask: allowed actions, shape (B, C).
         observation: shape (B, ``QueueSettings.observation_size``), float32.
         luck: uniform numbers that decide the first N games, shape (B, N); NaN if not fixed.
@@ -180,19 +192,10 @@ class State(NamedTuple):
     clock: Records
     players: Records
     parties: Records
-    members: Integers
     line: Integers
-    free_players: Integers
-    free_parties: Integers
-    lobby: Integers
     games: Records
-    sides: Integers
-    win_probability: Floats
-    true_win_probability: Floats
-    game_parties: Integers
-    game_sizes: Integers
-    shown: Integers
-    quality: Floats
+    last_game: Floats
+    entries: Records
     mask: Masks
     observation: NDArray[np.float32]
     luck: Floats
@@ -208,30 +211,15 @@ def empty_state(settings: QueueSettings, count: int) -> State:
     """Return ``count`` queues that have not begun."""
     room = FIRST_ROOM
     actions = settings.capacity
-    num_seats = settings.num_seats
-    of_sides = (count, settings.num_sides)
-    of_parties = (*of_sides, settings.side_size)
-    most_games = room // num_seats
-    num_qualities = 0
-    if settings.has_lobbies:
-        num_qualities = actions
+    numbers_of_side = FORECASTS + 2 * settings.side_size
     return State(
         clock=np.zeros(count, CLOCK),
         players=np.zeros((count, room), PLAYER),
         parties=np.zeros((count, room), PARTY),
-        members=np.full((count, room, settings.side_size), NONE),
         line=np.full((count, room), NONE),
-        free_players=np.full((count, room), NONE),
-        free_parties=np.full((count, room), NONE),
-        lobby=np.full((count, num_seats), NONE),
-        games=np.zeros((count, most_games), GAME),
-        sides=np.full((count, most_games, *of_parties[1:]), NONE),
-        win_probability=np.zeros(of_sides),
-        true_win_probability=np.zeros(of_sides),
-        game_parties=np.full(of_parties, NOBODY),
-        game_sizes=np.zeros(of_parties, dtype=np.int64),
-        shown=np.full((count, actions), NONE),
-        quality=np.zeros((count, num_qualities)),
+        games=np.zeros((count, math.ceil(room / settings.num_seats)), GAME),
+        last_game=np.zeros((count, settings.num_sides, numbers_of_side)),
+        entries=np.full((count, actions), np.array((NONE, 0.0), ENTRY)),
         mask=np.zeros((count, actions), dtype=np.bool_),
         observation=np.zeros((count, settings.observation_size), dtype=np.float32),
         luck=np.full((count, 0), np.nan),
@@ -239,50 +227,62 @@ def empty_state(settings: QueueSettings, count: int) -> State:
     )
 
 
+def free_all_slots(state: State, rows: Integers) -> None:
+    """Begin the chains of free slots with all slots; the records of the clock are new."""
+    following = np.arange(1, state.room + 1)
+    following[-1] = NONE
+    state.players["next"][rows] = following
+    state.parties["next"][rows] = following
+    state.clock["free_player"][rows] = 0
+    state.clock["free_party"][rows] = 0
+    state.clock["num_free_players"][rows] = state.room
+
+
 def grown(state: State) -> State:
     """Return the same queues with twice the room for players, parties, games and visits."""
     clock = state.clock.copy()
     room = 2 * state.room
-    free_players = _with_new_slots(state.free_players, clock["num_free_players"])
-    free_parties = _with_new_slots(state.free_parties, clock["num_free_parties"])
+    players = extended(state.players, room)
+    parties = extended(state.parties, room)
+    for slots, first in ((players, "free_player"), (parties, "free_party")):
+        # The new slots come before the slots that were free.
+        slots["next"][:, state.room :] = np.arange(state.room + 1, room + 1)
+        slots["next"][:, -1] = clock[first]
+        clock[first] = state.room
     clock["num_free_players"] += state.room
-    clock["num_free_parties"] += state.room
     # The new ring begins with the oldest game.
     rows = np.arange(len(clock))[:, np.newaxis]
     most_games = state.games.shape[1]
     in_order = (clock["oldest"][:, np.newaxis] + np.arange(most_games)) % most_games
     clock["oldest"] = 0
-    num_seats = state.lobby.shape[1]
     return state._replace(
         clock=clock,
-        players=extended(state.players, room),
-        parties=extended(state.parties, room),
-        members=extended(state.members, room),
+        players=players,
+        parties=parties,
         line=extended(state.line, room),
-        free_players=free_players,
-        free_parties=free_parties,
-        games=extended(state.games[rows, in_order], room // num_seats),
-        sides=extended(state.sides[rows, in_order], room // num_seats),
+        games=extended(state.games[rows, in_order], 2 * most_games),
         visits=extended(state.visits, 2 * state.visits.shape[1]),
     )
 
 
-def _with_new_slots(free_slots: Integers, num_free: Integers) -> Integers:
-    """Return stacks of free slots, shape (B, 2 P), with the new slots P to 2 P - 1 on top.
+def extended(array: NDArray[Any], columns: int) -> NDArray[Any]:
+    """Return an array of shape (B, n) with zeros added up to shape (B, columns)."""
+    count, before = array.shape
+    added = np.zeros((count, columns - before), array.dtype)
+    return np.concatenate((array, added), axis=1)
+
+
+def chained(rows: int | Integers, slots: Integers, following: Integers, count: int) -> Integers:
+    """Return the first ``count`` slots of chains, shape (..., count); NONE beyond the end.
 
     Args:
-        free_slots: shape (B, P).
-        num_free: slots in each stack, shape (B,).
+        rows: of the queues; broadcasts with ``slots``.
+        slots: first slot of each chain, or NONE, shape (...).
+        following: the slot after each slot, shape (B, P).
+        count: at least 1.
     """
-    count, room = free_slots.shape
-    stacks = extended(free_slots, 2 * room)
-    columns = num_free[:, np.newaxis] + np.arange(room)
-    stacks[np.arange(count)[:, np.newaxis], columns] = np.arange(room, 2 * room)
-    return stacks
-
-
-def extended(array: NDArray[Any], columns: int) -> NDArray[Any]:
-    """Return an array of shape (B, n, ...) with zeros added up to shape (B, columns, ...)."""
-    count, before, *others = array.shape
-    added = np.zeros((count, columns - before, *others), array.dtype)
-    return np.concatenate((array, added), axis=1)
+    columns = [slots]
+    for _ in range(1, count):
+        before = columns[-1]
+        columns.append(np.where(before == NONE, NONE, following[rows, before]))
+    return np.stack(columns, axis=-1)

@@ -202,7 +202,7 @@ def test_a_game_lasts_its_ticks_and_changes_both_beliefs(z: float) -> None:
     assert start.candidates[0] == 3
     env.step(1)
     while env.waiting_parties().tick < 4:
-        assert set(env.waiting_parties().player) == {1, 2}
+        assert set(env.waiting_parties().party) == {1, 2}
         env.step(0)
     after = env.waiting_parties()
     assert after.tick == 4
