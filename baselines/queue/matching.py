@@ -10,7 +10,8 @@ from matchenv.baselines.queue.candidates import ReservingPolicy, band_values
 from matchenv.baselines.queue.lobbies import LobbyPlanner, line_of
 from matchenv.baselines.queue.planned import PlannedLobbies, PlannedPolicy
 from matchenv.belief import GameConstants
-from matchenv.envs.queue.view import NOBODY, WaitingParties
+from matchenv.envs.queue.state import NOBODY
+from matchenv.envs.queue.view import WaitingParties
 from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import as_non_negative_number
 from matchenv.runtime.compile import compiled

@@ -12,7 +12,8 @@ import numpy as np
 
 from matchenv.baselines.queue.candidates import WAIT, QueuePolicy
 from matchenv.envs.queue.lobby import LobbyTable, packing_table, packs
-from matchenv.envs.queue.view import NOBODY, QueueView, WaitingParties
+from matchenv.envs.queue.state import NOBODY
+from matchenv.envs.queue.view import QueueView, WaitingParties
 from matchenv.runtime.arrays import Integers
 from matchenv.runtime.checks import refusal, shown
 
