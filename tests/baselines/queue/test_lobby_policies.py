@@ -20,7 +20,7 @@ from matchenv.envs.core.episodes import Episodes
 from matchenv.envs.queue import QueueSettings, QueueView, WaitingParties
 from matchenv.envs.queue.simulator import QueueSimulator
 from matchenv.evaluation.registry import policy_class
-from matchenv.trueskill import match_quality, win_probability
+from matchenv.trueskill import match_quality, update, win_probability
 
 Floats = NDArray[np.float64]
 RECORDED = Path(__file__).parent / "recorded_actions.json"
@@ -183,17 +183,14 @@ def test_planned_lobbies_begin_as_planned(seed: int) -> None:
     policy = Recorded(0.3, 0.05)
     begun = 0
     while episodes.running.any():
-        state = episodes.state
-        lobby = state.lobby[0, : state.clock["lobby_parties"][0]].copy()
-        view = episodes.simulator.view(state)
+        view = episodes.simulator.view(episodes.state)
+        waiting = view[0]
         action = policy.act(view)
-        parties = frozenset(
-            state.parties["number"][0, [*lobby, state.shown[0, action[0]]]].tolist()
-        )
-        before = int(state.clock["games_begun"][0])
+        parties = {*waiting.party[waiting.lobby].tolist(), int(view.party[0, action[0]])}
+        before = int(episodes.state.clock["games_begun"][0])
         episodes.step(action, strict=True)
         if episodes.state.clock["games_begun"][0] > before:
-            assert parties in planned
+            assert frozenset(parties) in planned
             begun += 1
     assert begun > 5
 
@@ -245,8 +242,6 @@ def gain_by_enumeration(
 
     # The player against one opponent whose performance is that of everybody else.
     rest = np.sqrt(variance - sigma[player] ** 2 - 2.0 * beta**2)
-    from matchenv.trueskill import update
-
     win = win_probability(mu[player], sigma[player], mu[player] - gap, rest, beta)
     expected = 0.0
     for outcome, probability in ((1, win), (-1, 1.0 - win)):
