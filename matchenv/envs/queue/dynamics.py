@@ -259,7 +259,7 @@ def begin_tick(state: State, params: Params, table: LobbyTable | None, row: int)
 def end_games(state: State, params: Params, table: LobbyTable | None, row: int) -> None:
     """End games that are over: update the beliefs; the parties queue again or log off."""
     clock = state.clock[row]
-    while clock.playing > 0 and state.games[row, clock.oldest].end <= clock.tick:
+    while clock.num_games > 0 and state.games[row, clock.oldest].end <= clock.tick:
         game = state.games[row, clock.oldest]
         seat_players(state, params, row, game.party)
         decide_game(state, params, table, row, game.number)
@@ -271,6 +271,7 @@ def end_games(state: State, params: Params, table: LobbyTable | None, row: int) 
             slot = following
         clock.oldest = (clock.oldest + 1) % state.games.shape[1]
         clock.playing -= params.rules.num_seats
+        clock.num_games -= 1
 
 
 @compiled(refcounted=False, inline=True)
@@ -459,12 +460,11 @@ def geometric(u: float, mean: float) -> float:
 def begin_game(state: State, params: Params, table: LobbyTable | None, row: int) -> None:
     """Begin a game of the parties in the open lobby, who leave the queue."""
     clock = state.clock[row]
-    num_seats = params.rules.num_seats
     party = split_lobby(state, params, table, row)
     seat_players(state, params, row, party)
     judge_game(state, params, table, row, party)
     name_parties(state, params, row, party)
-    game = state.games[row, (clock.oldest + clock.playing // num_seats) % state.games.shape[1]]
+    game = state.games[row, (clock.oldest + clock.num_games) % state.games.shape[1]]
     game.number = clock.games_begun
     game.end = clock.tick + params.rules.game_length
     game.party = party
@@ -474,7 +474,8 @@ def begin_game(state: State, params: Params, table: LobbyTable | None, row: int)
     clock.lobby_parties = 0
     clock.seats_taken = 0
     clock.cursor += 1
-    clock.playing += num_seats
+    clock.playing += params.rules.num_seats
+    clock.num_games += 1
     clock.games_begun += 1
 
 

@@ -219,8 +219,15 @@ def forecast_two_sides(state: State, params: Params, row: int, column: int) -> f
     """Forecast a game of two sides; see ``forecast_game``."""
     margin = params.rules.draw_margin
     gap, variance = gap_and_variance(params)
-    state.last_game[row, 0, column] = win_probability_of(gap, variance, margin)
-    state.last_game[row, 1, column] = win_probability_of(-gap, variance, margin)
+    weaker = 0
+    if gap > 0.0:
+        weaker = 1
+    upset = win_probability_of(-abs(gap), variance, margin)
+    win = 1.0 - upset
+    if margin > 0.0:
+        win = win_probability_of(abs(gap), variance, margin)
+    state.last_game[row, weaker, column] = upset
+    state.last_game[row, 1 - weaker, column] = win
     return match_quality_of(gap, variance, params.rules.side_beta)
 
 

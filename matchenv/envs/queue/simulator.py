@@ -311,7 +311,7 @@ class QueueSimulator(Simulator[State]):
         """
         settings = self.settings
         clock = state.clock[row]
-        num_games = clock["playing"] // settings.num_seats
+        num_games = clock["num_games"]
         columns = (clock["oldest"] + np.arange(num_games)) % state.games.shape[1]
         first = state.games["party"][row, columns]
         parties = chained(row, first, state.parties["next"], settings.num_seats)

@@ -54,6 +54,7 @@ CLOCK = np.dtype(
         ("waiting", np.int64),  # who wait
         ("to_ask", np.int64),  # who wait and whose party founded no lobby yet in this tick
         ("playing", np.int64),  # in games
+        ("num_games", np.int64),  # games
         # The open lobby.
         ("focal", np.int64),  # slot of the founder, the first party, or NONE
         ("last", np.int64),  # slot of the last party
@@ -98,19 +99,20 @@ PLAYER = np.dtype(
 # A party, which waits, plays, stays, gives up and leaves together.
 PARTY = np.dtype(
     [
-        ("next", np.int64),  # slot of the next party in the lobby or game, or the next free slot
-        ("member", np.int64),  # slot of the first member
-        ("side", np.int64),  # in the game
-        ("number", np.int64),  # in the order of logging on, from 0
+        # What the search for candidates reads.
         ("size", np.int64),  # number of members
-        ("played", np.int64),  # games since the log-on
+        ("seated", np.int64),  # 1 in the open lobby, else 0
+        ("mean", np.float64),  # ``mu`` per member
+        ("mu", np.float64),  # mean of the party's performance as forecasts count it
+        ("sigma", np.float64),  # root of the members' summed variances
         ("joined", np.int64),  # tick of joining the queue
         ("leaves", np.int64),  # last tick of patience
         ("position", np.int64),  # in the line
-        ("seated", np.int64),  # 1 in the open lobby, else 0
-        ("mu", np.float64),  # mean of the party's performance as forecasts count it
-        ("sigma", np.float64),  # root of the members' summed variances
-        ("mean", np.float64),  # ``mu`` per member
+        ("number", np.int64),  # in the order of logging on, from 0
+        ("played", np.int64),  # games since the log-on
+        ("next", np.int64),  # slot of the next party in the lobby or game, or the next free slot
+        ("member", np.int64),  # slot of the first member
+        ("side", np.int64),  # in the game
     ],
     align=True,
 )
