@@ -160,8 +160,12 @@ def prospects_of(skills: Floats, beta: float, draw_margin: float) -> Prospects:
         for k in range(count):
             gap = sample[0] - sample[k + 1]
             regrets[k] += (highest - density_at_zero(gap, noise)) / samples
-            sums[nearest, k, 0] += win_probability_of(gap, noise, draw_margin)
-            sums[nearest, k, 1] += win_probability_of(-gap, noise, draw_margin)
+            win = win_probability_of(gap, noise, draw_margin)
+            loss = 1.0 - win
+            if draw_margin > 0.0:
+                loss = win_probability_of(-gap, noise, draw_margin)
+            sums[nearest, k, 0] += win
+            sums[nearest, k, 1] += loss
     information = np.zeros(count)
     for k in range(count):
         information[k] = outcome_entropy(sums[:, k].sum(axis=0) / samples)

@@ -305,7 +305,7 @@ def standing_columns(
         columns.append(column)
         if name == protocol.measure:
             columns += [
-                Column(f"{column.heading} - {against}", "{difference:+.2f}", 25),
+                Column(f"{column.heading} - {against}", "{difference:+.2f}", 23),
                 Column("detects", detectable),
                 Column("verdict", "{verdict}", 9),
             ]
