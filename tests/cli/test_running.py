@@ -17,7 +17,7 @@ from matchenv import Settings
 from matchenv.agents.learned_names import CONFIG, POLICY_FILE, SHIPPED
 from matchenv.benchmarks.compare import comparison
 from matchenv.cli import COMMANDS, extras, parser_of
-from matchenv.cli.parser import RESUMES, parse_lists, with_pairs
+from matchenv.cli.options import RESUMES, parse_lists, problem_from, with_pairs
 from matchenv.evaluation.protocols import ONE_PLAYER_PROTOCOL, QUEUE_PROTOCOL
 from matchenv.evaluation.registry import candidates_of, expanded, policies_of
 from matchenv.runtime.checks import printable
@@ -168,7 +168,7 @@ def test_exit_statuses(
 def test_values_of_a_list_add_up_and_work_in_plain_sh(quote: str) -> None:
     several = f"--policy=pe --policy kg {quote}kg:multiplier={{3,5}}{quote} --num-opponents=3"
     done = subprocess.run(["sh", "-c", f"echo {several}"], capture_output=True, text=True)
-    given = parser_of("compare").given(done.stdout.split())
+    given = parser_of("compare").parse(done.stdout.split())
     assert expanded(given.policy) == ["pe", "kg", "kg:multiplier=3", "kg:multiplier=5"]
     assert (given.num_opponents, given.explicit) == (3, {"policy", "num_opponents"})
 
@@ -218,21 +218,21 @@ def test_help_takes_little_processor_time(words: str, tmp_path: Path) -> None:
 
 
 def test_defaults_that_help_shows_are_those_of_the_comparison() -> None:
-    defaults = parser_of("compare").defaults
+    default_of = parser_of("compare").get_default
     swept = {**ONE_PLAYER_PROTOCOL.swept, **QUEUE_PROTOCOL.swept}
     assert set(swept) == {"rank", "prior", "load"}
     for name, values in swept.items():
-        assert defaults[name] == tuple(values)
-    assert defaults["noise"] == ONE_PLAYER_PROTOCOL.defaults["noise"]
-    assert defaults["episodes"] == comparison.DEFAULT_EPISODES
+        assert default_of(name) == tuple(values)
+    assert default_of("noise") == ONE_PLAYER_PROTOCOL.defaults["noise"]
+    assert default_of("episodes") == comparison.DEFAULT_EPISODES
 
 
 @pytest.mark.parametrize("values", ["{5,6}", "[5,6]", "[5, 6]", "{5, 6}"])
 def test_lists_have_two_forms_in_all_commands(values: str) -> None:
-    given = parser_of("compare").given(["--policy", f"kg:multiplier={values}"])
+    given = parser_of("compare").parse(["--policy", f"kg:multiplier={values}"])
     assert policies_of(given.policy) == ["kg:multiplier=5", "kg:multiplier=6"]
     words = ["--env", "Ranking-v0", "--env-kwargs", f"num_items={values}", "horizon=9"]
-    problem = parser_of("tune").given(words).problem()
+    problem = problem_from(parser_of("tune").parse(words))
     assert problem["cells"] == {"num_items": (5, 6)}
     assert problem["env_kwargs"] == {"horizon": 9}
     assert with_pairs([f"num_opponents={values}"], {}) == {"num_opponents": [5, 6]}  # of train
@@ -356,7 +356,7 @@ def test_help_is_complete_and_its_examples_work(name: str, typed: Any) -> None:
     examples = re.findall(rf"^    matchenv ({name}\b.*)$", text, re.MULTILINE)
     assert examples
     for example in examples:
-        parser_of(name).given(shlex.split(example)[1:])
+        parser_of(name).parse(shlex.split(example)[1:])
 
 
 def test_the_first_help_fits_one_screen_and_no_help_imports_slow_packages() -> None:
