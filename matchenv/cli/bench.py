@@ -12,7 +12,7 @@ from __future__ import annotations
 from matchenv.cli.options import add_policies, add_results, run_options
 from matchenv.cli.output import print_result
 from matchenv.cli.parser import Arguments, Collect, Parser
-from matchenv.evaluation.registry import policies_of
+from matchenv.evaluation.registry import expanded
 
 
 def add_arguments(parser: Parser) -> None:
@@ -33,7 +33,7 @@ def run(arguments: Arguments) -> None:
     from matchenv.benchmarks.bench.benchmark import run_bench
 
     result = run_bench(
-        policies_of(arguments.policy),
+        expanded(arguments.policy),
         method=arguments.method,
         only=arguments.only,
         run=run_options(arguments),

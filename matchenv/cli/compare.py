@@ -20,7 +20,7 @@ from matchenv.cli.options import (
 )
 from matchenv.cli.output import print_folder, print_result
 from matchenv.cli.parser import Arguments, Parser
-from matchenv.evaluation.registry import policies_of
+from matchenv.evaluation.registry import expanded
 
 # Default of ``run_comparison``, whose import takes longer than a help.
 EPISODES = 200
@@ -47,7 +47,7 @@ def run(arguments: Arguments) -> None:
     from matchenv.benchmarks.compare import comparison
 
     comparison.run_comparison(
-        policies_of(arguments.policy) or None,
+        expanded(arguments.policy) or None,
         **problem_from(arguments),
         against=arguments.against,
         episodes=arguments.episodes,

@@ -44,7 +44,9 @@ def add_arguments(parser: Parser) -> None:
     group.add_argument(
         "--horizon", type=int, default=JudgeSettings.horizon, help="ticks of a run; a game has 10"
     )
-    group.add_argument("--seed", type=int, default=JudgeSettings.seed, help="random seed")
+    group.add_argument(
+        "--seed", type=int, default=JudgeSettings.seed, help="seed of all random numbers"
+    )
     group.add_argument(
         "--arrival-rate",
         type=float,

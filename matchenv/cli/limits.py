@@ -26,7 +26,7 @@ from matchenv.cli.options import (
 from matchenv.cli.output import print_folder, print_result
 from matchenv.cli.parser import Arguments, Collect, Parser, explicit_values, refuse
 from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.registry import policies_of
+from matchenv.evaluation.registry import expanded
 
 # Options that each form does not have.
 IDLE = {"bound": ("belief", "truths", "draw_margin"), "optimum": ("prior", "depth")}
@@ -87,7 +87,7 @@ def run(arguments: Arguments) -> None:
     # The functions have defaults of their own.
     options = explicit_values(arguments, ("episodes", "seed", "truths", "depth"))
     if "policy" in arguments.explicit:
-        options["policies"] = policies_of(arguments.policy)
+        options["policies"] = expanded(arguments.policy)
     sizes = ("num_opponents", "horizon", "beta", "belief", "draw_margin")
     env_kwargs = explicit_values(arguments, sizes)
     run = run_options(arguments)

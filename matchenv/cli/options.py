@@ -70,7 +70,7 @@ def add_games(parser: Parser, episodes: int) -> Any:
 
 def add_seed(group: Any) -> None:
     """Add the random seed."""
-    group.add_argument("--seed", type=int, default=0, help="random seed")
+    group.add_argument("--seed", type=int, default=0, help="seed of all random numbers")
 
 
 def add_settings(group: Any, settings_class: Any, names: Iterable[str]) -> None:

@@ -16,7 +16,7 @@ from matchenv.cli.options import NAMED_PRIORS, add_policies, add_results, add_se
 from matchenv.cli.output import print_folder, print_result
 from matchenv.cli.parser import Arguments, Collect, Parser
 from matchenv.envs.one_player.settings import Settings
-from matchenv.evaluation.registry import policies_of
+from matchenv.evaluation.registry import expanded
 
 
 def add_arguments(parser: Parser) -> None:
@@ -74,7 +74,7 @@ def run(arguments: Arguments) -> None:
     from matchenv.evaluation.tables import text_table
 
     study = run_study(
-        policies_of(arguments.policy),
+        expanded(arguments.policy),
         ranks=arguments.rank or None,
         priors=arguments.prior,
         episodes=arguments.episodes,

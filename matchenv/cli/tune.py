@@ -20,7 +20,7 @@ from matchenv.cli.options import (
 )
 from matchenv.cli.output import print_folder, print_result
 from matchenv.cli.parser import Arguments, Parser
-from matchenv.evaluation.registry import policies_of
+from matchenv.evaluation.registry import expanded
 
 
 def add_arguments(parser: Parser) -> None:
@@ -34,7 +34,7 @@ def add_arguments(parser: Parser) -> None:
 def run(arguments: Arguments) -> None:
     """Tune policies."""
     tuning = run_tuning(
-        policies_of(arguments.policy) or None,
+        expanded(arguments.policy) or None,
         **problem_from(arguments),
         episodes=arguments.episodes,
         seed=arguments.seed,

@@ -24,7 +24,7 @@ from matchenv.cli.options import (
 )
 from matchenv.cli.output import print_result
 from matchenv.cli.parser import Arguments, Parser, path, refuse
-from matchenv.evaluation.registry import known_policies, policies_of
+from matchenv.evaluation.registry import expanded, known_policies, runs_of
 from matchenv.runtime.checks import counted
 
 # Policies that are watched by default: the first two that the environment has.
@@ -83,7 +83,7 @@ def run(arguments: Arguments) -> None:
         raise ValueError(
             f"watch needs one value of each option, got those of {cell.title} and others"
         )
-    policies = policies_of(arguments.policy)
+    policies = runs_of(expanded(arguments.policy))
     if "policy" not in arguments.explicit:
         known = known_policies(arguments.env)
         usual = [name for name in WATCHED if name in known]
