@@ -16,9 +16,8 @@ import traceback
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
-from matchenv.cli.output import STANDARD_OUTPUT, show
 from matchenv.runtime.checks import hint_of, printable
 from matchenv.runtime.object_spec import only_own_code
 from matchenv.runtime.signals import WORDS, received_signal
@@ -55,6 +54,9 @@ LONGEST_MESSAGE = 2000
 
 # Exit statuses; Ctrl-C and SIGTERM give 130 and 143. READER_GONE is what shells show for SIGPIPE.
 DONE, FAILED, BAD_INPUT, READER_GONE = 0, 1, 2, 141
+
+
+STANDARD_OUTPUT = "standard output"
 
 
 def run_command(arguments: Sequence[str]) -> int:
@@ -173,6 +175,18 @@ def help_text() -> str:
         lines += [f"{title}:", *(f"  {name:{width}}  {COMMANDS[name]}" for name in group)]
     tail = "Options of a command: matchenv COMMAND --help. Version: matchenv --version."
     return "\n".join([*lines, "", tail])
+
+
+def show(text: str, *, end: str = "\n", file: TextIO | None = None, flush: bool = False) -> None:
+    """Print text with control characters escaped, since it may hold names from files.
+
+    Raises:
+        OSError: if it cannot be written; names the standard output.
+    """
+    try:
+        print(printable(text, kept="\n\t"), end=end, file=file or sys.stdout, flush=flush)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, STANDARD_OUTPUT) from None
 
 
 def one_line(message: str) -> str:

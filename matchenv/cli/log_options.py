@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterable
 from dataclasses import fields
 
+from matchenv.cli import show
 from matchenv.cli.extras import check_extras
 from matchenv.cli.options import add_quiet
-from matchenv.cli.output import show
 from matchenv.cli.parser import Arguments, Collect, Parser, path, refuse, settings_from
 from matchenv.logs.faults import BadLogError
 from matchenv.logs.reading import Reading, ReadingSettings, bad_rows_csv, read_log, reading_text

@@ -6,24 +6,9 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TextIO
 
+from matchenv.cli import show
 from matchenv.evaluation.tables import as_wide_as_the_terminal
-from matchenv.runtime.checks import printable
-
-STANDARD_OUTPUT = "standard output"
-
-
-def show(text: str, *, end: str = "\n", file: TextIO | None = None, flush: bool = False) -> None:
-    """Print text with control characters escaped, since it may hold names from files.
-
-    Raises:
-        OSError: if it cannot be written; names the standard output.
-    """
-    try:
-        print(printable(text, kept="\n\t"), end=end, file=file or sys.stdout, flush=flush)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, STANDARD_OUTPUT) from None
 
 
 def print_result(result: str | Callable[[], str], quiet: bool) -> None:
