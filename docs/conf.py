@@ -87,6 +87,10 @@ DOCSTRING_HERE = re.compile(
 )
 
 
+# Main index entries, which the site's search shows before titles and objects of the reference.
+SEARCH_TERMS = {"ranking": "ranking"}
+
+
 def include_docstring(app: Sphinx, page: str, source: list[str]) -> None:
     """Insert an environment's docstring, which is Markdown, into its page."""
     del app
@@ -108,6 +112,14 @@ def include_help(app: Sphinx, page: str, source: list[str]) -> None:
         source[0], count = HELP_HERE.subn(lambda found: text, source[0])
         if count != 1:
             raise ValueError("docs/commands.md must have the help markers exactly once")
+
+
+def include_search_term(app: Sphinx, page: str, source: list[str]) -> None:
+    """Add the index entry of a page after its title."""
+    del app
+    if page in SEARCH_TERMS:
+        title, text = source[0].split("\n", 1)
+        source[0] = f"{title}\n\n```{{index}} ! {SEARCH_TERMS[page]}\n```\n{text}"
 
 
 def leave_out_markdown(
@@ -132,5 +144,6 @@ def setup(app: Sphinx) -> None:
     """Register the functions above."""
     app.connect("source-read", include_docstring)
     app.connect("source-read", include_help)
+    app.connect("source-read", include_search_term)
     app.connect("autodoc-process-docstring", leave_out_markdown, priority=400)
     app.connect("autodoc-skip-member", leave_out_fields)
