@@ -236,13 +236,16 @@ class OnePlayerRenderer(SceneRenderer[State]):
             best = 0
         first = PLACES_STEP * int(best // PLACES_STEP)
         last = min(opponents, PLACES_STEP * (1 + int(worst // PLACES_STEP)))
+        ticks = [(-first - 0.5, f"{first + 1:,}")]
+        if last > first + 1:
+            ticks.append((-last + 0.5, f"{last:,}"))
         return Chart(
             x=(0.0, self.end),
             y=(-last, -first),
             curves=curves,
             titles=titles,
             unit=self.unit,
-            y_ticks=[(-first - 0.5, f"{first + 1:,}"), (-last + 0.5, f"{last:,}")],
+            y_ticks=ticks,
         )
 
 
