@@ -17,26 +17,15 @@ import numpy as np
 from imageio_ffmpeg import write_frames
 from tqdm import tqdm
 
-from matchenv.envs import environment_of
-from matchenv.envs.core.episodes import Episodes
+from matchenv.benchmarks.performer import Performer, performer_of
 from matchenv.envs.core.rendering import RENDER_FPS, Pixels
 from matchenv.envs.core.settings import Options
 from matchenv.evaluation.estimates import CONFIDENCE, Estimate, paired_difference
-from matchenv.evaluation.protocols import protocol_of
-from matchenv.evaluation.registry import policy_named
-from matchenv.evaluation.rollout import Decisions, begin_for, one_thread
-from matchenv.evaluation.seeds import (
-    INSTANCES,
-    POLICIES,
-    REPORT,
-    episode_seeds,
-    policy_key,
-    stream_of,
-)
+from matchenv.evaluation.rollout import one_thread
 from matchenv.rendering.canvas import THEMES
 from matchenv.rendering.chart import tick_step
 from matchenv.rendering.picture import GAP, LEAST_WIDTH, columns_for, sheet
-from matchenv.rendering.renderer import SHARED_WIDTH, SINGLE_WIDTH, SceneRenderer
+from matchenv.rendering.renderer import SHARED_WIDTH, SINGLE_WIDTH
 from matchenv.rendering.scene import Chart, Scene, horizontal_line, number_text, over_time
 from matchenv.rendering.window import Window
 from matchenv.runtime.arrays import Floats
@@ -87,14 +76,6 @@ FILMS = {
     ),
     ".png": Film("png", "rgb24", ["-update", "1"]),
 }
-
-
-class Performer(NamedTuple):
-    """A policy in its own copy of the episode, a batch of one."""
-
-    episodes: Episodes[Any]
-    decisions: Decisions
-    renderer: SceneRenderer[Any]
 
 
 @dataclass
@@ -165,19 +146,10 @@ class Stage:
 
     def _performer(self, name: str, first: int, count: int) -> Performer:
         """Return a policy in ``count`` episodes from index ``first`` on."""
-        protocol = protocol_of(self.settings.env_id)
-        seeds = episode_seeds(self.seed, first, count, (*protocol.key_of(REPORT), INSTANCES))
-        settings = protocol.simulator(self.settings).settings  # with the reward of comparisons
-        policy = policy_named(name, settings)
-        episodes = begin_for(policy, settings, seeds)
-        rng = stream_of(self.seed, POLICIES, first, *policy_key(name))
-        renderer_class = environment_of(settings).part("renderer")
-        if renderer_class is None:
-            raise ValueError(f"env must be one with a renderer, got {settings.env_id!r}")
-        renderer = renderer_class(episodes.simulator, "rgb_array", count, self.show_true_skill)
-        renderer.begin(episodes.state, np.arange(count))
-        episodes.renderer = renderer
-        return Performer(episodes, Decisions(policy, rng), renderer)
+        episodes = range(first, first + count)
+        return performer_of(
+            name, self.settings, self.seed, episodes, show_true_skill=self.show_true_skill
+        )
 
     def step(self, count: int = 1) -> None:
         """Let every policy play ``count`` games or ticks, or all that remain."""

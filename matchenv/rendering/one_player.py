@@ -140,7 +140,7 @@ class OnePlayerRenderer(SceneRenderer[State]):
         return "ink"
 
     @property
-    def _largest_q(self) -> float:
+    def largest_q(self) -> float:
         """Return q of equal players with known skills."""
         return 1.0 / quality_per_density(self.simulator.settings.beta)
 
@@ -192,7 +192,7 @@ class OnePlayerRenderer(SceneRenderer[State]):
         horizon = self.simulator.settings.horizon
         window = max(1, round(WINDOW_SHARE * horizon))
         curves = [
-            horizontal_line(self._largest_q, (1.0, self.end), "muted"),
+            horizontal_line(self.largest_q, (1.0, self.end), "muted"),
             over_time(self._q(row), self._q_colour, "dots", DOT_STRENGTH),
         ]
         for q, colour in self._q_lines(row):
@@ -204,7 +204,7 @@ class OnePlayerRenderer(SceneRenderer[State]):
         if self._shows_truth:
             titles.append(("believed", "ink"))
         titles.append(("even", "muted"))
-        return self.over_episode(Q_TOP * self._largest_q, curves, titles)
+        return self.over_episode(Q_TOP * self.largest_q, curves, titles)
 
     def _strip(self, row: int) -> Chart:
         """Return the chart of the opponent of each game by place of skill, coloured by q.
@@ -218,7 +218,7 @@ class OnePlayerRenderer(SceneRenderer[State]):
         places_0 = self.recorded(row, "place_0")
         # Heights are negative places, so that the best is at the top.
         curves = [
-            Curve(games, -places - 0.5, self._q_colour, "cells", shades=q / self._largest_q),
+            Curve(games, -places - 0.5, self._q_colour, "cells", shades=q / self.largest_q),
             Curve(games, -places_0, "player", "thin"),
         ]
         skill = "mean"
