@@ -132,5 +132,5 @@ def declare_judge(add: Parser) -> Command:
         name=reading.file_name,
         run=run,
     )
-    given.print_result(found.text)
+    given.print_result(lambda: found.text)
     given.print_folder(f"{given.out}/judge.html is the page")
