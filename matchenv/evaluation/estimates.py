@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import nctdtrinc, stdtr, stdtrit
 
-from matchenv.runtime.arrays import Floats
+from matchenv.runtime.arrays import Floats, Integers
 
 CONFIDENCE = 0.95
 
@@ -268,6 +268,29 @@ def curve_of_sums(sums: Floats, episodes: int) -> Record:
     variance = np.maximum(squares / count - mean * mean, 0.0) * (count / (count - 1))
     error = np.sqrt(variance / count)
     return Record(mean=mean, standard_error=error, half_width=t_quantile(count) * error)
+
+
+def mean_of_blocks(sums: Floats, sizes: Integers) -> Record:
+    """Return the mean of a curve, with errors from blocks of episodes.
+
+    Args:
+        sums: shape (K, N): sums over the episodes of each block.
+        sizes: episodes of each block, shape (K,).
+
+    Returns:
+        ``mean``, ``standard_error`` and ``half_width`` of the interval, shape (N,) each; NaN errors
+        for a single block.
+    """
+    count = len(sums)
+    mean = sums.sum(axis=0) / sizes.sum()
+    error = np.full_like(mean, np.nan)
+    half_width = error
+    if count > 1:
+        deviations = sums - sizes[:, np.newaxis] * mean
+        variance = (deviations**2).sum(axis=0) * (count / (count - 1))
+        error = np.sqrt(variance) / sizes.sum()
+        half_width = t_quantile(count) * error
+    return Record(mean=mean, standard_error=error, half_width=half_width)
 
 
 def verdicts(differences: Sequence[Estimate], counts: int | Sequence[int]) -> list[str]:
