@@ -242,6 +242,21 @@ def test_tables_are_well_formed(page: Path) -> None:
         assert len(columns) == 1, lines[0]
 
 
+def test_generated_text_is_current() -> None:
+    """``python docs/generate.py`` writes it."""
+    generate = runpy.run_path(str(ROOT / "docs" / "generate.py"))
+    for page, text in generate["generated_texts"]().items():
+        content = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+        assert content == generate["page_with"](page, text), f"docs/{page}.md is not current"
+
+
+def test_the_gallery_has_every_picture() -> None:
+    gallery = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"!\[[^\]]+\]\(figures/(\S+?)\)", gallery))
+    figures = {path.name for path in (ROOT / "docs" / "figures").iterdir()}
+    assert figures - {"watch_dark.gif"} == shown
+
+
 @pytest.mark.parametrize(
     "module",
     ["matchenv", "matchenv.agents", "matchenv.baselines", "matchenv.service", "matchenv.trueskill"],

@@ -101,6 +101,6 @@ def run(arguments: Arguments) -> None:
         name=reading.file_name,
         run=run_of_command,
     )
-    print_result(judgement.text, arguments.quiet)
+    print_result(lambda: judgement.text, arguments.quiet)
     out = arguments.out
     print_files(f"{out}/judge.html is the page", out, arguments.quiet)

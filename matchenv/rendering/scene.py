@@ -41,7 +41,7 @@ HIGHLIGHTS = ("player", "opponent")
 
 # Others with curves of their own: of more players one band shows the sum, of more chosen players
 # every second, third, ... is drawn.
-MOST_OTHERS = 12
+MOST_OTHERS = 24
 MOST_CHOSEN = 100
 
 # Opacity of areas: of a highlighted player, of another player, and of the band.

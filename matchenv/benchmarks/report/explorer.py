@@ -94,6 +94,7 @@ def played(policies: Sequence[str], settings: Options, seed: int, episode: int) 
         lows.append(low)
         highs.append(high)
     limits = (min(lows), max(highs))
+    renderer: Any = performers[0].renderer  # of ``Matchmaking-v0``
     shown = []
     with one_thread():
         for policy, performer in zip(policies, performers, strict=True):
@@ -102,8 +103,8 @@ def played(policies: Sequence[str], settings: Options, seed: int, episode: int) 
             )
     return {
         "limits": [_rounded(limit) for limit in limits],
-        "unit": performers[0].renderer.unit,
-        "largest": _rounded(performers[0].renderer.largest_q),
+        "unit": renderer.unit,
+        "largest": _rounded(renderer.largest_q),
         "policies": shown,
     }
 
@@ -111,7 +112,7 @@ def played(policies: Sequence[str], settings: Options, seed: int, episode: int) 
 def _recorded(performer: Performer, least_change: float) -> dict[str, Any]:
     """Play a policy's episode, and return beliefs and numbers of each game."""
     episodes, decisions, renderer = performer
-    players = renderer.players(episodes.state, 0)
+    players: Any = renderer.players(episodes.state, 0)
     mu = players.mu.copy()
     sigma = players.sigma.copy()
     start = {"mu": _numbers(mu), "sigma": _numbers(sigma), "skill": _numbers(players.true_skill)}
