@@ -118,18 +118,18 @@ class Batch:
         """Return the pair with the best score, or a near one that is rarer in the batch."""
         is_empty = not self._sides.batch
         # All scores are needed where the best pair may not be playable.
+        is_restricted = self._disjoint or bool(self._barred)
         floor = 0.0
-        if not (self._disjoint or self._barred):
+        if not is_restricted:
             floor = 1.0 if is_empty else SPREAD
         pairs, scores = self._belief.scores(KNOWLEDGE, self._goal, self._active, floor)
-        playable = self._free[pairs[:, 0]] & self._free[pairs[:, 1]]
-        if self._barred:
-            playable &= ~self._is_barred(pairs)
-        if not playable.any():
-            return None
-        if self._disjoint and scores[playable].max() < 0.0:  # none counts for the goal
-            pairs, scores = self._belief.scores(WIDEST, self._goal, self._active)
-        scores[~playable] = -np.inf
+        if is_restricted:
+            playable = self._is_playable(pairs)
+            if not playable.any():
+                return None
+            if self._disjoint and scores[playable].max() < 0.0:  # none counts for the goal
+                pairs, scores = self._belief.scores(WIDEST, self._goal, self._active)
+            scores[~playable] = -np.inf
         best = int(scores.argmax())
         if not is_empty and scores[best] > 0.0:
             near = np.flatnonzero(scores >= SPREAD * scores[best])
@@ -138,8 +138,11 @@ class Batch:
         i, j = pairs[best].tolist()
         return i, j
 
-    def _is_barred(self, pairs: Integers) -> Masks:
-        size = self._belief.num_items
-        barred = np.array([i * size + j for i, j in self._barred])
-        codes = pairs.min(axis=1) * size + pairs.max(axis=1)
-        return np.isin(codes, barred)
+    def _is_playable(self, pairs: Integers) -> Masks:
+        playable = self._free[pairs[:, 0]] & self._free[pairs[:, 1]]
+        if self._barred:
+            size = self._belief.num_items
+            barred = np.array([i * size + j for i, j in self._barred])
+            codes = pairs.min(axis=1) * size + pairs.max(axis=1)
+            playable &= ~np.isin(codes, barred)
+        return playable

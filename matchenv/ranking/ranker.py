@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from matchenv.baselines.ranking import UNSURE
-from matchenv.belief.joint import NOBODY, Results
+from matchenv.belief.joint import FITTED, NOBODY, Results
 from matchenv.envs.ranking import ORDER, TOP, places_of, stopping_loss
 from matchenv.ranking.arguments import game_rows, rows_of, with_names
 from matchenv.ranking.batches import Batch, Sides
@@ -22,7 +22,7 @@ from matchenv.ranking.games import Game, GameTable, IndexedGame
 from matchenv.ranking.leaderboard import Ranked, places_by_draws
 from matchenv.ranking.model import FAR, MOST_MIXED_ITEMS, Model, estimated, sigma_mixture
 from matchenv.ranking.options import DENSE_ITEMS, OPTIONS, checked_options, first_model
-from matchenv.ranking.simulation import simulated_games
+from matchenv.ranking.simulation import interval_of, simulated_games
 from matchenv.ranking.sparse import SparseBelief
 from matchenv.ranking.state_file import RankerState, content_of, state_of
 from matchenv.runtime.arrays import Floats, Integers
@@ -45,6 +45,11 @@ Pair = tuple[str, str]
 # twentieth; games in between are learned one by one.
 EXACT_ITEMS = 300
 GROWTH = 1.05
+
+# Tolerance of the dense belief of more than ``DENSE_ITEMS`` items, see ``fit_joint``.
+MANY_FITTED = 1e-3
+
+MOST_SIMULATIONS = 99  # of ``games_needed``
 
 # sigma / beta from which intervals are too narrow while items have few games.
 WIDE = 5.0
@@ -399,7 +404,8 @@ class Ranker:
         """Return what makes the ranking doubtful, in sentences; see ``check`` for the fit."""
         belief = self._current()
         messages: list[str] = []
-        if not self.estimates_sigma and self._table.games and isinstance(belief, DenseBelief):
+        small = isinstance(belief, DenseBelief) and len(self._index) <= DENSE_ITEMS
+        if not self.estimates_sigma and self._table.games and small:
             messages += self._sigma_warning()
         if self._model.beta * WIDE <= self._model.sigma:
             messages.append(
@@ -564,7 +570,7 @@ class Ranker:
         """Estimate the number of further games until the goal is settled.
 
         Simulates ``next_pairs`` and games between skills drawn from the belief, 99 times with up to
-        20 items, fewer times with more. See ``is_settled`` for the arguments.
+        20 open items, fewer times with more. See ``is_settled`` for the arguments.
 
         Raises:
             ValueError: if the covariances are not kept, see the class.
@@ -583,11 +589,13 @@ class Ranker:
         pairs = np.stack(np.triu_indices(items.size, 1), axis=1)
         game = pairs, self._model.noise, (cut, goal.indifference)
         covariance = np.ascontiguousarray(belief.covariance[np.ix_(items, items)])
-        simulations = 10 * max(1, min(10, 200 // items.size)) - 1
-        counts = simulated_games(belief.means[items], covariance, game, bound, simulations)
-        # With 10 m - 1 simulations these quantiles are order statistics.
-        low, middle, high = np.quantile(counts, [0.1, 0.5, 0.9], method="weibull").tolist()
-        return GamesNeeded(round(middle), round(low), round(high))
+        simulations = max(9, min(MOST_SIMULATIONS, 2_000 // items.size))
+        # Other luck after other numbers of games, so that errors do not repeat.
+        first_key = 1 + self.num_games * MOST_SIMULATIONS
+        keys = np.arange(first_key, first_key + simulations, dtype=np.uint64)
+        counts = simulated_games(belief.means[items], covariance, game, bound, keys)
+        low, high = interval_of(counts, 0.2)
+        return GamesNeeded(round(float(np.median(counts))), low, high)
 
     # Files.
 
@@ -697,10 +705,11 @@ class Ranker:
     def _fit(self) -> None:
         games = len(self._table)
         num_items = len(self._index)
-        sparse = num_items > DENSE_ITEMS and self.goal != ORDER
+        many = num_items > DENSE_ITEMS
+        sparse = many and self.goal != ORDER
         if games >= GROWTH * self._estimated_games or self._needs_margin:
             estimates_margin = self._options["draw_margin"] is None
-            if sparse:
+            if many:
                 self._model = SparseBelief.estimated(
                     self._model,
                     self._table,
@@ -719,18 +728,20 @@ class Ranker:
                 )
             self._estimated_games = games
             self._mixture = []
-        if sparse:
+        tolerance = FITTED
+        if many:  # a round of the dense belief takes long: it starts at the sites of the sparse one
             sparse_belief = SparseBelief(num_items, self._model, self.k)
             sparse_belief.fit(self._table)
             self._belief = sparse_belief
-        else:
+            tolerance = MANY_FITTED
+        if not sparse:
             mixes = self.estimates_sigma and games > 0 and num_items <= MOST_MIXED_ITEMS
             if mixes and not self._mixture:
                 self._mixture = sigma_mixture(
                     self._model, self._results(), self._table.sites(), num_items
                 )
             dense_belief = DenseBelief(num_items, self._model)
-            dense_belief.fit(self._table, self._mixture)
+            dense_belief.fit(self._table, self._mixture, tolerance)
             self._belief = dense_belief
         self._fitted_games = games
         self._learned_games = games
