@@ -35,8 +35,6 @@ from matchenv.runtime.jobs import RunOptions
 SEEDS = (0, 1, 2, 3, 4)
 COMPARISON_SEED = 20261130
 DOTS = 150  # per inch of a figure
-# In each evaluation during a training; a run of the queue is long.
-EVALUATION_EPISODES = {ONE_PLAYER: 64, QUEUE: 16}
 # Learning curves start far below the baselines, which would flatten the rest.
 LOWEST = {ONE_PLAYER: -12.0, QUEUE: -400.0}
 
@@ -51,7 +49,9 @@ class Training(NamedTuple):
         environment: its name in Gymnasium.
         config: name of a packaged file of hyperparameters; None for the algorithm's.
         timesteps: length of the training; None for that of the file.
-        load: load of the queue in which it is trained and compared; None for all.
+        load: load of the queue in which it is trained and compared.
+        hyperparameters: single ones, which override the file's.
+        evaluation_episodes: episodes of each evaluation during the training.
     """
 
     name: str
@@ -61,35 +61,72 @@ class Training(NamedTuple):
     config: str | None = None
     timesteps: int | None = None
     load: str | None = None
+    hyperparameters: Mapping[str, Any] | None = None
+    evaluation_episodes: int = 64
 
     def run_config(self) -> Any:
         """Return the configuration of its runs."""
         config_file = None
         if self.config is not None:
             config_file = Path(self.config)
-        env_kwargs = {}
+        env_kwargs: dict[str, Any] = {}
         if self.load is not None:
             env_kwargs["arrival_rate"] = LOADS[self.load]
         return configured(
             self.algorithm,
             config_file=config_file,
+            hyperparameters=dict(self.hyperparameters or {}),
             env_kwargs=env_kwargs,
             environment=self.environment,
             timesteps=self.timesteps,
-            evaluation_episodes=EVALUATION_EPISODES[self.environment],
+            evaluation_episodes=self.evaluation_episodes,
         )
 
+
+SHARED_IN_QUEUE = {
+    "policy": "SharedPolicy",
+    "policy_kwargs": {"net_arch": {"pi": [32], "vf": [64]}},
+}
 
 TRAININGS = (
     Training("ppo_mlp", "PPO, MlpPolicy", "ppo", config="ppo_flat", timesteps=640_000),
     Training("ppo", "PPO, shared network", "ppo"),
     Training("a2c", "A2C, shared network", "a2c"),
     Training("trpo", "TRPO, shared network", "trpo"),
-    Training("dqn", "DQN, shared network", "dqn"),
-    Training("maskable_ppo_thin", "MaskablePPO, MlpPolicy", "maskable_ppo", QUEUE, load="thin"),
-    Training("maskable_ppo_middle", "MaskablePPO, MlpPolicy", "maskable_ppo", QUEUE, load="middle"),
-    Training("maskable_ppo_thick", "MaskablePPO, MlpPolicy", "maskable_ppo", QUEUE, load="thick"),
-    Training("ppo_queue", "PPO, shared network", "ppo", QUEUE),
+    Training("dqn", "DQN, shared network", "dqn", timesteps=128_000),
+    Training(
+        "queue_thin",
+        "MaskablePPO, MlpPolicy",
+        "maskable_ppo",
+        QUEUE,
+        load="thin",
+        evaluation_episodes=16,
+    ),
+    Training(
+        "queue_middle",
+        "MaskablePPO, MlpPolicy",
+        "maskable_ppo",
+        QUEUE,
+        load="middle",
+        evaluation_episodes=16,
+    ),
+    Training(
+        "queue_middle_shared",
+        "MaskablePPO, shared network",
+        "maskable_ppo",
+        QUEUE,
+        load="middle",
+        hyperparameters=SHARED_IN_QUEUE,
+        evaluation_episodes=16,
+    ),
+    Training(
+        "queue_thick",
+        "MaskablePPO, MlpPolicy",
+        "maskable_ppo",
+        QUEUE,
+        load="thick",
+        evaluation_episodes=4,
+    ),
 )
 
 
