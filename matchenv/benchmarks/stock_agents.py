@@ -34,7 +34,9 @@ from matchenv.runtime.jobs import RunOptions
 
 SEEDS = (0, 1, 2, 3, 4)
 COMPARISON_SEED = 20261130
-DOTS = 150  # per inch of a figure
+SIZE = (6.0, 3.2)  # of a figure, in inches
+FONT_SIZE = 9.0  # in points
+DOTS = 150  # per inch
 # Learning curves start far below the baselines, which would flatten the rest.
 LOWEST = {ONE_PLAYER: -12.0, QUEUE: -400.0}
 
@@ -141,6 +143,7 @@ class Problem(NamedTuple):
         episodes: number in each cell.
         measure: of an evaluation, for the learning curves.
         axis: title of this measure.
+        steps: title of the length of a training.
     """
 
     name: str
@@ -150,6 +153,7 @@ class Problem(NamedTuple):
     episodes: int
     measure: str
     axis: str
+    steps: str
 
 
 QUEUE_RIVALS = ("matching", "window", "fcfs")
@@ -162,6 +166,7 @@ PROBLEMS = (
         500,
         "true_q_less_kg",
         "true q of an episode minus KG's",
+        "games learned from",
     ),
     *(
         Problem(
@@ -172,6 +177,7 @@ PROBLEMS = (
             episodes,
             f"less_matching_rate_{LOADS[load]:g}",
             "true reward of a run minus matching's",
+            "choices learned from",
         )
         for load, episodes in (("thin", 200), ("middle", 100), ("thick", 20))
     ),
@@ -253,22 +259,20 @@ def rows_of(
         yield row
 
 
-def figure_of(problems: Sequence[Problem], trainings: Sequence[Training], out: Path) -> Figure:
-    """Return the learning curves: a panel for each problem, a curve and a band for each agent."""
-    figure, axes = figures.new_figure(1, len(problems), (4.2 * len(problems), 3.6))
-    for panel, problem in zip(axes[0], problems, strict=True):
-        panel.axhline(0.0, color="#7a7a7a", linewidth=1.0, label=problem.rivals[0])
-        shown = compared_in(problem, trainings)
-        for training, (colour, line, _) in zip(shown, figures.LINES, strict=False):
-            runs = read_runs(folders_of(training, out))
-            (curves,) = curves_of(runs, problem.measure).values()
-            middle, low, high = middle_of(curves)
-            panel.plot(curves.index, middle, color=colour, linestyle=line, label=training.title)
-            panel.fill_between(curves.index, low, high, color=colour, alpha=0.2, linewidth=0.0)
-        panel.set_ylim(bottom=LOWEST[problem.environment])
-        panel.set(title=problem.name.replace("_", ", "), xlabel="steps learned from")
-        panel.set_ylabel(problem.axis)
-        panel.legend(loc="lower right", fontsize=7)
+def figure_of(problem: Problem, trainings: Sequence[Training], out: Path) -> Figure:
+    """Return the learning curves of some trainings, each a line with a band."""
+    figure, axes = figures.new_figure(1, 1, SIZE)
+    panel = axes[0, 0]
+    panel.axhline(0.0, color="#7a7a7a", linewidth=1.0, label=problem.rivals[0])
+    for training, (colour, line, _) in zip(trainings, figures.LINES, strict=False):
+        runs = read_runs(folders_of(training, out))
+        (curves,) = curves_of(runs, problem.measure).values()
+        middle, low, high = middle_of(curves)
+        panel.plot(curves.index, middle, color=colour, linestyle=line, label=training.title)
+        panel.fill_between(curves.index, low, high, color=colour, alpha=0.2, linewidth=0.0)
+    panel.set_ylim(bottom=LOWEST[problem.environment])
+    panel.set(xlabel=problem.steps, ylabel=problem.axis)
+    panel.legend(loc="lower right")
     return figure
 
 
@@ -288,9 +292,10 @@ def run_stock_agents(
         train_seeds(out / training.name, training.run_config(), SEEDS, workers=workers, quiet=quiet)
     texts = []
     lines = []
-    problems = [problem for problem in PROBLEMS if compared_in(problem, trainings)]
-    for problem in problems:
+    for problem in PROBLEMS:
         agents = compared_in(problem, trainings)
+        if not agents:
+            continue
         comparison = compared(problem, agents, out)
         rows = list(rows_of(problem, agents, comparison, out))
         columns = [Column(name, f"{{{name}}}") for name in rows[0]]
@@ -300,11 +305,12 @@ def run_stock_agents(
         )
         texts += [title, *text_table(columns, rows), ""]
         lines += [title, "", *markdown_table(columns, rows), ""]
+        name = f"learning_{problem.name}"
+        with figures.style(name, FONT_SIZE):
+            figure = figure_of(problem, agents, out)
+            for file, content in figures.files_of(name, figure, DOTS):
+                write_bytes(out / file, content)
     write_bytes(out / "stock_agents.md", "\n".join(lines).encode())
-    with figures.style("stock_agents", 8.0):
-        figure = figure_of(problems, trainings, out)
-        for name, content in figures.files_of("stock_agents", figure, DOTS):
-            write_bytes(out / name, content)
     return "\n".join(texts)
 
 
