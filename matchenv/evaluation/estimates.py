@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import betaincinv, nctdtrinc, stdtr, stdtrit
 
-from matchenv.runtime.arrays import Floats, Masks
+from matchenv.runtime.arrays import Floats, Integers, Masks
 
 CONFIDENCE = 0.95
 
@@ -366,6 +366,29 @@ def errors_within_priors(sums: Floats, episodes: int) -> Floats:
     mean = sums[:, :, 0] / episodes
     variance = np.maximum(sums[:, :, 1] / episodes - mean * mean, 0.0)
     return np.asarray(np.sqrt(variance / (episodes - 1)))
+
+
+def mean_of_blocks(sums: Floats, sizes: Integers) -> Record:
+    """Return the mean of a curve, with errors from blocks of episodes.
+
+    Args:
+        sums: shape (K, N): sums over the episodes of each block.
+        sizes: episodes of each block, shape (K,).
+
+    Returns:
+        ``mean``, ``standard_error`` and ``half_width`` of the interval, shape (N,) each; NaN errors
+        for a single block.
+    """
+    count = len(sums)
+    mean = sums.sum(axis=0) / sizes.sum()
+    error = np.full_like(mean, np.nan)
+    half_width = error
+    if count > 1:
+        deviations = sums - sizes[:, np.newaxis] * mean
+        variance = (deviations**2).sum(axis=0) * (count / (count - 1))
+        error = np.sqrt(variance) / sizes.sum()
+        half_width = t_quantile(count) * error
+    return Record(mean=mean, standard_error=error, half_width=half_width)
 
 
 def verdicts(

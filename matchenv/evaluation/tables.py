@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shutil
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -85,6 +86,11 @@ def text_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:
             lines.append("")
         lines += [GAP.join(row) for row in zip(*table, strict=True)]
     return lines
+
+
+def wrapped(text: str) -> list[str]:
+    """Return the lines of a text that is as wide as tables at most; an empty one is a line."""
+    return textwrap.wrap(text, _width.get()) or [""]
 
 
 def _leading_columns(cells: list[list[str]]) -> int:

@@ -25,7 +25,7 @@ from matchenv.envs.core.episodes import Episodes
 from matchenv.envs.one_player.settings import place_of_rank
 from matchenv.envs.one_player.simulator import OUTCOME, OnePlayer
 from matchenv.evaluation.episode_table import EpisodeTable
-from matchenv.evaluation.estimates import Record
+from matchenv.evaluation.estimates import Record, mean_of_blocks
 from matchenv.evaluation.protocols import cells_of
 from matchenv.evaluation.rollout import column_of, rollout, sums
 from matchenv.runtime.jobs import RunOptions
@@ -231,6 +231,7 @@ test_strings_and_unknown_options_are_refused = refusals(
 THREE = ("pe", "drawchance", "kg")
 GAMES = 300
 EPISODES = 40
+BLOCKS = 8
 CELLS = cells_of(["top", *middle_places(50), "bottom"], ["informative", "equal"], 49)
 
 
@@ -244,7 +245,19 @@ def study_of(games: np.ndarray, policies: tuple[str, ...]) -> Study:
     curves = np.stack([games.sum(axis=3), (games**2).sum(axis=3)], axis=-1)
     seeds = np.zeros(games.shape[2:4], dtype=np.uint64)
     rates = np.zeros(games.shape[:2])
-    rows = EpisodeTable(CELLS[: len(games)], policies, seeds, columns, {"curves": curves}, rates)
+    blocks = [part.sum(axis=3) for part in np.array_split(games, BLOCKS, axis=3)]
+    rows = EpisodeTable(
+        CELLS[: len(games)],
+        policies,
+        seeds,
+        columns,
+        {"curves": curves},
+        rates,
+        block_totals={"curves": np.stack(blocks, axis=3)[..., np.newaxis]},
+        block_sizes=np.array(
+            [part.size for part in np.array_split(np.arange(games.shape[3]), BLOCKS)]
+        ),
+    )
     settings = StudySettings(
         policies,
         prior_draws=games.shape[2],
@@ -389,6 +402,29 @@ def test_the_summary_has_totals_and_paired_differences() -> None:
     assert float(line.split("|")[4].split("±")[0]) == pytest.approx(total - 45.0, abs=0.01)
 
 
+@pytest.mark.parametrize("priors", [1, 6])
+def test_leads_are_paired_running_totals(priors: int) -> None:
+    rng = np.random.default_rng(3)
+    games = rng.normal(size=(1, 2, priors, EPISODES, 4, 20))
+    games[:, 1] += games[:, 0]  # luck in common
+    (result,) = study_of(games, ("pe", "kg")).results
+    lead = result.lead("kg", "pe")
+    differences = np.cumsum(games[0, 1, :, :, 0] - games[0, 0, :, :, 0], axis=-1)
+    units = differences.mean(axis=1)
+    if priors == 1:
+        units = differences.reshape(BLOCKS, EPISODES // BLOCKS, 20).mean(axis=1)
+    np.testing.assert_allclose(lead.mean, differences.mean(axis=(0, 1)))
+    np.testing.assert_allclose(lead.standard_error, stats.sem(units, axis=0))
+    interval = stats.ttest_1samp(units, 0.0, axis=0).confidence_interval()
+    np.testing.assert_allclose(lead.mean + lead.half_width, interval.high)
+
+
+def test_a_single_block_has_leads_without_a_band() -> None:
+    lead = mean_of_blocks(np.ones((1, 3)), np.array([4]))
+    np.testing.assert_array_equal(lead.mean, np.full(3, 0.25))
+    assert np.isnan(lead.half_width).all()
+
+
 def test_figures_have_the_papers_cells() -> None:
     figures = {}
     for name, figure in figures_for(50).items():
@@ -407,7 +443,8 @@ def test_figures_of_the_cells_of_a_study_are_reproducible() -> None:
     results = invented("paper").results
     middle = dict(pictures(results[1:4]))
     assert middle == dict(pictures(results[1:4]))
-    assert set(middle) == {"figures/figure_2.png", "figures/figure_2.svg"}
+    names = ("figure_2", "leads_informative")
+    assert set(middle) == {f"figures/{name}.{kind}" for name in names for kind in ("png", "svg")}
     assert middle["figures/figure_2.png"].startswith(b"\x89PNG")
     assert b"Figure 2" in middle["figures/figure_2.svg"]
     # The letters of panels are unique.

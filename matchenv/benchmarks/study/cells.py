@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from matchenv.benchmarks.study.settings import (
+    DRAW,
     MEASURES,
     StudySettings,
     windows_of,
@@ -23,6 +24,7 @@ from matchenv.evaluation.estimates import (
     errors_within_priors,
     estimate_over_priors,
     independent_values,
+    mean_of_blocks,
     nearer_by,
 )
 from matchenv.runtime.arrays import Floats
@@ -86,6 +88,25 @@ class CellResult:
         our_values = independent_values(self.values(ours, measure, window))
         their_values = independent_values(self.values(theirs, measure, window))
         return equality_p_value(our_values, their_values)
+
+    def lead(self, policy: str, other: str) -> Record:
+        """Return the running total of the true draw density minus that of another policy.
+
+        It is paired: errors are over draws of the prior, or with a single one over blocks of
+        episodes.
+        """
+        draw = MEASURES.index(DRAW)
+        sums = []
+        for name in (policy, other):
+            of_policy = self.rows.block_totals["curves"][
+                self.number, self.rows.policies.index(name)
+            ]
+            sums.append(of_policy[:, :, draw, :, 0])
+        lead = np.cumsum(sums[0] - sums[1], axis=-1)  # shape (draws, blocks, games)
+        draws, episodes = self.rows.seeds.shape
+        if draws == 1:
+            return mean_of_blocks(lead[0], self.rows.block_sizes)
+        return mean_of_blocks(lead.sum(axis=1), np.full(draws, episodes))
 
     def curve(self, policy: str, measure: str) -> Record:
         """Return a measure at each game, see ``curve_of_sums``."""
