@@ -117,6 +117,8 @@ docs: $(DOCS_VENV)/installed
 		--doctree-dir build/doctrees docs $(SITE)
 	@! grep -rlE '(src|rel="stylesheet"[^>]* href)="https?:|@import url\(.?https?:' $(SITE) --include=*.html --include=*.css \
 		|| { echo "these pages load files from other hosts"; exit 1; }
+	@grep -q '"ranking": \[\[[0-9]*, "index-0", true\]\]' $(SITE)/searchindex.js \
+		|| { echo "the search for ranking must show its page first"; exit 1; }
 	@echo "$(SITE)/index.html"
 
 # Reports of small results, about two minutes on two cores; docs/gallery.md shows the commands.

@@ -73,8 +73,19 @@ html_theme_options = {
 # Do not copy prompts and outputs.
 copybutton_exclude = ".linenos, .gp, .go"
 
+# Main index entries, which the site's search shows before titles and objects of the reference.
+SEARCH_TERMS = {"ranking": "ranking"}
+
 sys.path.insert(0, str(Path(__file__).parent))
 from generate import ENVIRONMENTS  # noqa: E402, docs/ is no package
+
+
+def include_search_term(app: Sphinx, page: str, source: list[str]) -> None:
+    """Add the index entry of a page after its title."""
+    del app
+    if page in SEARCH_TERMS:
+        title, text = source[0].split("\n", 1)
+        source[0] = f"{title}\n\n```{{index}} ! {SEARCH_TERMS[page]}\n```\n{text}"
 
 
 def leave_out_markdown(
@@ -97,5 +108,6 @@ def leave_out_fields(
 
 def setup(app: Sphinx) -> None:
     """Register the functions above."""
+    app.connect("source-read", include_search_term)
     app.connect("autodoc-process-docstring", leave_out_markdown, priority=400)
     app.connect("autodoc-skip-member", leave_out_fields)

@@ -144,7 +144,7 @@ def check_matchenv(words: list[str]) -> None:
         assert not options
         return
     if "--help" not in options:
-        parser_of(name).given(options)
+        parser_of(name).parse(options)
 
 
 def check_command_line(words: list[str]) -> None:

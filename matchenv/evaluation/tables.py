@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 from unicodedata import east_asian_width
 
+from matchenv.evaluation.estimates import Estimate
+
 # Maximum width of a table in characters. Files always have this width, so that their bytes do not
 # depend on the terminal.
 WIDTH = 100
@@ -119,6 +121,14 @@ def or_dash(template: str, value: float) -> str:
     if math.isnan(value):
         return "–"
     return template.format(value)
+
+
+def share_text(share: Estimate) -> str:
+    """Return a share with its interval, in percent; a dash if unknown or below -100 %."""
+    if not share.known or share.mean <= -1.0:
+        return "–"
+    percent = share.times(100.0)
+    return f"{percent.mean:z.0f} % [{percent.low:z.0f}, {percent.high:z.0f}]"
 
 
 def shortened(name: str, length: int = 30) -> str:

@@ -25,8 +25,8 @@ OMITTED = ("policies", "cells", "command", "made_with")
 def study_section(verdict: Record, folder: Path) -> Section:
     """Return the section of ``matchenv study``, given the content of ``verdict.json``."""
     settings = json_of(folder / "settings.json")
-    means = _table_of(folder / "windows.csv")
-    paired = _questions(_table_of(folder / "paired.csv"), settings)
+    means = _table_of(folder / "windows.csv", settings)
+    paired = _questions(_table_of(folder / "paired.csv", settings), settings)
     priors = "one prior"
     if settings.prior_draws > 1:
         priors = f"each of {settings.prior_draws} priors"
@@ -49,9 +49,15 @@ def study_section(verdict: Record, folder: Path) -> Section:
     )
 
 
-def _table_of(file: Path) -> pd.DataFrame:
-    """Return a table of the study, with cells as "rank, prior" instead of "prior_rank"."""
-    return rows_of(file).replace({"cell": {r"^([^_]*)_(.*)$": r"\2, \1"}}, regex=True)
+def _table_of(file: Path, settings: Record) -> pd.DataFrame:
+    """Return a table of the study, with cells as "rank, prior" instead of "prior_rank".
+
+    As on all pages, a rank without further words is by the prior mean.
+    """
+    names = {r"^([^_]*)_(.*)$": r"\2, \1"}
+    if settings.equal_rank_by == "true_skill":
+        names = {r"^equal_(.*)$": r"\1 by true skill, equal", **names}
+    return rows_of(file).replace({"cell": names}, regex=True)
 
 
 def _questions(paired: pd.DataFrame, settings: Record) -> pd.DataFrame:
