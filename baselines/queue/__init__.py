@@ -1,4 +1,4 @@
-"""Policies of ``MatchmakingQueue-v0``: rules that map waiting players to an opponent.
+"""Policies of ``MatchmakingQueue-v0``: rules that fill lobbies with waiting parties.
 
 Each has ``act(view, rng)`` for a ``matchenv.envs.queue.QueueView`` of B queues.
 """
@@ -13,5 +13,5 @@ from matchenv.baselines.queue.candidates import WideningWindow as WideningWindow
 from matchenv.baselines.queue.matching import KnowledgeMatching as KnowledgeMatching
 from matchenv.baselines.queue.matching import MatchingOracle as MatchingOracle
 from matchenv.baselines.queue.matching import MaximumWeightMatching as MaximumWeightMatching
-from matchenv.baselines.queue.matching import PlannedPolicy as PlannedPolicy
 from matchenv.baselines.queue.matching import PricedMatching as PricedMatching
+from matchenv.baselines.queue.planned import PlannedPolicy as PlannedPolicy

@@ -1,6 +1,7 @@
 """The base class of the queue's policies, and the policies that only consider the candidates.
 
-The value of a game is in units of match quality, per player.
+They fill the open lobby with one party after the other. With two seats that is an opponent for the
+focal player. The value of a game is in units of match quality, per player.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from matchenv.baselines.knowledge_gradient_rule import look_ahead, read_opponents
 from matchenv.baselines.policy import Baseline
+from matchenv.baselines.queue.lobbies import lobby_gains
 from matchenv.belief import DEFAULT_BELIEF, GameConstants
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.one_player.simulator import MatchmakingView
@@ -111,26 +113,27 @@ def candidate_values(
 
 
 class QueuePolicy(Baseline):
-    """A rule that chooses an opponent for the focal player of each queue.
+    """A rule that chooses the next party of the open lobby of each queue.
 
     It never touches an environment.
     """
 
     @abstractmethod
     def act(self, view: QueueView, rng: np.random.Generator | None = None) -> Integers:
-        """Choose an action for the focal player of each queue.
+        """Choose an action for the open lobby of each queue.
 
         Args:
-            view: of B queues; ``view[row]`` has all waiting players of one.
+            view: of B queues; ``view[row]`` has all waiting parties of one.
             rng: generator for stochastic policies; None creates one.
 
         Returns:
-            Shape (B,): 0 to wait this tick, k for the k-th candidate.
+            Shape (B,): 0 to dissolve the lobby, whose founder waits this tick, k to add the k-th
+            candidate.
         """
 
 
 class ReservingPolicy(QueuePolicy):
-    """Base class of rules with a reservation: the smallest value of a game that a player accepts.
+    """Base class of rules with a reservation: the smallest value of a game that a party accepts.
 
     Args:
         reservation: value accepted in the first tick, in units of match quality.
@@ -152,7 +155,7 @@ class ReservingPolicy(QueuePolicy):
 
 
 class FirstComeFirstServed(QueuePolicy):
-    """Match the longest waiting player at once, with the nearest mean.
+    """Match the longest waiting party at once, with the nearest means per player.
 
     Source: the first-come, first-served discipline of queueing theory, with the rule of
         Ryzhov, Tariq, Powell (2011), eq. (8).
@@ -166,10 +169,10 @@ class FirstComeFirstServed(QueuePolicy):
 
 
 class WideningWindow(QueuePolicy):
-    """Choose the nearest mean once it is within a window that grows while the player waits.
+    """Choose the nearest mean once it is within a window that grows while the founder waits.
 
     Args:
-        width: largest difference of means in the first tick, >= 0, in skill points.
+        width: largest difference of means per player in the first tick, >= 0, in skill points.
         growth: growth of the window per tick, >= 0.
 
     Raises:
@@ -187,7 +190,8 @@ class WideningWindow(QueuePolicy):
     def act(self, view: QueueView, rng: np.random.Generator | None = None) -> Integers:
         """Choose the first candidate within the window; see ``QueuePolicy.act``."""
         window = self.width + self.growth * view.waited
-        is_near = np.abs(view.mu[:, 1] - view.mu[:, 0]) <= window
+        means = view.mu[:, :2] / np.maximum(view.size[:, :2], 1)
+        is_near = np.abs(means[:, 1] - means[:, 0]) <= window
         return np.where(view.has_candidates & is_near, 1, WAIT)
 
 
@@ -218,7 +222,9 @@ class RandomCandidate(QueuePolicy):
 class ReservedDrawChance(ReservingPolicy):
     """Choose the candidate with the highest match quality once it reaches a falling reservation.
 
-    See ``ReservingPolicy`` for the arguments.
+    A game of more than two seats must reach the reservation of its founder when the last seat is
+    taken; until then, the lobby is filled with the best candidates. See ``ReservingPolicy`` for the
+    arguments.
 
     Source: Herbrich, Minka, Graepel (2006), section 4.2; Ryzhov, Tariq, Powell (2011), eq. (9).
     """
@@ -229,6 +235,9 @@ class ReservedDrawChance(ReservingPolicy):
 
     def values(self, view: QueueView, row: int = 0) -> Floats:
         """Return the value of each candidate of a queue."""
+        if view.settings.has_lobbies:
+            values: Floats = view.quality[row, 1:][view.action_mask[row, 1:]]
+            return values
         players = view.action_mask[row]
         mu = view.mu[row, players]
         sigma = view.sigma[row, players]
@@ -242,7 +251,8 @@ class ReservedDrawChance(ReservingPolicy):
         for row in np.flatnonzero(view.has_candidates).tolist():
             values = self.values(view, row)
             best = values.argmax()
-            if values[best] >= reservations[row]:
+            is_last = view.size[row, best + 1] == view.free_seats[row]
+            if not is_last or values[best] >= reservations[row]:
                 actions[row] = best + 1
         return actions
 
@@ -252,11 +262,12 @@ class QueueKnowledgeGradient(ReservedDrawChance):
 
     The value of a candidate is the match quality + multiplier x gain. A player's gain is F_j minus
     the best current draw density, in units of match quality. The look-ahead assumes the same
-    candidates after the game.
+    candidates after the game. With more than two seats, the gain is the mean of all members of the
+    lobby, and a player's best match is that with one of the nearest waiting players.
 
     Args:
         multiplier: number of later games that benefit from a gain, >= 0.
-        both: use the mean gain of both players instead of the focal player's.
+        both: with two seats, use the mean gain of both players instead of the focal player's.
         reservation: see ``ReservingPolicy``.
         fall: see ``ReservingPolicy``.
 
@@ -279,12 +290,21 @@ class QueueKnowledgeGradient(ReservedDrawChance):
         half = 0.5 * self.multiplier
         self._multipliers = (half, half) if self.both else (self.multiplier, 0.0)
 
+    def values(self, view: QueueView, row: int = 0) -> Floats:
+        """Return the value of each candidate of a queue."""
+        values = super().values(view, row)
+        if not view.settings.has_lobbies or self.multiplier == 0.0:
+            return values
+        waiting = view[row]
+        return values + self.multiplier * lobby_gains(waiting)
+
 
 class Reserved(ReservingPolicy):
     """Choose the opponent of a ``Matchmaking-v0`` policy if the game is even enough.
 
-    The policy sees the focal player and the candidates as player 0 and a pool. It only sees current
-    beliefs; a belief with covariances starts from independence.
+    The policy sees the focal player and the candidates as player 0 and a pool; with more than two
+    seats, average players of the open lobby and of the candidates. It only sees current beliefs; a
+    belief with covariances starts from independence.
 
     Args:
         policy: a ``matchenv.baselines.Policy``, or any object with the ``predict`` of
@@ -325,14 +345,20 @@ class Reserved(ReservingPolicy):
         counts = view.num_candidates
         for count in np.unique(counts[counts > 0]).tolist():
             rows = np.flatnonzero(counts == count)
-            mu = view.mu[rows, : count + 1]
-            sigma = view.sigma[rows, : count + 1]
+            columns = slice(count + 1)
+            mu = view.mu[rows, columns] / view.size[rows, columns]
+            sigma = view.sigma[rows, columns] / np.sqrt(view.size[rows, columns])
             opponents = self._opponents(mu, sigma, rng)
             pairs = (np.arange(rows.size), opponents)
-            quality = match_quality(
-                mu[:, 0], sigma[:, 0], mu[pairs], sigma[pairs], view.settings.beta
-            )
-            actions[rows] = np.where(quality >= reservations[rows], opponents, WAIT)
+            if view.settings.has_lobbies:
+                quality = view.quality[rows, opponents]
+            else:
+                quality = match_quality(
+                    mu[:, 0], sigma[:, 0], mu[pairs], sigma[pairs], view.settings.beta
+                )
+            is_last = view.size[rows, opponents] == view.free_seats[rows]
+            is_accepted = ~is_last | (quality >= reservations[rows])
+            actions[rows] = np.where(is_accepted, opponents, WAIT)
         return actions
 
     def _opponents(self, mu: Floats, sigma: Floats, rng: np.random.Generator) -> Integers:

@@ -1,16 +1,17 @@
-"""Maximum-weight matching of all waiting players, planned once per tick."""
+"""Maximum-weight matching of all waiting parties, planned once per tick."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
-from matchenv.baselines.queue.candidates import WAIT, QueuePolicy, ReservingPolicy, band_values
+from matchenv.baselines.queue.candidates import ReservingPolicy, band_values
+from matchenv.baselines.queue.lobbies import LobbyPlanner, line_of
+from matchenv.baselines.queue.planned import PlannedLobbies, PlannedPolicy
 from matchenv.belief import GameConstants
-from matchenv.envs.queue.view import NOBODY, QueueView, WaitingPlayers
+from matchenv.envs.queue.state import NOBODY
+from matchenv.envs.queue.view import WaitingParties
 from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import as_non_negative_number
 from matchenv.runtime.compile import compiled
@@ -118,71 +119,12 @@ def best_pairs(
     return partners
 
 
-class Plan(NamedTuple):
-    """The pairs of one queue in one tick.
-
-    Attributes:
-        run: identifier of the queue's episode.
-        tick: of the plan.
-        partners: number of the partner, or ``NOBODY``, by the number of each player who had no
-            choice yet.
-    """
-
-    run: int
-    tick: int
-    partners: dict[int, int]
-
-    def is_valid(self, run: int, tick: int, player: int) -> bool:
-        """Return whether the next choice of a player follows this plan."""
-        return self.run == run and self.tick == tick and player in self.partners
-
-
-class PlannedPolicy(QueuePolicy):
-    """A rule that pairs all waiting players once per tick, at its first choice.
-
-    A subclass implements ``plan``. A plan is valid in its run and tick, for players who had no
-    choice since it was made; otherwise there is a new one. Players without a partner wait, and so
-    do players whose partner is no candidate.
-    """
-
-    @cached_property
-    def _plans(self) -> dict[int, Plan]:
-        """The last plan of each row."""
-        return {}
-
-    @abstractmethod
-    def plan(self, waiting: WaitingPlayers) -> Integers:
-        """Return the index of each player's partner, shape (n,), ``NOBODY`` to wait."""
-
-    def act(self, view: QueueView, rng: np.random.Generator | None = None) -> Integers:
-        """Choose the partner of the plan; see ``QueuePolicy.act``."""
-        runs = view.run.tolist()
-        ticks = view.tick.tolist()
-        focal_players = view.player[:, 0].tolist()
-        partners = np.full(len(view), NOBODY)
-        has_choice = view.has_candidates & (view.tick < view.settings.horizon)
-        for row in np.flatnonzero(has_choice).tolist():
-            plan = self._plans.get(row)
-            if plan is None or not plan.is_valid(runs[row], ticks[row], focal_players[row]):
-                plan = Plan(runs[row], ticks[row], self._partners(view[row]))
-                self._plans[row] = plan
-            partners[row] = plan.partners.pop(focal_players[row])
-        is_partner = view.action_mask & (view.player == partners[:, np.newaxis])
-        return np.where(is_partner.any(axis=1), is_partner.argmax(axis=1), WAIT)
-
-    def _partners(self, waiting: WaitingPlayers) -> dict[int, int]:
-        """Return the numbers of the partners in a new plan, by the number of the player."""
-        partners = np.asarray(self.plan(waiting))
-        numbers = np.where(partners == NOBODY, NOBODY, waiting.player[partners])
-        return dict(zip(waiting.player.tolist(), numbers.tolist(), strict=True))
-
-
 class MaximumWeightMatching(PlannedPolicy, ReservingPolicy):
-    """Pair all waiting players by maximum-weight matching.
+    """Plan the lobbies of all waiting parties by maximum weight.
 
-    The weight of a pair is its match quality minus the mean of both reservations. Players can be
-    paired with ``BAND`` neighbours on either side in the order of means. See ``ReservingPolicy``
-    for the arguments.
+    The weight of a lobby is its match quality minus the mean reservation of its players. With two
+    seats it is a pair of a maximum-weight matching, with ``BAND`` neighbours on either side in the
+    order of means; for more seats see ``LobbyPlanner``. See ``ReservingPolicy`` for the arguments.
 
     Source: the match quality of Herbrich, Minka, Graepel (2006), section 4.2, as weights.
     """
@@ -190,18 +132,24 @@ class MaximumWeightMatching(PlannedPolicy, ReservingPolicy):
     name: ClassVar[str] = "matching"
     multiplier = 0.0
 
-    def plan(self, waiting: WaitingPlayers) -> Integers:
-        """Return the maximum-weight matching; see ``PlannedPolicy``."""
+    def plan(self, waiting: WaitingParties) -> PlannedLobbies:
+        """Return the lobbies of maximum weight; see ``PlannedPolicy``."""
         mu, sigma = self.beliefs(waiting)
         prices = self.prices(waiting)
-        return best_pairs(mu, sigma, prices, self.multiplier, waiting.settings.constants)
+        settings = waiting.settings
+        if settings.has_lobbies:
+            line = line_of(waiting, mu, sigma, prices, self.multiplier)
+            return [lobby.parties for lobby in LobbyPlanner(settings, line).plan()]
+        partners = best_pairs(mu, sigma, prices, self.multiplier, settings.constants)
+        first = np.flatnonzero(partners > np.arange(partners.size))
+        return list(np.column_stack((first, partners[first])))
 
-    def prices(self, waiting: WaitingPlayers) -> Floats:
-        """Return the reservation of each player, shape (n,)."""
+    def prices(self, waiting: WaitingParties) -> Floats:
+        """Return the mean reservation of the members of each party, shape (Q,)."""
         return self.reservations(waiting.waited)
 
-    def beliefs(self, waiting: WaitingPlayers) -> tuple[Floats, Floats]:
-        """Return the means and deviations for the weights."""
+    def beliefs(self, waiting: WaitingParties) -> tuple[Floats, Floats]:
+        """Return the means and deviations of the parties for the weights."""
         return waiting.mu, waiting.sigma
 
 
@@ -241,13 +189,22 @@ class PricedMatching(MaximumWeightMatching):
         self.tail = as_non_negative_number("tail", tail)
         self.newcomer = as_non_negative_number("newcomer", newcomer)
 
-    def prices(self, waiting: WaitingPlayers) -> Floats:
-        """Return the reservation of each player, shape (n,)."""
+    def prices(self, waiting: WaitingParties) -> Floats:
+        """Return the mean reservation of the members of each party, shape (Q,)."""
         population = waiting.settings.population
-        distance = np.abs(waiting.mu - population.mean) / population.deviation
+        distance = np.abs(waiting.member_mu - population.mean) / population.deviation
         distance = np.minimum(distance, FURTHEST)
-        doubt = waiting.sigma / population.deviation
-        return super().prices(waiting) - self.tail * distance**2 - self.newcomer * doubt
+        doubt = waiting.member_sigma / population.deviation
+        tail = mean_of_members(self.tail * distance**2, waiting.size)
+        newcomer = mean_of_members(self.newcomer * doubt, waiting.size)
+        return super().prices(waiting) - tail - newcomer
+
+
+def mean_of_members(values: Floats, size: Integers) -> Floats:
+    """Return the mean over the members of each party, shape (Q,), of values of shape (Q, n)."""
+    is_member = np.arange(values.shape[1]) < size[:, np.newaxis]
+    mean: Floats = np.where(is_member, values, 0.0).sum(axis=1) / size
+    return mean
 
 
 class KnowledgeMatching(MaximumWeightMatching):
@@ -285,6 +242,6 @@ class MatchingOracle(MaximumWeightMatching):
     name: ClassVar[str] = "oracle"
     needs_truth: ClassVar[bool] = True
 
-    def beliefs(self, waiting: WaitingPlayers) -> tuple[Floats, Floats]:
+    def beliefs(self, waiting: WaitingParties) -> tuple[Floats, Floats]:
         """Return the true skills and deviations of 0."""
         return waiting.true_skill, np.zeros_like(waiting.true_skill)

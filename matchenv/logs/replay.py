@@ -30,10 +30,11 @@ from matchenv.runtime.compile import compiled
 from matchenv.trueskill.draw_margin import as_draw_margin, margin_between
 from matchenv.trueskill.game import drifted, log_outcome_probability_of, total_variance, update_two
 from matchenv.trueskill.partial_order import rate_partial_order
-from matchenv.trueskill.rating import MAX_ITERATIONS, TOLERANCE
 from matchenv.trueskill.sides import (
     LEAST_VARIANCE,
+    MAX_ITERATIONS,
     TABLE_ROWS,
+    TOLERANCE,
     Constants,
     Teams,
     log_quality_of_sides,

@@ -8,7 +8,7 @@ import numpy as np
 
 from matchenv.envs.queue.simulator import QueueSimulator
 from matchenv.envs.queue.state import State
-from matchenv.envs.queue.view import NOBODY, WaitingPlayers
+from matchenv.envs.queue.view import NOBODY, WaitingParties
 from matchenv.rendering.renderer import Column, Columns, SceneRenderer
 from matchenv.rendering.scene import (
     Chart,
@@ -114,17 +114,17 @@ class QueueRenderer(SceneRenderer[State]):
                 qualities.append(f"{quality:.4f}")
         return {
             "action": Column(actions, ""),
-            "player": Column(waiting.player[players], "d"),
+            "player": Column(waiting.party[players], "d"),
             "mu": Column(waiting.mu[players], "+.3f"),
             "sigma": Column(waiting.sigma[players], ".3f"),
             "ticks": Column(waiting.waited[players], "d"),
             "quality": Column(qualities, ""),
         }
 
-    def _waiting(self, state: State, row: int) -> WaitingPlayers:
-        return self.simulator.waiting_players(state, row, truth=self._shows_truth)
+    def _waiting(self, state: State, row: int) -> WaitingParties:
+        return self.simulator.waiting_parties(state, row, truth=self._shows_truth)
 
-    def _true_skill(self, waiting: WaitingPlayers) -> Floats | None:
+    def _true_skill(self, waiting: WaitingParties) -> Floats | None:
         """Return the true skills of the waiting players, or None if pictures hide them."""
         if not self._shows_truth:
             return None
@@ -156,21 +156,21 @@ class QueueRenderer(SceneRenderer[State]):
         return Chart(limits, GAMES_LIMITS, curves, titles)
 
 
-def _highlighted(waiting: WaitingPlayers) -> list[int]:
+def _highlighted(waiting: WaitingParties) -> list[int]:
     """Return the indices of the focal player and the nearest candidate, if there are any."""
     if waiting.focal == NOBODY:
         return []
     return [waiting.focal, *waiting.candidates[:1].tolist()]
 
 
-def _names(waiting: WaitingPlayers, highlighted: list[int]) -> list[str]:
+def _names(waiting: WaitingParties, highlighted: list[int]) -> list[str]:
     """Return the names of the highlighted players, with their waiting times."""
     names = []
     for role, k in zip(("focal", "nearest"), highlighted, strict=False):
         unit = "ticks"
         if waiting.waited[k] == 1:
             unit = "tick"
-        names.append(f"{role}: player {waiting.player[k]}, {waiting.waited[k]} {unit}")
+        names.append(f"{role}: player {waiting.party[k]}, {waiting.waited[k]} {unit}")
     return names
 
 

@@ -8,25 +8,23 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.special import ndtr
 
 from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_positive_number
 from matchenv.trueskill.draw_margin import as_draw_margin, margin_between
 from matchenv.trueskill.game import draw_probability_of, win_probability_of
 from matchenv.trueskill.normal import INVERSE_SQRT_2PI
-from matchenv.trueskill.sides import log_quality_of_sides, performances
+from matchenv.trueskill.sides import (
+    FURTHEST,
+    first_place_probability_of,
+    log_quality_of_sides,
+    performances,
+)
 from matchenv.trueskill.teams import Team, Weights, as_ranks, flatten_teams
 
-# Performances beyond this many standard deviations have a probability below 1e-18.
-FURTHEST = 9.0
 # Nodes of a spline for one side's density, and the maximum number of such grids in a spline.
 STANDARD_NODES = np.linspace(-FURTHEST, FURTHEST, 2001)
 MOST_GRIDS = 15
-# Edges of Gauss-Legendre panels for one side's density and for a narrower one; nodes of each panel.
-STANDARD_EDGES = np.arange(-FURTHEST, FURTHEST + 1.0)
-NARROW_EDGES = np.arange(38.0)[:, None]
-GAUSS_NODES, GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
 def team_match_quality(teams: Iterable[Team], beta: float, weights: Weights | None = None) -> float:
@@ -135,49 +133,10 @@ def first_place_probability(
     density times the others' distribution functions.
     """
     mean, variance, margins = _performances(teams, beta, draw_probability, draw_margin, weights)
-    deviation = np.sqrt(variance)
-    return [
-        _probability_to_beat_all(side, mean, deviation, margins[side]) for side in range(mean.size)
-    ]
-
-
-def _probability_to_beat_all(side: int, mean: Floats, deviation: Floats, margin: Floats) -> float:
-    """Return the probability that a side beats every other side.
-
-    Args:
-        side: index of the side.
-        mean: (sides,) means of the performances.
-        deviation: (sides,) their standard deviations.
-        margin: (sides,) draw margins between the side and each other side.
-    """
-    others = np.arange(mean.size) != side
-    # In standard deviations from the side's mean.
-    level = (mean + margin - mean[side])[others] / deviation[side]
-    spread = deviation[others] / deviation[side]
-    edges = _panel_edges(level, spread)
-    half = 0.5 * np.diff(edges)[:, None]
-    x = 0.5 * (edges[1:] + edges[:-1])[:, None] + half * GAUSS_NODES
-    density = INVERSE_SQRT_2PI * np.exp(-0.5 * x * x)
-    below = ndtr((x[:, :, None] - level) / spread).prod(axis=2)
-    return min(1.0, float((half * GAUSS_WEIGHTS * density * below).sum()))
-
-
-def _panel_edges(level: Floats, spread: Floats) -> Floats:
-    """Return edges of Gauss-Legendre panels for a standard normal times distribution functions.
-
-    The integrand varies with the normal's density and, faster, with narrower distribution
-    functions. The width of their panels is their deviation, rounded down to a power of 2 so that
-    many of them share edges.
-
-    Args:
-        level: (K,) means of the distribution functions.
-        spread: (K,) their standard deviations.
-    """
-    narrow = (spread < 1.0) & (np.abs(level) < FURTHEST * (1.0 + spread))
-    width = 2.0 ** np.floor(np.log2(spread[narrow]))
-    first = np.floor((level - FURTHEST * spread)[narrow] / width)
-    edges = np.append(width * (first + NARROW_EDGES), STANDARD_EDGES)
-    return np.unique(edges.clip(-FURTHEST, FURTHEST))
+    probabilities = []
+    for side in range(mean.size):
+        probabilities.append(first_place_probability_of(side, mean, variance, margins[side]))
+    return probabilities
 
 
 def ranking_probability(

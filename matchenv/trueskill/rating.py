@@ -23,7 +23,14 @@ from matchenv.runtime.compile import compiled
 from matchenv.trueskill.draw_margin import as_draw_margin, margin_between
 from matchenv.trueskill.game import drifted, is_positive, is_skill
 from matchenv.trueskill.partial_order import rate_partial_order
-from matchenv.trueskill.sides import TABLE_ROWS, Constants, Teams, rate_sides
+from matchenv.trueskill.sides import (
+    MAX_ITERATIONS,
+    TABLE_ROWS,
+    TOLERANCE,
+    Constants,
+    Teams,
+    rate_sides,
+)
 from matchenv.trueskill.teams import (
     UNORDERED,
     Rank,
@@ -34,9 +41,6 @@ from matchenv.trueskill.teams import (
     sides_of,
 )
 from matchenv.trueskill.two_player import UPDATE, game_or_nan
-
-TOLERANCE = 1e-8
-MAX_ITERATIONS = 100
 
 
 class Rating(NamedTuple):

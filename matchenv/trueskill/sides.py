@@ -22,8 +22,19 @@ import numpy as np
 from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.draw_margin import margin_between
-from matchenv.trueskill.game import log_density_at_zero, log_outcome_probability_of
-from matchenv.trueskill.normal import draw_moments, win_moments
+from matchenv.trueskill.game import (
+    difference_moments,
+    log_density_at_zero,
+    log_outcome_probability_of,
+    performance_variance,
+    updated_belief,
+)
+from matchenv.trueskill.normal import (
+    draw_moments,
+    normal_density,
+    normal_probability,
+    win_moments,
+)
 
 # Rows of a game's table, which has a column for each side in order of rank. ORDER is the side's
 # index in the input. Column i of MARGIN and DRAWN describes the comparison of sides i and i + 1.
@@ -42,6 +53,16 @@ SMALLEST_WEIGHT = 1e-6
 # If a side without one member has less than this share of its variance, that variance is summed
 # directly: subtracting the member would leave rounding errors.
 SMALLEST_REST = 0.125
+
+# Convergence criterion and maximum number of iterations, see ``Constants``.
+TOLERANCE = 1e-8
+MAX_ITERATIONS = 100
+
+# Performances beyond this many standard deviations have a probability below 1e-18.
+FURTHEST = 9.0
+# Nodes of each Gauss-Legendre panel, and the least width of a panel in standard deviations.
+GAUSS_NODES, GAUSS_WEIGHTS = np.polynomial.legendre.leggauss(12)
+NARROWEST = 1e-12
 
 # Lower bound that keeps noise positive for weights near 0.
 LEAST_VARIANCE = 1e-300
@@ -328,6 +349,101 @@ def rate_sides(teams: Teams, rank: Floats, model: Constants, table: Floats) -> f
         shift = table[FROM_BETTER + SHIFT, i] + table[FROM_WORSE + SHIFT, i]
         update_side(teams, int(table[ORDER, i]), model, table[VARIANCE, i], precision, shift)
     return change
+
+
+@compiled(refcounted=False)
+def update_two_sides(
+    mu: Floats, sigma: Floats, side_size: int, outcome: int, beta: float, draw_margin: float
+) -> None:
+    """Update the beliefs about all players of two sides of equal size in place.
+
+    It is ``rate_sides`` for this game, and ``update_two`` bit for bit for two players.
+
+    Args:
+        mu: means, the first side's members first, shape (2 side_size,).
+        sigma: standard deviations of these beliefs, with any drift.
+        side_size: number of members of a side.
+        outcome: +1 if the first side won, -1 if it lost, 0 for a draw.
+        beta: standard deviation of one performance.
+        draw_margin: performances of the sides that differ by at most this are a draw.
+    """
+    side_beta = beta * math.sqrt(side_size)
+    num_players = 2 * side_size
+    gap = 0.0
+    for m in range(side_size):
+        gap += mu[m]
+    for m in range(side_size, num_players):
+        gap -= mu[m]
+    variance_0 = _sum_of_squares(sigma, 0, side_size)
+    variance_1 = _sum_of_squares(sigma, side_size, num_players)
+    variance = variance_0 + variance_1 + performance_variance(side_beta)
+    v, complement = difference_moments(gap, variance, outcome, draw_margin)
+    for side in range(2):
+        first = side * side_size
+        last = first + side_size
+        # Summed variance of all other players: opponents, and members before and after m.
+        opponents_and_before = variance_1
+        if side == 1:
+            opponents_and_before = variance_0
+            v = -v
+        for m in range(first, last):
+            own = sigma[m] * sigma[m]
+            others = opponents_and_before + _sum_of_squares(sigma, m + 1, last)
+            mu[m], sigma[m] = updated_belief(
+                mu[m], sigma[m], math.sqrt(others), side_beta, variance, v, complement
+            )
+            opponents_and_before += own
+
+
+@compiled(inline=True, refcounted=False)
+def _sum_of_squares(values: Floats, first: int, last: int) -> float:
+    """Return the sum of the squares of ``values[first:last]``."""
+    total = 0.0
+    for k in range(first, last):
+        total += values[k] * values[k]
+    return total
+
+
+@compiled(refcounted=False)
+def first_place_probability_of(side: int, mean: Floats, variance: Floats, margin: Floats) -> float:
+    """Return the probability that a side beats every other side, accurate to 1e-9.
+
+    It is the integral of the side's density times the other sides' distribution functions. A panel
+    is at most as wide as the functions that vary within it.
+
+    Args:
+        side: index of the side.
+        mean: means of the performances, shape (sides,).
+        variance: variances of the performances, shape (sides,).
+        margin: draw margins between the side and each other side, shape (sides,).
+    """
+    deviation = math.sqrt(variance[side])
+    total = 0.0
+    x = -FURTHEST
+    while x < FURTHEST:
+        width = min(1.0, FURTHEST - x)
+        for other in range(mean.size):
+            if other == side:
+                continue
+            # In standard deviations from the side's mean.
+            level = (mean[other] + margin[other] - mean[side]) / deviation
+            spread = math.sqrt(variance[other]) / deviation
+            reach = FURTHEST * spread
+            narrowest = max(spread, NARROWEST)
+            while width > narrowest and level - reach - width < x < level + reach:
+                width *= 0.5
+        for node in range(GAUSS_NODES.size):
+            z = x + 0.5 * width * (1.0 + GAUSS_NODES[node])
+            value = normal_density(z)
+            for other in range(mean.size):
+                if other == side:
+                    continue
+                level = (mean[other] + margin[other] - mean[side]) / deviation
+                spread = math.sqrt(variance[other]) / deviation
+                value *= normal_probability((z - level) / spread)
+            total += 0.5 * width * GAUSS_WEIGHTS[node] * value
+        x += width
+    return min(1.0, total)
 
 
 @compiled(refcounted=False)

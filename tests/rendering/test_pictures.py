@@ -445,7 +445,7 @@ def test_texts_list_the_opponents_online() -> None:
 def test_a_queue_shows_its_players_and_totals() -> None:
     assert queue(0).scene.tiles[-1] == ("mean wait", "–")
     rendered = queue(60)
-    waiting = rendered.env.waiting_players()
+    waiting = rendered.env.waiting_parties()
     info = rendered.info
     scene = rendered.scene
     assert info["matched_players"] > 0
@@ -455,7 +455,7 @@ def test_a_queue_shows_its_players_and_totals() -> None:
         (waiting.focal, waiting.candidates[0]),
         strict=True,
     ):
-        assert name.startswith(f"{role}: player {waiting.player[k]}, {waiting.waited[k]} tick")
+        assert name.startswith(f"{role}: player {waiting.party[k]}, {waiting.waited[k]} tick")
     assert scene.others == f"others ({waiting.mu.size - 2})"
     assert [number for _, number in scene.tiles] == [
         str(waiting.mu.size),
@@ -471,17 +471,17 @@ def test_a_queue_shows_its_players_and_totals() -> None:
 
 def test_the_text_of_a_queue_lists_the_candidates_with_qualities() -> None:
     rendered = queue(60)
-    waiting = rendered.env.waiting_players()
+    waiting = rendered.env.waiting_parties()
     lines = rendered.text().splitlines()
     assert lines[0] == f"tick {rendered.info['tick']} of 60"
-    assert lines[6].split()[:2] == ["focal", str(waiting.player[waiting.focal])]
+    assert lines[6].split()[:2] == ["focal", str(waiting.party[waiting.focal])]
     listed = [line.split()[-1] for line in lines[7:]]
     assert listed == [f"{quality:.4f}" for quality in waiting.candidate_quality()]
 
 
 def test_arcs_join_the_players_of_games_and_bars_are_waiting_times() -> None:
     rendered = queue(60)
-    waiting = rendered.env.waiting_players()
+    waiting = rendered.env.waiting_parties()
     curves = rendered.scene.charts[1].curves
     arcs = [curve for curve in curves if curve.colour == "game"]
     means = rendered.env.simulator.means_in_games(rendered.state, 0)

@@ -7,4 +7,4 @@ from matchenv.envs.queue.settings import QueueSettings as QueueSettings
 from matchenv.envs.queue.simulator import usual_quality as usual_quality
 from matchenv.envs.queue.view import NOBODY as NOBODY
 from matchenv.envs.queue.view import QueueView as QueueView
-from matchenv.envs.queue.view import WaitingPlayers as WaitingPlayers
+from matchenv.envs.queue.view import WaitingParties as WaitingParties

@@ -10,7 +10,7 @@ from matchenv.envs.core.scalar import ScalarArguments, ScalarEnv
 from matchenv.envs.core.vector import NativeVectorEnv, VectorArguments
 from matchenv.envs.queue.settings import QueueOptions, QueueSettings
 from matchenv.envs.queue.simulator import QueueSimulator
-from matchenv.envs.queue.view import WaitingPlayers
+from matchenv.envs.queue.view import WaitingParties
 from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_integer
 
@@ -71,7 +71,7 @@ class MatchmakingQueueEnv(ScalarEnv, settings=QueueSettings, simulator=QueueSimu
     | 4 C + 2        | the same for players in games                           | 0    | 1   |
 
     The first 2 C numbers are a knowledge state of `Matchmaking-v0` with C - 1 opponents.
-    Observations never include true skills. `waiting_players()` returns these numbers, and those of
+    Observations never include true skills. `waiting_parties()` returns these numbers, and those of
     all other waiting players, in float64.
 
     ## Rewards
@@ -177,9 +177,9 @@ class MatchmakingQueueEnv(ScalarEnv, settings=QueueSettings, simulator=QueueSimu
 
         def __init__(self, **arguments: Unpack[QueueArguments]) -> None: ...
 
-    def waiting_players(self) -> WaitingPlayers:
+    def waiting_parties(self) -> WaitingParties:
         """Return copies of all waiting players, with true skills, for evaluation."""
-        return self.simulator.waiting_players(self._state, 0, truth=True)
+        return self.simulator.waiting_parties(self._state, 0, truth=True)
 
 
 class MatchmakingQueueVectorEnv(
@@ -202,14 +202,14 @@ class MatchmakingQueueVectorEnv(
             self, num_envs: int = 1, **arguments: Unpack[QueueVectorArguments]
         ) -> None: ...
 
-    def waiting_players(self, index: int) -> WaitingPlayers:
+    def waiting_parties(self, index: int) -> WaitingParties:
         """Return copies of all waiting players of environment ``index``, with true skills.
 
         Raises:
             ValueError: for an index out of range.
         """
         row = as_integer("index", index, 0, self.num_envs - 1)
-        return self.simulator.waiting_players(self._state, row, truth=True)
+        return self.simulator.waiting_parties(self._state, row, truth=True)
 
     def keep_visits(self) -> None:
         """Record every visit to a queue that ends from now on; see ``taken_visits``."""

@@ -12,19 +12,38 @@ from scipy.special import ndtr
 
 from matchenv.envs.core.settings import as_fixed, checked_options
 from matchenv.envs.core.simulator import LAST, Numbers, Simulator, Step
-from matchenv.envs.core.space import observation_box
-from matchenv.envs.queue.dynamics import NO_ACTION, Params, log_on_at_reset, step_all
-from matchenv.envs.queue.settings import BY_BELIEF, BY_TRUTH, RELATIVE, QueueSettings
-from matchenv.envs.queue.state import CLOCK, NONE, NUM_SIDES, OVER, VISIT, State, empty_state, grown
-from matchenv.envs.queue.view import NOBODY, QueueView, WaitingPlayers
+from matchenv.envs.core.space import ObservationBox, observation_box
+from matchenv.envs.queue.dynamics import NO_ACTION, log_on_at_reset, step_all
+from matchenv.envs.queue.lobby import packing_table
+from matchenv.envs.queue.params import TRUE_OFFSET, params_of
+from matchenv.envs.queue.settings import ACTION_NUMBERS, BY_BELIEF, QueueSettings
+from matchenv.envs.queue.state import (
+    CLOCK,
+    FORECASTS,
+    NOBODY,
+    NONE,
+    OVER,
+    TRUE_WIN_PROBABILITY,
+    VISIT,
+    WIN_PROBABILITY,
+    State,
+    chained,
+    empty_state,
+    free_all_slots,
+    grown,
+)
+from matchenv.envs.queue.view import QueueView, WaitingParties
 from matchenv.runtime.arrays import Floats, Integers, Keys, Masks
+from matchenv.runtime.checks import refusal
 
 # Names in ``info`` that are fields of CLOCK.
 TOTALS = ("tick", "queued", "matched_players", "abandoned", "waiting", "playing")
 QUALITIES = ("match_quality", "true_match_quality")
 
-# Options of a reset: the players who wait at tick 0, and the luck of the first games.
+# Options of a reset: the players who wait at tick 0, their parties, and the luck of the first
+# games.
 PLAYERS = ("mu", "sigma", "true_skill")
+PARTY_SIZE = "party_size"
 NOISE = "noise"
 
 # Number of runs for the usual quality, and of choices in each.
@@ -50,9 +69,12 @@ class QueueSimulator(Simulator[State]):
     def __init__(self, settings: QueueSettings, *, keep_visits: bool = False) -> None:
         self.settings = settings
         self.num_actions = settings.capacity
-        self.observation_space = observation_box(settings, settings.capacity, 2 * settings.capacity)
+        self.observation_space = _observation_space(settings)
         self._keeps_visits = keep_visits
         self._params = params_of(settings)
+        self._table = None
+        if settings.has_lobbies:
+            self._table = packing_table(settings.side_size, settings.num_sides)
 
     def new_state(self, count: int) -> State:
         """Return the state of ``count`` queues that have not begun."""
@@ -63,14 +85,21 @@ class QueueSimulator(Simulator[State]):
 
     def reset_options(self, options: Any, count: int | None) -> dict[str, Floats] | None:
         """Check the players who wait at tick 0 and ``"noise"``; see ``Simulator.reset_options``."""
-        fixed = checked_options(options, (*PLAYERS, NOISE))
-        has_players = not set(fixed).isdisjoint(PLAYERS)
+        fixed = checked_options(options, (*PLAYERS, PARTY_SIZE, NOISE))
+        has_players = not set(fixed).isdisjoint((*PLAYERS, PARTY_SIZE))
         if has_players and not {"mu", "sigma"} <= set(fixed):
             raise ValueError(f"options must hold both 'mu' and 'sigma', got {sorted(fixed)}")
+        if NOISE in fixed and self.settings.num_sides > 2:
+            raise ValueError(
+                "options can hold 'noise' only with num_sides=2, "
+                f"got num_sides={self.settings.num_sides}"
+            )
         for name, value in fixed.items():
             # As many players as means.
-            shape = np.shape(value if name == NOISE else fixed["mu"])
+            shape = np.shape(fixed["mu"] if name in PLAYERS else value)
             fixed[name] = as_fixed(name, value, _allowed_shapes(name, shape, count))
+        if PARTY_SIZE in fixed:
+            _check_party_sizes(fixed[PARTY_SIZE], fixed["mu"].shape[-1], self.settings.side_size)
         return fixed or None
 
     def begin(
@@ -83,6 +112,7 @@ class QueueSimulator(Simulator[State]):
         mu = fixed.get("mu", np.zeros(0))
         sigma = fixed.get("sigma", mu)
         true_skill = fixed.get("true_skill", np.full_like(mu, np.nan))
+        party_size = fixed.get(PARTY_SIZE, np.ones(mu.shape[-1])).astype(np.int64)
         count = len(state.clock)
         shape = (count, mu.shape[-1])
 
@@ -92,10 +122,14 @@ class QueueSimulator(Simulator[State]):
         clock = np.zeros(rows.size, CLOCK)
         clock["key"] = keys
         clock["focal"] = NONE
-        clock["num_free"] = state.room
+        clock["last"] = NONE
+        # The results of the last run's last choice are forgotten.
+        clock["began"] = NONE
         clock["num_visits"] = state.clock["num_visits"][rows]
         state.clock[rows] = clock
-        state.free_players[rows] = np.arange(state.room)[::-1]
+        free_all_slots(state, rows)
+        state.last_game[rows] = 0.0
+        state.last_game[rows, :, FORECASTS : FORECASTS + self.settings.side_size] = NOBODY
         log_on_at_reset(
             state,
             self._params,
@@ -103,6 +137,7 @@ class QueueSimulator(Simulator[State]):
             _in_rows(mu, shape),
             _in_rows(sigma, shape),
             _in_rows(true_skill, shape),
+            _in_rows(party_size, (count, party_size.shape[-1])),
         )
         begins = np.zeros(count, dtype=np.bool_)
         begins[rows] = True
@@ -118,13 +153,13 @@ class QueueSimulator(Simulator[State]):
 
     def _advanced(self, state: State, actions: Integers, running: Masks) -> State:
         """Carry out choices and advance to the next, with larger arrays if needed."""
-        while step_all(state, self._params, actions, running):
+        while step_all(state, self._params, self._table, actions, running):
             state = grown(state)
             actions = np.full(len(running), NO_ACTION)
         return state
 
     def observe(self, state: State) -> NDArray[np.float32]:
-        """Return the current observations, shape (B, 4 C + 3); a view."""
+        """Return the current observations, shape (B, ``observation_size``); a view."""
         return state.observation
 
     def masks(self, state: State) -> Masks:
@@ -132,26 +167,48 @@ class QueueSimulator(Simulator[State]):
         return state.mask
 
     def view(self, state: State, *, truth: bool = False) -> QueueView:
-        """Return the focal players and candidates; see ``Simulator.view``."""
-        is_player = state.shown != NONE
-        tick = state.clock["tick"]
+        """Return the open lobbies and candidates; see ``Simulator.view``."""
+        slots = state.entries["slot"]
+        is_party = slots != NONE
+        has_lobby = is_party[:, 0]
+        clock = state.clock
+        tick = clock["tick"]
         rows = np.arange(len(tick))[:, np.newaxis]
 
         def numbers(name: str, missing: float) -> NDArray[Any]:
-            """Return a field of the players in the view, shape (B, C)."""
-            return np.where(is_player, state.players[name][rows, state.shown], missing)
+            """Return a field of the parties in the view, shape (B, C)."""
+            return np.where(is_party, state.parties[name][rows, slots], missing)
 
+        mu = numbers("mu", 0.0)
+        sigma = numbers("sigma", 1.0)
+        size = is_party.astype(np.int64)
+        quality = None
+        if self.settings.has_lobbies:
+            # The first entry is the lobby, not its founder.
+            mu[has_lobby, 0] = clock["lobby_mu"][has_lobby]
+            sigma[has_lobby, 0] = np.sqrt(clock["lobby_variance"][has_lobby])
+            size = numbers("size", 0).astype(np.int64)
+            size[:, 0] = clock["seats_taken"]
+            quality = state.entries["quality"]
+        true_skill = None
+        if truth:
+            true_skill = self._true_skills(state, rows, slots).sum(axis=2)
+            following = state.parties["next"]
+            lobby = chained(rows[:, 0], clock["focal"], following, self.settings.num_seats)
+            true_skill[:, 0] = self._true_skills(state, rows, lobby).sum(axis=(1, 2))
         return QueueView(
-            mu=numbers("mu", 0.0),
-            sigma=numbers("sigma", 1.0),
-            waited=np.where(is_player[:, 0], tick - numbers("joined", 0)[:, 0], 0.0),
-            player=numbers("number", NOBODY),
+            mu=mu,
+            sigma=sigma,
+            waited=np.where(has_lobby, tick - numbers("joined", 0)[:, 0], 0.0),
+            party=numbers("number", NOBODY),
             tick=tick,
-            run=state.clock["key"],
+            run=clock["key"],
             settings=self.settings,
-            waiting_players=lambda row: self.waiting_players(state, row, truth=truth),
+            waiting_parties=lambda row: self.waiting_parties(state, row, truth=truth),
+            size=size,
+            quality=quality,
             action_mask=state.mask,
-            true_skill=numbers("true_skill", 0.0) if truth else None,
+            true_skill=true_skill,
         )
 
     def infos(self, state: State) -> Numbers:
@@ -162,14 +219,20 @@ class QueueSimulator(Simulator[State]):
         infos["mean_wait"] = clock["waited"] / departed
         for name in QUALITIES:
             infos[name] = clock[name].copy()
+        last_game = state.last_game
+        end = FORECASTS + self.settings.side_size
+        infos["win_probability"] = last_game[:, :, WIN_PROBABILITY].copy()
+        infos["true_win_probability"] = last_game[:, :, TRUE_WIN_PROBABILITY].copy()
+        infos["parties"] = last_game[:, :, FORECASTS:end].astype(np.int64)
+        infos["party_sizes"] = last_game[:, :, end:].astype(np.int64)
         return infos
 
     def describe_allowed(self, mask: Masks) -> str:
         """Describe the allowed actions of one queue."""
         return f"0 to wait or one of {int(mask.sum()) - 1} candidates"
 
-    def waiting_players(self, state: State, row: int, *, truth: bool = False) -> WaitingPlayers:
-        """Return copies of all waiting players of one queue.
+    def waiting_parties(self, state: State, row: int, *, truth: bool = False) -> WaitingParties:
+        """Return copies of all waiting parties of one queue.
 
         Args:
             state: of the queues.
@@ -180,33 +243,84 @@ class QueueSimulator(Simulator[State]):
         tick = int(clock["tick"])
         line = state.line[row, : clock["length"]]
         slots = line[line != NONE]
-        players = state.players[row]
-        # Indices of the players in ``slots``; the last element is that of NONE.
+        parties = state.parties[row, slots]
+        # Indices of the parties in ``slots``; the last element is that of NONE.
         index = np.empty(state.room + 1, dtype=np.int64)
         index[slots] = np.arange(slots.size)
         index[NONE] = NOBODY
         mask = state.mask[row].copy()
-        return WaitingPlayers(
-            mu=players["mu"][slots],
-            sigma=players["sigma"][slots],
-            waited=tick - players["joined"][slots],
-            player=players["number"][slots],
+        slots_of_members = self._members(state, row, slots)
+        is_member = slots_of_members != NONE
+        members = state.players[row, slots_of_members]
+
+        def numbers(name: str, missing: float) -> NDArray[Any]:
+            """Return a field of the members, shape (Q, n)."""
+            return np.where(is_member, members[name], missing)
+
+        lobby = chained(row, clock["focal"], state.parties["next"], self.settings.num_seats)
+        true_skill = None
+        member_true_skill = None
+        if truth:
+            true_skill = self._true_skills(state, row, slots).sum(axis=1)
+            member_true_skill = numbers("true_skill", 0.0)
+        return WaitingParties(
+            mu=parties["mu"],
+            sigma=parties["sigma"],
+            waited=tick - parties["joined"].astype(np.int64),
+            party=parties["number"],
             focal=int(index[clock["focal"]]),
-            candidates=index[state.shown[row, 1:][mask[1:]]],
+            candidates=index[state.entries["slot"][row, 1:][mask[1:]]],
             tick=tick,
             playing=int(clock["playing"]),
             settings=self.settings,
             run=int(clock["key"]),
             action_mask=mask,
-            true_skill=players["true_skill"][slots] if truth else None,
+            size=parties["size"].astype(np.int64),
+            member=numbers("number", NOBODY),
+            member_mu=numbers("mu", 0.0),
+            member_sigma=numbers("sigma", 0.0),
+            lobby=index[lobby[lobby != NONE]],
+            true_skill=true_skill,
+            member_true_skill=member_true_skill,
         )
 
+    def _members(self, state: State, rows: int | Integers, slots: Integers) -> Integers:
+        """Return the slots of the members of parties, shape (..., n); NONE for missing ones.
+
+        Args:
+            state: of the queues.
+            rows: of the queues; broadcasts with ``slots``.
+            slots: of parties, or NONE, shape (...).
+        """
+        first = np.where(slots == NONE, NONE, state.parties["member"][rows, slots])
+        return chained(rows, first, state.players["next"], self.settings.side_size)
+
+    def _true_skills(self, state: State, rows: int | Integers, slots: Integers) -> Floats:
+        """Return the members' true skills with the ``party_bonus``, as ``_members``; or 0."""
+        members = self._members(state, rows, slots)
+        offset = self._params.offsets[TRUE_OFFSET, state.parties["size"][rows, slots]]
+        if isinstance(rows, np.ndarray):
+            rows = rows[..., np.newaxis]
+        skills = state.players["true_skill"][rows, members]
+        return np.where(members == NONE, 0.0, skills + offset[..., np.newaxis])
+
     def means_in_games(self, state: State, row: int) -> Floats:
-        """Return both players' means in each current game, shape (G, 2), oldest first."""
+        """Return the mean per player of each side in each current game, shape (G, k), oldest first.
+
+        With sides of one player, these are the means of the players.
+        """
+        settings = self.settings
         clock = state.clock[row]
-        num_games = clock["playing"] // NUM_SIDES
+        num_games = clock["num_games"]
         columns = (clock["oldest"] + np.arange(num_games)) % state.games.shape[1]
-        means: Floats = state.players["mu"][row, state.seats[row, columns]]
+        first = state.games["party"][row, columns]
+        parties = chained(row, first, state.parties["next"], settings.num_seats)
+        members = self._members(state, row, parties)
+        mu = np.where(members == NONE, 0.0, state.players["mu"][row, members]).sum(axis=2)
+        means = np.zeros((num_games, settings.num_sides))
+        for side in range(settings.num_sides):
+            is_on_side = state.parties["side"][row, parties] == side
+            means[:, side] = np.where(is_on_side, mu, 0.0).sum(axis=1) / settings.side_size
         return means
 
     def keeping_visits(self, state: State) -> State:
@@ -232,30 +346,16 @@ class QueueSimulator(Simulator[State]):
         return columns
 
 
-def params_of(settings: QueueSettings) -> Params:
-    """Return the numbers for the compiled functions."""
-    population = settings.population
-    usual_quality = 0.0
-    if settings.reward == RELATIVE:
-        usual_quality = settings.usual_quality
-    return Params(
-        arrival_rate=settings.arrival_rate,
-        newcomers=settings.newcomers,
-        patience=settings.patience,
-        game_length=settings.game_length,
-        stay=settings.stay,
-        waiting_cost=settings.waiting_cost,
-        abandonment_cost=settings.abandonment_cost + usual_quality * settings.games_of_player,
-        horizon=settings.horizon,
-        beta=settings.beta,
-        draw_margin=settings.draw_margin,
-        tau=settings.tau,
-        population=np.ascontiguousarray(population.rows),
-        mean=population.mean,
-        deviation=population.deviation,
-        by_truth=settings.reward == BY_TRUTH,
-        usual_quality=usual_quality,
-    )
+def _observation_space(settings: QueueSettings) -> ObservationBox:
+    """Return the space of an observation."""
+    capacity = settings.capacity
+    box = observation_box(settings, capacity, 2 * capacity)
+    if not settings.has_lobbies:
+        return box
+    # A lobby can have more players than a side.
+    high = box.high.copy()
+    high[ACTION_NUMBERS * capacity] = settings.num_sides
+    return ObservationBox(box.low, high, settings)
 
 
 @lru_cache(maxsize=64)
@@ -276,7 +376,8 @@ def usual_quality(settings: QueueSettings) -> float:
     for _ in range(USUAL_CHOICES):
         view = simulator.view(state)
         window = deviation * (USUAL_WINDOW + USUAL_GROWTH * view.waited)
-        plays = view.has_candidates & (np.abs(view.mu[:, 1] - view.mu[:, 0]) <= window)
+        means = view.mu[:, :2] / np.maximum(view.size[:, :2], 1)
+        plays = view.has_candidates & (np.abs(means[:, 1] - means[:, 0]) <= window)
         step = simulator.step(state, plays.astype(np.int64), running)
         state = step.state
         running = running & ~step.truncated
@@ -307,6 +408,23 @@ def _allowed_shapes(name: str, shape: tuple[int, ...], count: int | None) -> lis
     return [(*row, shape[-1]) for row in rows]
 
 
+def _check_party_sizes(party_size: Floats, num_players: int, side_size: int) -> None:
+    """Refuse sizes of parties that are too large or do not sum to the number of players.
+
+    Args:
+        party_size: shape (m,) or (B, m).
+        num_players: who wait at tick 0.
+        side_size: largest size.
+    """
+    allowed = np.isin(party_size, np.arange(1, side_size + 1)).all()
+    if not allowed or (party_size.sum(axis=-1) != num_players).any():
+        raise refusal(
+            f"options['party_size'] must be sizes from 1 to side_size={side_size} with sum "
+            f"{num_players}, the number of players",
+            party_size,
+        )
+
+
 def _with_luck(state: State, rows: Integers, noise: Floats) -> State:
     """Return the state with the luck of the first games in new runs.
 
@@ -320,13 +438,13 @@ def _with_luck(state: State, rows: Integers, noise: Floats) -> State:
     if more > 0:
         luck = np.pad(state.luck, ((0, 0), (0, more)), constant_values=np.nan)
         state = state._replace(luck=luck)
-    # The focal player wins if u < P(win), so a standard normal z corresponds to u = Phi(-z).
+    # The founder's side wins if u < P(win), so a standard normal z corresponds to u = Phi(-z).
     luck = np.broadcast_to(ndtr(-noise), (len(state.luck), num_games))
     state.luck[rows] = np.nan
     state.luck[rows, :num_games] = luck[rows]
     return state
 
 
-def _in_rows(values: Floats, shape: tuple[int, ...]) -> Floats:
+def _in_rows(values: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
     """Return values of shape (n,) or (B, n) as a contiguous array of shape (B, n)."""
     return np.ascontiguousarray(np.broadcast_to(values, shape))

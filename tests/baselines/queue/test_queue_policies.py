@@ -18,7 +18,7 @@ from matchenv.belief.knowledge import KnowledgeState
 from matchenv.environments import MATCHMAKING_QUEUE
 from matchenv.envs.core.episodes import Episodes
 from matchenv.envs.one_player.simulator import MatchmakingView
-from matchenv.envs.queue import NOBODY, QueueSettings, QueueView, WaitingPlayers
+from matchenv.envs.queue import NOBODY, QueueSettings, QueueView, WaitingParties
 from matchenv.envs.queue.simulator import QueueSimulator
 from matchenv.evaluation.registry import policy_class
 from matchenv.trueskill import match_quality, update, win_probability
@@ -27,20 +27,20 @@ Floats = NDArray[np.float64]
 SEEDS = range(6)
 
 
-def queue_of(rng: np.random.Generator, count: int, focal: int = 0) -> WaitingPlayers:
+def queue_of(rng: np.random.Generator, count: int, focal: int = 0) -> WaitingParties:
     """Return a queue of ``count`` random players, the longest waiting first."""
     is_newcomer = rng.random(count) < 0.3
     mu = np.where(is_newcomer, 0.0, rng.normal(0.0, 2.0, count))
     sigma = np.where(is_newcomer, 2.5, rng.uniform(0.5, 1.0, count))
     waited = np.sort(rng.integers(0, 9, count))[::-1].copy()
-    player = rng.permutation(5 * count)[:count]
+    party = rng.permutation(5 * count)[:count]
     others = np.delete(np.arange(count), focal)
     gaps = np.abs(mu[others] - mu[focal])
-    return WaitingPlayers(
+    return WaitingParties(
         mu=mu,
         sigma=sigma,
         waited=waited,
-        player=player,
+        party=party,
         focal=focal,
         candidates=others[np.argsort(gaps, kind="stable")],
         tick=3,
@@ -58,24 +58,24 @@ def best_pairs(weights: Floats) -> list[tuple[int, int]]:
     return [*networkx.max_weight_matching(graph)]
 
 
-def action_of(policy: rules.QueuePolicy, queue: WaitingPlayers) -> int:
+def action_of(policy: rules.QueuePolicy, queue: WaitingParties) -> int:
     """Return the action of a policy in one queue."""
     return int(policy.act(QueueView.of(queue), np.random.default_rng(1))[0])
 
 
-def quality_of(queue: WaitingPlayers, i: int, j: int) -> float:
+def quality_of(queue: WaitingParties, i: int, j: int) -> float:
     quality = match_quality(
         queue.mu[i], queue.sigma[i], queue.mu[j], queue.sigma[j], queue.settings.beta
     )
     return float(quality)
 
 
-def best_quality(queue: WaitingPlayers, i: int) -> float:
+def best_quality(queue: WaitingParties, i: int) -> float:
     """Return the match quality of i's best game."""
     return max(quality_of(queue, i, k) for k in range(queue.mu.size) if k != i)
 
 
-def gain_of(queue: WaitingPlayers, i: int, j: int) -> float:
+def gain_of(queue: WaitingParties, i: int, j: int) -> float:
     """Return the expected gain of the best match quality of i from a game against j."""
     beta = queue.settings.beta
     win = win_probability(queue.mu[i], queue.sigma[i], queue.mu[j], queue.sigma[j], beta)
@@ -150,8 +150,8 @@ def test_the_plan_is_optimal_for_every_focal_player(count: int, multiplier: floa
 def test_plain_matching_ignores_what_games_teach(seed: int) -> None:
     queue = queue_of(np.random.default_rng(seed), 4)
     best = max(best_quality(queue, i) for i in range(4))
-    assert (rules.MaximumWeightMatching(best + 1e-9, 0.0).plan(queue) == NOBODY).all()
-    assert (rules.MaximumWeightMatching(best - 1e-9, 0.0).plan(queue) != NOBODY).any()
+    assert not [*rules.MaximumWeightMatching(best + 1e-9, 0.0).plan(queue)]
+    assert [*rules.MaximumWeightMatching(best - 1e-9, 0.0).plan(queue)]
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -178,7 +178,7 @@ class Counting(rules.MaximumWeightMatching):
 
     plans = 0
 
-    def plan(self, waiting: WaitingPlayers) -> Any:
+    def plan(self, waiting: WaitingParties) -> Any:
         self.plans += 1
         return super().plan(waiting)
 
@@ -198,12 +198,12 @@ def test_a_plan_is_made_once_per_tick() -> None:
 
 def waiting_at_reset(
     mu: list[float], sigma: Any = 0.5, true_skill: Any = None, beta: float = 1.5
-) -> WaitingPlayers:
+) -> WaitingParties:
     """Return the players of a new run with the same key."""
     env = MatchmakingQueueEnv(arrival_rate=0.0, beta=beta)
     sigmas = np.broadcast_to(sigma, len(mu)).copy()
     env.reset(seed=0, options={"mu": mu, "sigma": sigmas, "true_skill": true_skill})
-    return env.waiting_players()
+    return env.waiting_parties()
 
 
 @pytest.mark.parametrize(
@@ -233,17 +233,17 @@ def test_a_player_whose_partner_has_left_waits_for_the_next_tick() -> None:
     policy = rules.MaximumWeightMatching()
     env.reset(seed=0, options={"mu": [0.0, 0.1, 0.2, 0.3], "sigma": [0.5] * 4})
     # The plan pairs players 0 and 1, but 0 plays 2.
-    assert action_of(policy, env.waiting_players()) == 1
+    assert action_of(policy, env.waiting_parties()) == 1
     env.step(2)
-    waiting = env.waiting_players()
-    assert waiting.player.tolist() == [1, 3]
+    waiting = env.waiting_parties()
+    assert waiting.party.tolist() == [1, 3]
     assert waiting.tick == 0
     assert action_of(policy, waiting) == 0
     env.step(0)
-    assert action_of(policy, env.waiting_players()) == 0
+    assert action_of(policy, env.waiting_parties()) == 0
     env.step(0)
-    assert env.waiting_players().tick == 1
-    assert action_of(policy, env.waiting_players()) == 1
+    assert env.waiting_parties().tick == 1
+    assert action_of(policy, env.waiting_parties()) == 1
 
 
 def test_the_oracle_uses_true_skills() -> None:

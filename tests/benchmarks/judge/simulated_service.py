@@ -66,12 +66,12 @@ def simulated_service(policy: Any, games: int, seed: int = 0, **options: Any) ->
     decisions = Decisions(policy, rng)
     games_played = []
     while len(games_played) < games:
-        waiting = simulator.waiting_players(episodes.state, 0, truth=True)
+        waiting = simulator.waiting_parties(episodes.state, 0, truth=True)
         actions = decisions.of(episodes)
         episodes.step(actions, strict=True)
         if actions[0] > 0:
             pair = [waiting.focal, waiting.candidates[actions[0] - 1]]
-            games_played.append((waiting.tick, waiting.player[pair], waiting.true_skill[pair]))
+            games_played.append((waiting.tick, waiting.party[pair], waiting.true_skill[pair]))
     names = []
     scores = []
     ends = []

@@ -15,7 +15,7 @@ from matchenv.envs.queue import (
     QueueSettings,
     QueueView,
     RatedPopulation,
-    WaitingPlayers,
+    WaitingParties,
     usual_quality,
 )
 from matchenv.envs.queue.settings import USUAL_QUALITY
@@ -39,7 +39,7 @@ def test_a_step_follows_the_formulas() -> None:
     games = 0
     truncated = False
     while not truncated:
-        waiting = env.waiting_players()
+        waiting = env.waiting_parties()
         check_observation(waiting, observation, info)
         action = int(rng.choice(np.flatnonzero(info["action_mask"])))
         quality = 0.0
@@ -62,18 +62,18 @@ def test_a_step_follows_the_formulas() -> None:
     assert games > 50
 
 
-def quality_of(waiting: WaitingPlayers, i: int, j: int) -> Any:
+def quality_of(waiting: WaitingParties, i: int, j: int) -> Any:
     """Return the match quality of two waiting players."""
     return match_quality(waiting.mu[i], waiting.sigma[i], waiting.mu[j], waiting.sigma[j], BETA)
 
 
-def check_observation(waiting: WaitingPlayers, observation: Any, info: dict[str, Any]) -> None:
+def check_observation(waiting: WaitingParties, observation: Any, info: dict[str, Any]) -> None:
     """Recompute the observation and the mask from the waiting players."""
     capacity = 6
     length = waiting.settings.game_length
     count = waiting.mu.size
     assert (np.diff(waiting.waited) <= 0).all()
-    assert len(set(waiting.player.tolist())) == count == info["waiting"]
+    assert len(set(waiting.party.tolist())) == count == info["waiting"]
     gaps = np.abs(waiting.mu - waiting.mu[waiting.focal])
     others = [k for k in range(count) if k != waiting.focal]
     nearest = sorted(others, key=lambda k: (gaps[k], k))[: capacity - 1]
@@ -135,7 +135,7 @@ def test_the_usual_quality_is_that_of_a_widening_window() -> None:
         episodes.begin(np.arange(1), key[np.newaxis])
         choices = 0
         while episodes.all_running and choices < 500:
-            waiting = simulator.waiting_players(episodes.state, 0)
+            waiting = simulator.waiting_parties(episodes.state, 0)
             window = math.sqrt(6.5) * (1.0 + 0.08 * waiting.waited[waiting.focal])
             gap = abs(waiting.mu[waiting.candidates[0]] - waiting.mu[waiting.focal])
             step = episodes.step(np.array([int(gap <= window)]), strict=True)
@@ -161,11 +161,11 @@ def test_the_focal_player_waited_longest_and_is_new_in_each_tick() -> None:
     focal_players: dict[int, list[int]] = {}
     truncated = False
     while not truncated:
-        waiting = env.waiting_players()
+        waiting = env.waiting_parties()
         in_tick = focal_players.setdefault(waiting.tick, [])
-        in_tick.append(int(waiting.player[waiting.focal]))
+        in_tick.append(int(waiting.party[waiting.focal]))
         has_waited_longer = waiting.waited > waiting.waited[waiting.focal]
-        assert set(waiting.player[has_waited_longer].tolist()) <= set(in_tick)
+        assert set(waiting.party[has_waited_longer].tolist()) <= set(in_tick)
         action = int(rng.integers(waiting.candidates.size + 1))
         truncated = env.step(action)[3]
     assert all(len(set(players)) == len(players) for players in focal_players.values())
@@ -197,17 +197,17 @@ def test_costs_of_waiting_and_giving_up() -> None:
 def test_a_game_lasts_its_ticks_and_changes_both_beliefs(z: float) -> None:
     env = MatchmakingQueueEnv(**CLOSED, game_length=4, horizon=30, draw_margin=0.5, tau=0.3)
     env.reset(seed=1, options={**START, "noise": [z]})
-    start = env.waiting_players()
+    start = env.waiting_parties()
     assert start.focal == 0
     assert start.candidates[0] == 3
     env.step(1)
-    while env.waiting_players().tick < 4:
-        assert set(env.waiting_players().player) == {1, 2}
+    while env.waiting_parties().tick < 4:
+        assert set(env.waiting_parties().party) == {1, 2}
         env.step(0)
-    after = env.waiting_players()
+    after = env.waiting_parties()
     assert after.tick == 4
-    assert set(after.player) == {0, 1, 2, 3}
-    players = after.player.tolist()
+    assert set(after.party) == {0, 1, 2, 3}
+    players = after.party.tolist()
     one = players.index(0)
     other = players.index(3)
     gap = after.true_skill[one] - after.true_skill[other]
@@ -238,7 +238,7 @@ def test_a_run_without_any_choice_ends_with_its_first_step(options: Any, cost: f
     assert env.observation_space.contains(observation)
     assert info["tick"] == 8
     assert info["action_mask"].tolist() == [1] + [0] * 15
-    assert env.waiting_players().focal == NOBODY
+    assert env.waiting_parties().focal == NOBODY
     _, reward, terminated, truncated, _ = env.step(0)
     assert (reward, terminated, truncated) == (-cost, False, True)
 
@@ -255,8 +255,8 @@ def players_met(wait: float) -> dict[int, tuple[float, int]]:
     met: dict[int, tuple[float, int]] = {}
     truncated = False
     while not truncated:
-        waiting = env.waiting_players()
-        for k, player in enumerate(waiting.player.tolist()):
+        waiting = env.waiting_parties()
+        for k, player in enumerate(waiting.party.tolist()):
             now = (waiting.true_skill[k], int(waiting.tick - waiting.waited[k]))
             assert met.setdefault(player, now) == now
         action = int(rng.random() >= wait)
@@ -279,7 +279,7 @@ def test_newcomers_and_regulars_follow_the_population() -> None:
         arrival_rate=4000.0, horizon=1, newcomers=0.3, population=NormalPopulation(25, 8, 2)
     )
     env.reset(seed=0)
-    waiting = env.waiting_players()
+    waiting = env.waiting_parties()
     is_newcomer = waiting.sigma == 8.0
     count = waiting.mu.size
     assert count == pytest.approx(4000, abs=5 * math.sqrt(4000))
@@ -312,7 +312,7 @@ def test_a_queue_keeps_visits_only_on_request() -> None:
     assert QueueSimulator(QueueSettings(), keep_visits=True).new_state(1).visits.size > 0
 
 
-def test_a_view_has_the_numbers_of_the_waiting_players() -> None:
+def test_a_view_has_the_numbers_of_the_waiting_parties() -> None:
     env = MatchmakingQueueVectorEnv(30, capacity=5, arrival_rate=0.8, horizon=8)
     env.reset(seed=2)
     rng = np.random.default_rng(3)
@@ -321,7 +321,7 @@ def test_a_view_has_the_numbers_of_the_waiting_players() -> None:
         assert len(view) == 30
         for row in range(30):
             of_one = QueueView.of(view[row])
-            for name in ("mu", "sigma", "waited", "player", "tick", "run", "true_skill"):
+            for name in ("mu", "sigma", "waited", "party", "size", "tick", "run", "true_skill"):
                 np.testing.assert_array_equal(getattr(view, name)[row], getattr(of_one, name)[0])
             np.testing.assert_array_equal(view.action_mask[row], of_one.action_mask[0])
             assert view.num_candidates[row] == of_one.num_candidates[0] == view[row].candidates.size
@@ -335,8 +335,8 @@ def test_views_are_read_only_and_hide_true_skills() -> None:
     for hidden in (view, view[0], QueueView.of(view[0])):
         with pytest.raises(AttributeError, match="needs_truth"):
             hidden.true_skill  # noqa: B018
-        for name in ("mu", "sigma", "waited", "player", "action_mask"):
+        for name in ("mu", "sigma", "waited", "party", "action_mask"):
             with pytest.raises(ValueError, match="read-only"):
                 getattr(hidden, name)[...] = 0
-    np.testing.assert_array_equal(env.waiting_players().mu, START["mu"])
-    assert env.waiting_players().true_skill.shape == (4,)
+    np.testing.assert_array_equal(env.waiting_parties().mu, START["mu"])
+    assert env.waiting_parties().true_skill.shape == (4,)
