@@ -15,8 +15,9 @@ from matchenv.baselines import KnowledgeGradient, PointEstimate
 from matchenv.evaluation.estimates import Estimate
 from matchenv.evaluation.protocols import HIGH_END, LOW_END
 
-# Okabe and Ito (2008) without black and yellow, which are hard to see on dark and on white pages.
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9")
+# Okabe and Ito (2008), as far as the contrast is 3 : 1 on white and on dark pages; ochre and violet
+# replace orange and sky blue.
+COLOURS = ("#0072b2", "#b87a00", "#009e73", "#d55e00", "#cc79a7", "#8e6bbf")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star")
 DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot")
 GREY = "#888888"

@@ -141,8 +141,8 @@ class Simulator(ABC, Generic[State]):
         return self.infos(state)
 
     def info(self, state: State, row: int) -> dict[str, Any]:
-        """Return the ``info`` of one episode as NumPy scalars."""
-        return {name: values[row] for name, values in self.infos(state).items()}
+        """Return the ``info`` of one episode as Python's numbers, which JSON can hold."""
+        return {name: values.item(row) for name, values in self.infos(state).items()}
 
     def allowed_actions(
         self, state: State, actions: Integers, running: Masks, *, strict: bool
