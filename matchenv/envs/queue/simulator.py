@@ -345,6 +345,31 @@ class QueueSimulator(Simulator[State]):
             columns[name] = visits[name].astype(np.float64)
         return columns
 
+    def unended_visits(self, state: State) -> dict[str, Floats]:
+        """Return the visits of the players who wait.
+
+        Returns:
+            float64 columns ``environment``, ``newcomer``, ``true_skill``, ``party_size`` and
+            ``waited``, the ticks so far; see ``VISIT``.
+        """
+        is_waiting = np.arange(state.room) < state.clock["length"][:, np.newaxis]
+        is_waiting &= state.line != NONE
+        run = np.nonzero(is_waiting)[0]
+        slots = state.line[is_waiting]
+        members = self._members(state, run, slots)
+        # One visit for each member.
+        party, _ = np.nonzero(members != NONE)
+        players = state.players[run[party], members[members != NONE]]
+        parties = state.parties[run, slots][party]
+        columns = {
+            "environment": run[party],
+            "newcomer": players["newcomer"],
+            "true_skill": players["true_skill"],
+            "party_size": parties["size"],
+            "waited": state.clock["tick"][run[party]] - parties["joined"],
+        }
+        return {name: column.astype(np.float64) for name, column in columns.items()}
+
 
 def _observation_space(settings: QueueSettings) -> ObservationBox:
     """Return the space of an observation."""
