@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise, product
+from typing import NamedTuple
 
 from matchenv.benchmarks.compare.contract import Compared
 from matchenv.evaluation.episode_table import EpisodeTable
 from matchenv.evaluation.estimates import Estimate, Record, estimate, paired_difference
 from matchenv.evaluation.registry import family_of
-from matchenv.evaluation.tables import Column, or_dash, text_table
+from matchenv.evaluation.tables import Column, or_dash, text_table, wrapped
 from matchenv.evaluation.visits import (
     GROUPS,
     MEANS,
@@ -182,61 +183,6 @@ def gap_standings(comparison: Compared) -> list[Record]:
     return standings
 
 
-def cell_text(comparison: Compared, cell: int) -> list[str]:
-    """Return the lines of the tables of bands and gaps in a cell; none with two seats."""
-    if not comparison.settings.has_lobbies:
-        return []
-    load = comparison.cells[cell].name
-    bands = [row for row in band_standings(comparison) if row.load == load]
-    gaps = [row for row in gap_standings(comparison) if row.load == load]
-    policy = Column("policy", "{policy}")
-    players = Column("players", "{group}")
-    waits = [
-        policy,
-        players,
-        _mean("wait", "wait", ".2f"),
-        Column("median", lambda row: or_dash("{:.0f}", row.median_wait)),
-        Column("95 %", lambda row: or_dash("{:.0f}", row.long_wait)),
-        _percentage("left", "left, %"),
-        _percentage("unended", "waits at the end, %"),
-    ]
-    games = [
-        policy,
-        players,
-        _mean("match_quality", "quality"),
-        _mean(QUALITY, "true quality"),
-        _mean("favourite", "favourite wins"),
-        _mean("true_favourite", "truly"),
-        _mean("spread", "spread", ".2f"),
-        _mean("true_spread", "true spread", ".2f"),
-    ]
-    pays = [
-        policy,
-        Column("players", "{gap}"),
-        _mean("wait", "wait", "+.2f"),
-        _percentage("left", "left, %", "+.1f"),
-        _mean(QUALITY, "true quality", "+.3f"),
-        _mean("true_favourite", "favourite wins truly", "+.3f"),
-    ]
-    return [
-        "",
-        "Waits, by share of the population from the weakest on, and by party; left: without a "
-        "game; waits at",
-        "the end: share of all visits that began",
-        *text_table(waits, bands),
-        "",
-        "Games; favourite wins: win probability of the side that beliefs favour; truly: under the "
-        "true skills;",
-        "spread: standard deviation of the means within sides; true spread: of the true skills",
-        *text_table(games, bands),
-        "",
-        "Who pays: differences between players in the same run; tails: the weakest and strongest "
-        "10 %; middle:",
-        "30-70 %",
-        *text_table(pays, gaps),
-    ]
-
-
 def _mean(name: str, heading: str, form: str = ".3f") -> Column:
     """Return a column of means with intervals, a dash if unknown."""
     return Column(heading, lambda row: _interval(row[name], form))
@@ -251,6 +197,80 @@ def _interval(value: Estimate, form: str) -> str:
     if not value.known:
         return "–"
     return format(value, form)
+
+
+class FurtherTable(NamedTuple):
+    """A table of the further ``tables``."""
+
+    title: str
+    note: str
+    records: str  # their name in ``tables``
+    columns: list[Column]
+
+
+POLICY = Column("policy", "{policy}")
+
+FURTHER_TABLES = (
+    FurtherTable(
+        "Who waits",
+        "Skill: share of the population, from the weakest on; left: visits without a game; waits "
+        "at the end: share of all visits that began.",
+        "bands",
+        [
+            POLICY,
+            Column("players", "{group}"),
+            _mean("wait", "wait", ".2f"),
+            Column("median", lambda row: or_dash("{:.0f}", row.median_wait)),
+            Column("95 %", lambda row: or_dash("{:.0f}", row.long_wait)),
+            _percentage("left", "left, %"),
+            _percentage("unended", "waits at the end, %"),
+        ],
+    ),
+    FurtherTable(
+        "Whose games are even",
+        "Favourite wins: win probability of the side that beliefs favour; truly: under the true "
+        "skills; spread: standard deviation of the means within sides; true spread: of the true "
+        "skills.",
+        "bands",
+        [
+            POLICY,
+            Column("players", "{group}"),
+            _mean("match_quality", "quality"),
+            _mean(QUALITY, "true quality"),
+            _mean("favourite", "favourite wins"),
+            _mean("true_favourite", "truly"),
+            _mean("spread", "spread", ".2f"),
+            _mean("true_spread", "true spread", ".2f"),
+        ],
+    ),
+    FurtherTable(
+        "Who pays",
+        "Differences between players in the same run; tails: the weakest and the strongest 10 %; "
+        "middle: 30-70 %.",
+        "gaps",
+        [
+            POLICY,
+            Column("players", "{gap}"),
+            _mean("wait", "wait", "+.2f"),
+            _percentage("left", "left, %", "+.1f"),
+            _mean(QUALITY, "true quality", "+.3f"),
+            _mean("true_favourite", "favourite wins truly", "+.3f"),
+        ],
+    ),
+)
+
+
+def cell_text(comparison: Compared, cell: int) -> list[str]:
+    """Return the lines of the ``FURTHER_TABLES`` in a cell; none with two seats."""
+    if not comparison.settings.has_lobbies:
+        return []
+    load = comparison.cells[cell].name
+    records = tables(comparison)
+    lines = []
+    for table in FURTHER_TABLES:
+        rows = [row for row in records[table.records] if row.load == load]
+        lines += ["", *wrapped(f"{table.title}. {table.note}"), *text_table(table.columns, rows)]
+    return lines
 
 
 def tables(comparison: Compared) -> dict[str, list[Record]]:

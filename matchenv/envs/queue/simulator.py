@@ -323,6 +323,25 @@ class QueueSimulator(Simulator[State]):
             means[:, side] = np.where(is_on_side, mu, 0.0).sum(axis=1) / settings.side_size
         return means
 
+    def newest_game(self, state: State, row: int) -> tuple[Integers, Floats]:
+        """Return the parties of the current game of one queue that began last.
+
+        Returns:
+            The side of each of m parties, shape (m,), and the means of its members, shape (m, n),
+            NaN beyond the size. Without a game, m is 0.
+        """
+        clock = state.clock[row]
+        num_games = clock["playing"] // self.settings.num_seats
+        if num_games == 0:
+            return np.empty(0, dtype=np.int64), np.empty((0, self.settings.side_size))
+        column = (clock["oldest"] + num_games - 1) % state.games.shape[1]
+        first = state.games["party"][row, column]
+        parties = chained(row, first, state.parties["next"], self.settings.num_seats)
+        parties = parties[parties != NONE]
+        members = self._members(state, row, parties)
+        mu = np.where(members == NONE, np.nan, state.players["mu"][row, members])
+        return state.parties["side"][row, parties], mu
+
     def keeping_visits(self, state: State) -> State:
         """Return a state that records visits."""
         if state.visits.size > 0:
@@ -340,6 +359,8 @@ class QueueSimulator(Simulator[State]):
         state.clock["num_visits"] = 0
         is_recorded = np.arange(state.visits.shape[1]) < counts[:, np.newaxis]
         visits = state.visits[is_recorded]
+        # Fields of the game are written only if there is one.
+        state.visits[is_recorded] = np.zeros((), VISIT)
         columns = {"environment": np.nonzero(is_recorded)[0].astype(np.float64)}
         for name in VISIT.names or ():
             columns[name] = visits[name].astype(np.float64)
