@@ -16,13 +16,13 @@ import math
 
 from matchenv.envs.queue.games import (
     decide_game,
+    decide_pair,
     forget_game,
     joint_index,
     judge_game,
+    judge_pair,
     name_parties,
-    seat_players,
     split_lobby,
-    write_beliefs,
 )
 from matchenv.envs.queue.lobby import LobbyTable
 from matchenv.envs.queue.observation import find_candidates, observe_queue
@@ -177,20 +177,16 @@ def find_choice(state: State, params: Params, table: LobbyTable | None, row: int
     has.
     """
     clock = state.clock[row]
-    if clock.lobby_parties > 0:
+    while True:
+        if clock.lobby_parties == 0:
+            while clock.cursor < clock.length and state.line[row, clock.cursor] == NONE:
+                clock.cursor += 1
+            if clock.cursor >= clock.length or clock.waiting < params.rules.num_seats:
+                return False
+            found_lobby(state, row, state.line[row, clock.cursor])
         if find_candidates(state, params, table, row):
             return True
         dissolve_lobby(state, row)
-    while clock.cursor < clock.length and clock.waiting >= params.rules.num_seats:
-        slot = state.line[row, clock.cursor]
-        if slot == NONE:
-            clock.cursor += 1
-            continue
-        found_lobby(state, row, slot)
-        if find_candidates(state, params, table, row):
-            return True
-        dissolve_lobby(state, row)
-    return False
 
 
 @compiled(refcounted=False, inline=True)
@@ -259,11 +255,12 @@ def begin_tick(state: State, params: Params, table: LobbyTable | None, row: int)
 def end_games(state: State, params: Params, table: LobbyTable | None, row: int) -> None:
     """End games that are over: update the beliefs; the parties queue again or log off."""
     clock = state.clock[row]
-    while clock.playing > 0 and state.games[row, clock.oldest].end <= clock.tick:
+    while clock.num_games > 0 and state.games[row, clock.oldest].end <= clock.tick:
         game = state.games[row, clock.oldest]
-        seat_players(state, params, row, game.party)
-        decide_game(state, params, table, row, game.number)
-        write_beliefs(state, params, row, game.party)
+        if table is None:
+            decide_pair(state, params, row, game.number, game.party)
+        else:
+            decide_game(state, params, row, game.number, game.party)
         slot = game.party
         while slot != NONE:
             following = state.parties[row, slot].next
@@ -271,6 +268,7 @@ def end_games(state: State, params: Params, table: LobbyTable | None, row: int) 
             slot = following
         clock.oldest = (clock.oldest + 1) % state.games.shape[1]
         clock.playing -= params.rules.num_seats
+        clock.num_games -= 1
 
 
 @compiled(refcounted=False, inline=True)
@@ -459,12 +457,13 @@ def geometric(u: float, mean: float) -> float:
 def begin_game(state: State, params: Params, table: LobbyTable | None, row: int) -> None:
     """Begin a game of the parties in the open lobby, who leave the queue."""
     clock = state.clock[row]
-    num_seats = params.rules.num_seats
     party = split_lobby(state, params, table, row)
-    seat_players(state, params, row, party)
-    judge_game(state, params, table, row, party)
+    if table is None:
+        judge_pair(state, params, row, party)
+    else:
+        judge_game(state, params, row, party)
     name_parties(state, params, row, party)
-    game = state.games[row, (clock.oldest + clock.playing // num_seats) % state.games.shape[1]]
+    game = state.games[row, (clock.oldest + clock.num_games) % state.games.shape[1]]
     game.number = clock.games_begun
     game.end = clock.tick + params.rules.game_length
     game.party = party
@@ -474,7 +473,8 @@ def begin_game(state: State, params: Params, table: LobbyTable | None, row: int)
     clock.lobby_parties = 0
     clock.seats_taken = 0
     clock.cursor += 1
-    clock.playing += num_seats
+    clock.playing += params.rules.num_seats
+    clock.num_games += 1
     clock.games_begun += 1
 
 

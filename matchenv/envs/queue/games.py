@@ -3,7 +3,7 @@
 Functions change ``state`` in the queue ``row``. ``party`` is the slot of the first party of a game.
 Two sides of n are two players whose performances have n times the variance, so they use the
 formulas of two players. ``table`` is None for two sides of one; Numba then leaves out the branches
-for lobbies.
+for lobbies, and the game is played without working arrays, for speed.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ from matchenv.trueskill.game import (
     drifted,
     match_quality_of,
     performance_variance,
+    total_variance,
+    update_two,
     win_probability_of,
 )
 from matchenv.trueskill.sides import (
@@ -187,23 +189,19 @@ def gap_and_variance(params: Params) -> tuple[float, float]:
 
 
 @compiled(refcounted=False, inline=True)
-def forecast_game(
-    state: State, params: Params, table: LobbyTable | None, row: int, column: int
-) -> float:
+def forecast_game(state: State, params: Params, row: int, column: int) -> float:
     """Return the match quality, and write each side's probability to beat all others.
 
     Args:
         state: changed.
         params: with the sums of the sides.
-        table: of the game's shape, or None.
         row: of the queue.
         column: of ``state.last_game``.
     """
-    if table is None:
-        return forecast_two_sides(state, params, row, column)
     num_sides = params.rules.num_sides
     if num_sides == 2:
-        return forecast_two_sides(state, params, row, column)
+        gap, variance = gap_and_variance(params)
+        return forecast_two_sides(state, params, row, column, gap, variance)
     mean = params.numbers[SIDE_MEAN, :num_sides]
     variance = params.numbers[SIDE_TOTAL, :num_sides]
     noise = params.numbers[SIDE_NOISE, :num_sides]
@@ -215,27 +213,40 @@ def forecast_game(
 
 
 @compiled(refcounted=False, inline=True)
-def forecast_two_sides(state: State, params: Params, row: int, column: int) -> float:
-    """Forecast a game of two sides; see ``forecast_game``."""
+def forecast_two_sides(
+    state: State, params: Params, row: int, column: int, gap: float, variance: float
+) -> float:
+    """Return the match quality of two sides, and write their probabilities to win.
+
+    Args:
+        state: changed.
+        params: of the environment.
+        row: of the queue.
+        column: of ``state.last_game``.
+        gap: mean of the difference of the sides' performances.
+        variance: its variance.
+    """
     margin = params.rules.draw_margin
-    gap, variance = gap_and_variance(params)
-    state.last_game[row, 0, column] = win_probability_of(gap, variance, margin)
-    state.last_game[row, 1, column] = win_probability_of(-gap, variance, margin)
+    weaker = 0
+    if gap > 0.0:
+        weaker = 1
+    upset = win_probability_of(-abs(gap), variance, margin)
+    win = 1.0 - upset
+    if margin > 0.0:
+        win = win_probability_of(abs(gap), variance, margin)
+    state.last_game[row, weaker, column] = upset
+    state.last_game[row, 1 - weaker, column] = win
     return match_quality_of(gap, variance, params.rules.side_beta)
 
 
 @compiled(refcounted=False, inline=True)
-def judge_game(
-    state: State, params: Params, table: LobbyTable | None, row: int, party: int
-) -> None:
-    """Write the forecasts of the next game, and let the true skills of its players drift.
-
-    The players must be seated, see ``seat_players``.
-    """
+def judge_game(state: State, params: Params, row: int, party: int) -> None:
+    """Write the forecasts of the next game, and let the true skills of its players drift."""
+    seat_players(state, params, row, party)
     clock = state.clock[row]
     rules = params.rules
     sum_sides(params, False)
-    clock.match_quality = forecast_game(state, params, table, row, WIN_PROBABILITY)
+    clock.match_quality = forecast_game(state, params, row, WIN_PROBABILITY)
     if rules.tau > 0.0:
         for seat in range(rules.num_seats):
             index = joint_index(clock.games_begun, seat)
@@ -243,16 +254,39 @@ def judge_game(
             state.players[row, params.integers[SEAT, seat]].true_skill += drift
         seat_players(state, params, row, party)
     sum_sides(params, True)
-    clock.true_match_quality = forecast_game(state, params, table, row, TRUE_WIN_PROBABILITY)
+    clock.true_match_quality = forecast_game(state, params, row, TRUE_WIN_PROBABILITY)
     if state.visits.shape[1] > 0:
         clock.spread = spread_within_sides(params, MU)
         clock.true_spread = spread_within_sides(params, SKILL_IN_PARTY)
-    clock.began = party
+
+
+@compiled(refcounted=False, inline=True)
+def judge_pair(state: State, params: Params, row: int, party: int) -> None:
+    """Do the same for a game of two players."""
+    clock = state.clock[row]
+    rules = params.rules
+    first = state.parties[row, party]
+    second = state.parties[row, first.next]
+    gap = first.mu - second.mu
+    variance = total_variance(first.sigma, second.sigma, rules.beta)
+    clock.match_quality = forecast_two_sides(state, params, row, WIN_PROBABILITY, gap, variance)
+    one = state.players[row, first.member]
+    two = state.players[row, second.member]
+    if rules.tau > 0.0:
+        number = clock.games_begun
+        one.true_skill += rules.tau * normal(clock.key, DRIFT, joint_index(number, 0))
+        two.true_skill += rules.tau * normal(clock.key, DRIFT, joint_index(number, 1))
+    gap = one.true_skill - two.true_skill
+    variance = performance_variance(rules.beta)
+    clock.true_match_quality = forecast_two_sides(
+        state, params, row, TRUE_WIN_PROBABILITY, gap, variance
+    )
 
 
 @compiled(refcounted=False, inline=True)
 def name_parties(state: State, params: Params, row: int, party: int) -> None:
     """Write the numbers and sizes of the parties of a game to ``state.last_game``."""
+    state.clock[row].began = party
     side_size = params.rules.side_size
     side = NONE
     column = 0
@@ -287,47 +321,70 @@ def forget_game(state: State, params: Params, row: int) -> None:
 
 
 @compiled(refcounted=False, inline=True)
-def decide_game(
-    state: State, params: Params, table: LobbyTable | None, row: int, number: int
-) -> None:
-    """Draw the outcome of a game under the true skills, and update all beliefs.
-
-    The players must be seated, see ``seat_players``.
-    """
+def decide_game(state: State, params: Params, row: int, number: int, party: int) -> None:
+    """Draw the outcome of a game under the true skills, and update all beliefs."""
     rules = params.rules
+    num_sides = rules.num_sides
+    mu = params.numbers[MU]
     sigma = params.numbers[SIGMA]
+    seat_players(state, params, row, party)
     for seat in range(rules.num_seats):
         sigma[seat] = drifted(sigma[seat], rules.tau)
     sum_sides(params, True)
-    if table is None:
-        decide_between_two(state, params, row, number)
-        return
-    num_sides = rules.num_sides
     if num_sides == 2:
-        decide_between_two(state, params, row, number)
-        return
-    draw_ranks(state, params, row, number)
-    # The drift is in the deviations.
-    constants = Constants(rules.beta, 0.0, rules.draw_margin, False, TOLERANCE, MAX_ITERATIONS)
-    side_start = params.integers[SIDE_START, : num_sides + 1]
-    teams = Teams(params.numbers[MU], sigma, params.numbers[WEIGHT], side_start)
-    rate_sides(teams, params.numbers[RANK, :num_sides], constants, params.messages)
+        gap, variance = gap_and_variance(params)
+        outcome = draw_outcome(state, params, row, number, gap, variance)
+        update_two_sides(mu, sigma, rules.side_size, outcome, rules.beta, rules.draw_margin)
+    else:
+        draw_ranks(state, params, row, number)
+        # The drift is in the deviations.
+        constants = Constants(rules.beta, 0.0, rules.draw_margin, False, TOLERANCE, MAX_ITERATIONS)
+        side_start = params.integers[SIDE_START, : num_sides + 1]
+        teams = Teams(mu, sigma, params.numbers[WEIGHT], side_start)
+        rate_sides(teams, params.numbers[RANK, :num_sides], constants, params.messages)
+    write_beliefs(state, params, row, party)
 
 
 @compiled(refcounted=False, inline=True)
-def decide_between_two(state: State, params: Params, row: int, number: int) -> None:
-    """Draw the outcome of a game of two sides from their sums, and update all beliefs."""
+def decide_pair(state: State, params: Params, row: int, number: int, party: int) -> None:
+    """Do the same for a game of two players."""
     rules = params.rules
-    margin = rules.draw_margin
+    first = state.parties[row, party]
+    one = state.players[row, first.member]
+    two = state.players[row, state.parties[row, first.next].member]
+    gap = one.true_skill - two.true_skill
+    outcome = draw_outcome(state, params, row, number, gap, performance_variance(rules.beta))
+    one.mu, one.sigma, two.mu, two.sigma = update_two(
+        one.mu,
+        drifted(one.sigma, rules.tau),
+        two.mu,
+        drifted(two.sigma, rules.tau),
+        outcome,
+        rules.beta,
+        rules.draw_margin,
+    )
+
+
+@compiled(refcounted=False, inline=True)
+def draw_outcome(
+    state: State, params: Params, row: int, number: int, gap: float, variance: float
+) -> int:
+    """Return the outcome of a game of two sides, whose true skills differ by ``gap``.
+
+    Args:
+        state: of the queues.
+        params: of the environment.
+        row: of the queue.
+        number: of the game.
+        gap: difference of the sums of the true skills.
+        variance: of the difference of the performances around it.
+    """
+    margin = params.rules.draw_margin
     u = uniform(state.clock[row].key, OUTCOME, number)
     if number < state.luck.shape[1] and not math.isnan(state.luck[row, number]):
         u = state.luck[row, number]
-    gap, variance = gap_and_variance(params)
     win = win_probability_of(gap, variance, margin)
-    outcome = drawn_outcome(u, win, gap, variance, margin)
-    mu = params.numbers[MU]
-    sigma = params.numbers[SIGMA]
-    update_two_sides(mu, sigma, rules.side_size, outcome, rules.beta, margin)
+    return drawn_outcome(u, win, gap, variance, margin)
 
 
 @compiled(refcounted=False, inline=True)

@@ -187,7 +187,7 @@ class QueueSimulator(Simulator[State]):
             # The first entry is the lobby, not its founder.
             mu[has_lobby, 0] = clock["lobby_mu"][has_lobby]
             sigma[has_lobby, 0] = np.sqrt(clock["lobby_variance"][has_lobby])
-            size = numbers("size", 0)
+            size = numbers("size", 0).astype(np.int64)
             size[:, 0] = clock["seats_taken"]
             quality = state.entries["quality"]
         true_skill = None
@@ -266,7 +266,7 @@ class QueueSimulator(Simulator[State]):
         return WaitingParties(
             mu=parties["mu"],
             sigma=parties["sigma"],
-            waited=tick - parties["joined"],
+            waited=tick - parties["joined"].astype(np.int64),
             party=parties["number"],
             focal=int(index[clock["focal"]]),
             candidates=index[state.entries["slot"][row, 1:][mask[1:]]],
@@ -275,7 +275,7 @@ class QueueSimulator(Simulator[State]):
             settings=self.settings,
             run=int(clock["key"]),
             action_mask=mask,
-            size=parties["size"],
+            size=parties["size"].astype(np.int64),
             member=numbers("number", NOBODY),
             member_mu=numbers("mu", 0.0),
             member_sigma=numbers("sigma", 0.0),
@@ -311,7 +311,7 @@ class QueueSimulator(Simulator[State]):
         """
         settings = self.settings
         clock = state.clock[row]
-        num_games = clock["playing"] // settings.num_seats
+        num_games = clock["num_games"]
         columns = (clock["oldest"] + np.arange(num_games)) % state.games.shape[1]
         first = state.games["party"][row, columns]
         parties = chained(row, first, state.parties["next"], settings.num_seats)

@@ -54,6 +54,7 @@ CLOCK = np.dtype(
         ("waiting", np.int64),  # who wait
         ("to_ask", np.int64),  # who wait and whose party founded no lobby yet in this tick
         ("playing", np.int64),  # in games
+        ("num_games", np.int64),  # games
         # The open lobby.
         ("focal", np.int64),  # slot of the founder, the first party, or NONE
         ("last", np.int64),  # slot of the last party
@@ -85,9 +86,9 @@ CLOCK = np.dtype(
 # A player.
 PLAYER = np.dtype(
     [
-        ("next", np.int64),  # slot of the next member of the party, or the next free slot
+        ("next", np.int32),  # slot of the next member of the party, or the next free slot
+        ("newcomer", np.int32),  # 1 for a newcomer, 0 for a regular
         ("number", np.int64),  # in the order of logging on, from 0
-        ("newcomer", np.int64),  # 1 for a newcomer, 0 for a regular
         ("mu", np.float64),  # mean of the belief, in skill points
         ("sigma", np.float64),  # standard deviation of the belief
         ("true_skill", np.float64),  # in skill points
@@ -98,19 +99,19 @@ PLAYER = np.dtype(
 # A party, which waits, plays, stays, gives up and leaves together.
 PARTY = np.dtype(
     [
-        ("next", np.int64),  # slot of the next party in the lobby or game, or the next free slot
-        ("member", np.int64),  # slot of the first member
-        ("side", np.int64),  # in the game
-        ("number", np.int64),  # in the order of logging on, from 0
-        ("size", np.int64),  # number of members
-        ("played", np.int64),  # games since the log-on
-        ("joined", np.int64),  # tick of joining the queue
-        ("leaves", np.int64),  # last tick of patience
-        ("position", np.int64),  # in the line
-        ("seated", np.int64),  # 1 in the open lobby, else 0
+        ("mean", np.float64),  # ``mu`` per member
         ("mu", np.float64),  # mean of the party's performance as forecasts count it
         ("sigma", np.float64),  # root of the members' summed variances
-        ("mean", np.float64),  # ``mu`` per member
+        ("leaves", np.int64),  # last tick of patience
+        ("number", np.int64),  # in the order of logging on, from 0
+        ("joined", np.int32),  # tick of joining the queue
+        ("position", np.int32),  # in the line
+        ("played", np.int32),  # games since the log-on
+        ("next", np.int32),  # slot of the next party in the lobby or game, or the next free slot
+        ("member", np.int32),  # slot of the first member
+        ("size", np.int8),  # number of members
+        ("side", np.int8),  # in the game
+        ("seated", np.int8),  # 1 in the open lobby, else 0
     ],
     align=True,
 )
