@@ -55,7 +55,7 @@ SETTINGS: list[tuple[str, dict[str, Any], AutoresetMode, int | None]] = [
     (QUEUE, {"horizon": 5, "population": ([0.0, 3.0], [1.0, 2.0]), "abandonment_cost": 2.0,
              "capacity": 5}, SAME, None),
     (QUEUE, {"side_size": 2, "party_sizes": (0.7, 0.3), "party_bonus": 0.5, "arrival_rate": 6.0,
-             "horizon": 5, "capacity": 6}, NEXT, None),
+             "horizon": 5, "capacity": 6}, NEXT, 9),
     (QUEUE, {"num_sides": 3, "arrival_rate": (1.0, 5.0), "horizon": 6, "draw_margin": 0.5,
              "belief_knows_party": True, "game_length": 1}, SAME, 5),
     (RANKING, {"num_items": 5, "horizon": 6}, NEXT, 4),
