@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from matchenv.envs.queue.simulator import QueueSimulator
-from matchenv.envs.queue.state import State
-from matchenv.envs.queue.view import NOBODY, WaitingParties
+from matchenv.envs.queue.state import NOBODY, State
+from matchenv.envs.queue.view import WaitingParties
 from matchenv.rendering.renderer import Column, Columns, SceneRenderer
 from matchenv.rendering.scene import (
     Chart,

@@ -12,7 +12,7 @@ from scipy.special import ndtr
 
 from matchenv.envs.core.settings import as_fixed, checked_options
 from matchenv.envs.core.simulator import LAST, Numbers, Simulator, Step
-from matchenv.envs.core.space import ObservationBox, observation_box
+from matchenv.envs.core.space import observation_box
 from matchenv.envs.queue.dynamics import NO_ACTION, log_on_at_reset, step_all
 from matchenv.envs.queue.lobby import packing_table
 from matchenv.envs.queue.params import TRUE_OFFSET, params_of
@@ -69,7 +69,13 @@ class QueueSimulator(Simulator[State]):
     def __init__(self, settings: QueueSettings, *, keep_visits: bool = False) -> None:
         self.settings = settings
         self.num_actions = settings.capacity
-        self.observation_space = _observation_space(settings)
+        # A lobby can have more players than a side.
+        largest = {}
+        if settings.has_lobbies:
+            largest[ACTION_NUMBERS * settings.capacity] = float(settings.num_sides)
+        self.observation_space = observation_box(
+            settings, settings.capacity, 2 * settings.capacity, largest
+        )
         self._keeps_visits = keep_visits
         self._params = params_of(settings)
         self._table = None
@@ -331,7 +337,7 @@ class QueueSimulator(Simulator[State]):
             NaN beyond the size. Without a game, m is 0.
         """
         clock = state.clock[row]
-        num_games = clock["playing"] // self.settings.num_seats
+        num_games = clock["num_games"]
         if num_games == 0:
             return np.empty(0, dtype=np.int64), np.empty((0, self.settings.side_size))
         column = (clock["oldest"] + num_games - 1) % state.games.shape[1]
@@ -387,21 +393,9 @@ class QueueSimulator(Simulator[State]):
             "newcomer": players["newcomer"],
             "true_skill": players["true_skill"],
             "party_size": parties["size"],
-            "waited": state.clock["tick"][run[party]] - parties["joined"],
+            "waited": state.clock["tick"][run[party]] - parties["joined"].astype(np.int64),
         }
         return {name: column.astype(np.float64) for name, column in columns.items()}
-
-
-def _observation_space(settings: QueueSettings) -> ObservationBox:
-    """Return the space of an observation."""
-    capacity = settings.capacity
-    box = observation_box(settings, capacity, 2 * capacity)
-    if not settings.has_lobbies:
-        return box
-    # A lobby can have more players than a side.
-    high = box.high.copy()
-    high[ACTION_NUMBERS * capacity] = settings.num_sides
-    return ObservationBox(box.low, high, settings)
 
 
 @lru_cache(maxsize=64)
