@@ -158,7 +158,7 @@ class VisitSums:
     def _sums_by_group(self, run: Integers, group: Integers, values: Floats) -> Floats:
         """Return sums of a value of each visit, shape (B, groups)."""
         sums = np.bincount(run * self.groups + group, values, self.runs * self.groups)
-        return sums.reshape(self.runs, self.groups)
+        return sums.astype(np.float64).reshape(self.runs, self.groups)
 
 
 def mean_of(measure: str, sums: Floats) -> Floats:

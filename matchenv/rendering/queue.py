@@ -66,9 +66,10 @@ class QueueRenderer(SceneRenderer[State]):
     ) -> None:
         super().__init__(simulator, render_mode, count, render_true_skill)
         if simulator.settings.has_lobbies:
-            self.caption = (
-                "Each policy fills lobbies with parties. Dots are players, lines parties."
-            )
+            self.caption = "Lines are parties, dots their members, numbers win probabilities"
+            if render_true_skill:
+                self.caption += " (true ones)"
+            self.caption += "."
 
     def players(self, state: State, row: int) -> Players:
         """Return the waiting parties, the population, and playing sides with a sigma of 0."""
@@ -219,16 +220,11 @@ class QueueRenderer(SceneRenderer[State]):
             if self._shows_truth:
                 label += f" ({true:.2f})"
             y_ticks.append((float(top - side), label))
-        title = "sides of the last game"
-        if len(y_ticks) > 1:
-            title += ": win probability"
-            if self._shows_truth:
-                title += " (true)"
         return Chart(
             limits,
             (-0.5, top + 0.5),
             curves,
-            titles=[("open lobby", "player"), (title, "game")],
+            titles=[("open lobby", "player"), ("sides of the last game", "game")],
             y_ticks=y_ticks,
         )
 
