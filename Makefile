@@ -15,7 +15,7 @@ BENCH_FLAGS ?=
 # Without bytecode caches every short test process would recompile its imports: ten seconds with torch.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help train test test-slow test-faults test-ray test-clients bench check format docs lock clean
+.PHONY: help train test test-slow test-faults test-ray test-clients bench check format docs samples lock clean
 
 help:
 	@echo "make train      train PPO on the shared network and compare it with the baselines ($(OUT))"
@@ -27,6 +27,7 @@ help:
 	@echo "make bench      measure speed as ratios to rival libraries"
 	@echo "make check      ruff and mypy"
 	@echo "make docs       build the site ($(SITE)/index.html)"
+	@echo "make samples    write the sample reports of the site ($(SITE)/samples)"
 	@echo "make lock       rebuild requirements*.txt from pyproject.toml (UPGRADE=1: newest versions)"
 
 $(VENV)/bin/python:
@@ -116,7 +117,21 @@ docs: $(DOCS_VENV)/installed
 		--doctree-dir build/doctrees docs $(SITE)
 	@! grep -rlE '(src|rel="stylesheet"[^>]* href)="https?:|@import url\(.?https?:' $(SITE) --include=*.html --include=*.css \
 		|| { echo "these pages load files from other hosts"; exit 1; }
+	@grep -q '"ranking": \[\[[0-9]*, "index-0", true\]\]' $(SITE)/searchindex.js \
+		|| { echo "the search for ranking must show its page first"; exit 1; }
 	@echo "$(SITE)/index.html"
+
+# Reports of small results, about two minutes on two cores; docs/gallery.md shows the commands.
+SAMPLES := build/sample_results
+samples: $(STAMP)
+	mkdir -p $(SITE)/samples
+	$(BIN)/python -m matchenv compare --policy drawchance kg gittins --rank top middle --prior informative \
+		--episodes 200 --seed 1 --out $(SAMPLES)/compare --quiet
+	$(BIN)/python -m matchenv replay examples/games.csv --out $(SAMPLES)/replay --quiet
+	$(BIN)/python -m matchenv report $(SAMPLES) --out $(SITE)/samples/report.html
+	$(BIN)/python -m matchenv judge examples/games.csv --rule window:width=8,growth=2 --episodes 40 \
+		--out build/sample_judge --quiet
+	cp build/sample_judge/judge.html $(SITE)/samples/judge.html
 
 # Three locks for Python 3.11 to 3.14 on all systems; versions that still fit are kept.
 lock: $(VENV)/bin/python

@@ -54,14 +54,22 @@ SHARED = "SharedPolicy"
 # Classes of the algorithms, under the names of rl-baselines3-zoo.
 ALGORITHMS = {
     "a2c": "stable_baselines3:A2C",
+    "averaged_ppo": "matchenv.agents.averaged_outcomes:AveragedPPO",
     "dqn": "stable_baselines3:DQN",
     "imitation": "matchenv.agents.imitation:Imitation",
+    "maskable_ppo": "sb3_contrib:MaskablePPO",
     "ppo": "stable_baselines3:PPO",
     "trpo": "sb3_contrib:TRPO",
 }
 
-# DQN explores with random actions, which may be forbidden.
-MASKED_ALGORITHMS = [name for name in ALGORITHMS if name != "dqn"]
+# Classes of the shared network for algorithms that need another base class.
+SHARED_CLASSES = {"dqn": "SharedDQNPolicy", "maskable_ppo": "SharedMaskablePolicy"}
+
+# The algorithm that gives masks to any network.
+MASKABLE = "maskable_ppo"
+
+# DQN explores with random actions, which may be forbidden; AveragedPPO looks ahead without masks.
+MASKED_ALGORITHMS = [name for name in ALGORITHMS if name not in ("dqn", "averaged_ppo")]
 
 # Arguments of the constructors that a training sets itself.
 NOT_HYPERPARAMETERS = {
@@ -119,9 +127,7 @@ def algorithm_class(algo: Any) -> Any:
 
 def policy_classes(algo: str) -> dict[str, Any]:
     """Return the classes of an algorithm's policy networks, by name; imports torch."""
-    shared = SHARED
-    if algo == "dqn":
-        shared = "SharedDQNPolicy"
+    shared = SHARED_CLASSES.get(algo, SHARED)
     return {
         PLAIN: algorithm_class(algo).policy_aliases[PLAIN],
         SHARED: resolve_name(f"matchenv.agents.sb3_policies:{shared}"),
@@ -209,6 +215,7 @@ HYPERPARAMETERS: dict[str, Any] = {
     "max_grad_norm": Positive | None,
     "target_kl": Positive | None,
     "normalize_advantage": StrictBool,
+    "shaping": StrictBool,
     "use_rms_prop": StrictBool,
     "learning_rate": Rate,
     "clip_range": Rate,
@@ -283,11 +290,11 @@ class RunConfig:
         settings = settings_without_code(self.environment, self.env_kwargs)
         policy = checked["policy"]
         reads_masks = self.algorithm in MASKED_ALGORITHMS and policy == SHARED
-        if not reads_masks and has_masks(settings):
+        if not reads_masks and self.algorithm != MASKABLE and has_masks(settings):
             raise ValueError(
-                f"algo must be one of {', '.join(MASKED_ALGORITHMS)}, and policy {SHARED}, where "
-                f"{settings.text_for(settings)} of {self.environment} masks actions, got "
-                f"{self.algorithm} with {policy}"
+                f"algo must be one of {', '.join(MASKED_ALGORITHMS)}, with policy {SHARED} unless "
+                f"it is {MASKABLE}, where {settings.text_for(settings)} of {self.environment} "
+                f"masks actions, got {self.algorithm} with {policy}"
             )
 
     def replaced(self, **values: Any) -> RunConfig:

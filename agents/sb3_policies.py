@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from stable_baselines3.common.policies import ActorCriticPolicy
 from stable_baselines3.common.type_aliases import Schedule
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
@@ -34,12 +35,8 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
 }
 
 
-class SharedPolicy(ActorCriticPolicy):
-    """Policy of PPO, A2C, TRPO and imitation, for any number of actions.
-
-    Arguments as for ``ActorCriticPolicy``; ``features_extractor_class`` is a ``Reader``, by default
-    that of the environment of the observation space.
-    """
+class _SharedActorCritic:
+    """The shared network in place of the layers of an actor-critic policy."""
 
     shares_weights = True
 
@@ -54,13 +51,21 @@ class SharedPolicy(ActorCriticPolicy):
         self.add_module("mlp_extractor", network.to(self.device))
 
     def _build(self: Any, lr_schedule: Schedule) -> None:
-        super()._build(lr_schedule)
+        super()._build(lr_schedule)  # type: ignore[misc]
         # The library's linear layers have weights for each action.
         self.add_module("action_net", nn.Identity())
         self.add_module("value_net", nn.Identity())
         self.optimizer = self.optimizer_class(
             self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs
         )
+
+
+class SharedPolicy(_SharedActorCritic, ActorCriticPolicy):
+    """Policy of PPO, A2C, TRPO and imitation, for any number of actions.
+
+    Arguments as for ``ActorCriticPolicy``; ``features_extractor_class`` is a ``Reader``, by default
+    that of the environment of the observation space.
+    """
 
     def _get_action_dist_from_latent(self: Any, latent_pi: torch.Tensor) -> Any:
         # The library's validation checks every logit; NaN shows in their sum, which is faster.
@@ -69,6 +74,10 @@ class SharedPolicy(ActorCriticPolicy):
             raise ValueError("the network gives invalid values")
         self.action_dist.distribution = categorical
         return self.action_dist
+
+
+class SharedMaskablePolicy(_SharedActorCritic, MaskableActorCriticPolicy):
+    """Policy of MaskablePPO; arguments as for ``SharedPolicy``."""
 
 
 class SharedDQNPolicy(DQNPolicy):

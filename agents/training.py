@@ -166,16 +166,18 @@ def _learn(
         callback = Keeper(folder, config, evaluations, bar)
         try:
             model.learn(total - begun, callback=callback, reset_num_timesteps=False)
-        except ValueError as error:
+        except Exception as error:
+            model.logger.close()
             # torch's distributions are the first to check the network's output.
-            if "invalid values" not in str(error):
+            if not isinstance(error, ValueError) or "invalid values" not in str(error):
                 raise
             raise FloatingPointError(
                 "the training diverged to numbers that are not finite; try a smaller "
                 "learning_rate or another unit of skill"
             ) from error
-        finally:
-            model.logger.close()
+        # Not after KeyboardInterrupt: one in the queue of TensorBoard's writer leaves the lock of
+        # the queue taken, and closing would wait for it for ever. Everything logged is written.
+        model.logger.close()
 
 
 def continue_training(

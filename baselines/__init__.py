@@ -4,6 +4,8 @@ Each accepts knowledge states (``act``) or observations (``predict``, with the s
 stable-baselines3's models), one or a batch.
 """
 
+from matchenv.baselines.bandits import BayesUCB as BayesUCB
+from matchenv.baselines.bandits import InformationDirectedSampling as InformationDirectedSampling
 from matchenv.baselines.gittins import Gittins as Gittins
 from matchenv.baselines.knowledge_gradient import KnowledgeGradient as KnowledgeGradient
 from matchenv.baselines.policy import Policy as Policy

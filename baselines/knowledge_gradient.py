@@ -52,6 +52,7 @@ from matchenv.runtime.checks import (
     as_non_negative_number,
     as_positive_number,
     as_probability,
+    refusal,
 )
 from matchenv.runtime.compile import compiled
 from matchenv.trueskill.game import SMALLEST_DENSITY, density_at_zero, performance_variance
@@ -308,6 +309,7 @@ class KnowledgeGradient(ScoringPolicy):
         discount: gamma of eq. (13), in [0, 1): the multiplier is gamma / (1 - gamma).
         finite_horizon: eq. (12): the multiplier is the number of games left after the next one;
             ``predict`` then needs ``horizon``.
+        scale: factor of the games left with ``finite_horizon``, >= 0; 1 is eq. (12).
         multiplier: the multiplier itself, >= 0.
         beta: standard deviation of one performance around skill, > 0.
         draw_margin: performances no further apart than this are a draw, >= 0.
@@ -327,6 +329,7 @@ class KnowledgeGradient(ScoringPolicy):
         discount: float | None = None,
         *,
         finite_horizon: bool = False,
+        scale: float = 1.0,
         multiplier: float | None = None,
         beta: float = PAPER_BETA,
         draw_margin: float = 0.0,
@@ -341,6 +344,9 @@ class KnowledgeGradient(ScoringPolicy):
                 f"discount={discount!r}, finite_horizon={finite_horizon!r}, "
                 f"multiplier={multiplier!r}"
             )
+        self.scale = as_non_negative_number("scale", scale)
+        if self.scale != 1.0 and not self.finite_horizon:
+            raise refusal("scale must be 1 without finite_horizon", scale)
         self.multiplier: float | None = None
         if multiplier is not None:
             self.multiplier = as_non_negative_number("multiplier", multiplier)
@@ -355,7 +361,7 @@ class KnowledgeGradient(ScoringPolicy):
 
     def _multipliers(self, games_left: Floats) -> Floats:
         if self.multiplier is None:
-            return np.maximum(games_left - 1.0, 0.0)
+            return self.scale * np.maximum(games_left - 1.0, 0.0)
         return np.full(games_left.shape, self.multiplier)
 
     def _scores(self, state: KnowledgeState, games_left: Floats) -> Floats:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-import re
+import sys
+from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
 
 import matchenv
-from matchenv.cli import COMMANDS, help_text, parser_of
-from matchenv.envs.ranking import RankingEnv
 
 project = "matchenv"
 author = "The matchenv authors"
@@ -61,10 +59,13 @@ html_theme = "furo"
 html_title = "matchenv"
 html_baseurl = "https://matchenv.github.io/matchenv/"
 html_static_path = ["static"]
+html_logo = "static/logo.svg"
+html_favicon = "static/logo.svg"
 html_css_files = ["site.css"]
 html_copy_source = False
 html_show_sourcelink = False
 html_theme_options = {
+    "sidebar_hide_name": False,
     "source_repository": "https://github.com/matchenv/matchenv/",
     "source_branch": "main",
     "source_directory": "docs/",
@@ -72,42 +73,19 @@ html_theme_options = {
 # Do not copy prompts and outputs.
 copybutton_exclude = ".linenos, .gp, .go"
 
-# Pages that include an environment's docstring. In the sources, the text between the two markers
-# below points readers to help() instead.
-ENVIRONMENTS = {
-    "environment": matchenv.MatchmakingEnv,
-    "queue": matchenv.MatchmakingQueueEnv,
-    "ranking": RankingEnv,
-}
-HELP_HERE = re.compile(
-    r"<!-- help of all commands, on the site -->.*<!-- end of the help -->", re.DOTALL
-)
-DOCSTRING_HERE = re.compile(
-    r"<!-- docstring of the environment, on the site -->.*<!-- end of the docstring -->", re.DOTALL
-)
+# Main index entries, which the site's search shows before titles and objects of the reference.
+SEARCH_TERMS = {"ranking": "ranking"}
+
+sys.path.insert(0, str(Path(__file__).parent))
+from generate import ENVIRONMENTS  # noqa: E402, docs/ is no package
 
 
-def include_docstring(app: Sphinx, page: str, source: list[str]) -> None:
-    """Insert an environment's docstring, which is Markdown, into its page."""
+def include_search_term(app: Sphinx, page: str, source: list[str]) -> None:
+    """Add the index entry of a page after its title."""
     del app
-    if page in ENVIRONMENTS:
-        text = inspect.getdoc(ENVIRONMENTS[page]) or ""
-        source[0], count = DOCSTRING_HERE.subn(lambda found: text, source[0])
-        if count != 1:
-            raise ValueError(f"docs/{page}.md must have the docstring markers exactly once")
-
-
-def include_help(app: Sphinx, page: str, source: list[str]) -> None:
-    """Insert the help of all commands, as the parsers print it, into its page."""
-    del app
-    if page == "commands":
-        helps = {"": help_text(), **{each: parser_of(each).format_help() for each in COMMANDS}}
-        text = "\n\n".join(
-            f"## matchenv {name}\n\n```text\n{shown}\n```" for name, shown in helps.items()
-        )
-        source[0], count = HELP_HERE.subn(lambda found: text, source[0])
-        if count != 1:
-            raise ValueError("docs/commands.md must have the help markers exactly once")
+    if page in SEARCH_TERMS:
+        title, text = source[0].split("\n", 1)
+        source[0] = f"{title}\n\n```{{index}} ! {SEARCH_TERMS[page]}\n```\n{text}"
 
 
 def leave_out_markdown(
@@ -130,7 +108,6 @@ def leave_out_fields(
 
 def setup(app: Sphinx) -> None:
     """Register the functions above."""
-    app.connect("source-read", include_docstring)
-    app.connect("source-read", include_help)
+    app.connect("source-read", include_search_term)
     app.connect("autodoc-process-docstring", leave_out_markdown, priority=400)
     app.connect("autodoc-skip-member", leave_out_fields)

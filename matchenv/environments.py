@@ -27,6 +27,8 @@ MATCHMAKING = Environment(
         "optimistic": "matchenv.baselines.simple:OptimisticDrawChance",
         "random": "matchenv.baselines.simple:RandomOpponent",
         "thompson": "matchenv.baselines.simple:ThompsonSampling",
+        "bayes_ucb": "matchenv.baselines.bandits:BayesUCB",
+        "ids": "matchenv.baselines.bandits:InformationDirectedSampling",
         "oracle": "matchenv.baselines.simple:Oracle",
     },
     reader="matchenv.agents.network:OpponentReader",

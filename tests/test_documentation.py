@@ -144,7 +144,7 @@ def check_matchenv(words: list[str]) -> None:
         assert not options
         return
     if "--help" not in options:
-        parser_of(name).given(options)
+        parser_of(name).parse(options)
 
 
 def check_command_line(words: list[str]) -> None:
@@ -240,6 +240,21 @@ def test_tables_are_well_formed(page: Path) -> None:
         assert re.fullmatch(r"\|(?:\s*:?-+:?\s*\|)+", lines[1]), f"no delimiter row: {lines[0]}"
         columns = {len(re.sub(r"\\\||`[^`]*`", "", line).split("|")) for line in lines}
         assert len(columns) == 1, lines[0]
+
+
+def test_generated_text_is_current() -> None:
+    """``python docs/generate.py`` writes it."""
+    generate = runpy.run_path(str(ROOT / "docs" / "generate.py"))
+    for page, text in generate["generated_texts"]().items():
+        content = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+        assert content == generate["page_with"](page, text), f"docs/{page}.md is not current"
+
+
+def test_the_gallery_has_every_picture() -> None:
+    gallery = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"!\[[^\]]+\]\(figures/(\S+?)\)", gallery))
+    figures = {path.name for path in (ROOT / "docs" / "figures").iterdir()}
+    assert figures - {"watch_dark.gif"} == shown
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,9 @@ Tolerances are three standard errors of what is counted, unless stated.
 from __future__ import annotations
 
 import math
+import sys
+import time
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +20,7 @@ from matchenv.ranking import ranker as ranker_module
 from matchenv.ranking.clusters import clustered_belief
 from matchenv.ranking.games import GameTable, IndexedGame
 from matchenv.ranking.model import Model
+from matchenv.ranking.simulation import interval_of
 
 
 class World(NamedTuple):
@@ -136,6 +140,7 @@ JUDGE = 0.545  # the first of two equals wins 65 %
 
 def check_stopping(runs: int, spread: float, advantage: float, prior: float) -> None:
     settled, wrong = wrong_among_settled(runs, spread, advantage, first_advantage=prior)
+    print(f"spread {spread}, prior {prior}: {settled} of {runs} settled, {wrong} of these wrong")
     error = math.sqrt(0.05 * 0.95 / max(1, settled))
     assert wrong / max(1, settled) <= 0.05 + 3.0 * error
     assert settled > 0
@@ -148,13 +153,70 @@ def test_few_of_the_settled_are_wrong_with_a_judge_who_prefers_the_first(prior: 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("spread", "advantage", "prior"),
-    [(1.0, JUDGE, 0.0), (1.0, JUDGE, 0.5), (3.0, 0.0, 0.0), (0.3, 0.0, 0.0)],
+    ("spread", "advantage", "prior", "runs"),
+    [
+        (1.0, JUDGE, 0.0, 300),
+        (1.0, JUDGE, 0.5, 300),
+        (3.0, 0.0, 0.0, 300),
+        (0.3, 0.0, 0.0, 600),  # a third is settled
+    ],
 )
 def test_few_of_the_settled_are_wrong_in_many_runs(
-    spread: float, advantage: float, prior: float
+    spread: float, advantage: float, prior: float, runs: int
 ) -> None:
-    check_stopping(300, spread, advantage, prior)
+    check_stopping(runs, spread, advantage, prior)
+
+
+# Batches.
+
+
+def games_until_settled(seed: int, workers: int, *, each: bool) -> int:
+    """Return the games until the best of twenty items is settled.
+
+    The k-th game of a pair has the same luck, whatever was played before.
+
+    Args:
+        seed: of the skills and games.
+        workers: number of pairs in a batch.
+        each: whether the rule is checked after each result, rather than after each batch.
+    """
+    items, indifference = 20, 0.1
+    skills = np.random.default_rng([77, seed]).normal(size=items)
+    ranker = Ranker(map(str, range(items)), goal="best", sigma=1.0, draw_margin=0.0)
+    met: Counter[tuple[int, int]] = Counter()
+    while ranker.num_games < 1_500:
+        for a, b in ranker.next_pairs(workers, indifference=indifference):
+            i, j = sorted((int(a), int(b)))
+            luck = np.random.default_rng([seed, i, j, met[i, j]]).normal()
+            met[i, j] += 1
+            lead = skills[i] - skills[j] + math.sqrt(2.0) * luck
+            ranker.record(str(i), str(j), 1 if lead > 0.0 else -1)
+            if each and ranker.is_settled(0.95, indifference):
+                return ranker.num_games
+        if ranker.is_settled(0.95, indifference):
+            break
+    return ranker.num_games
+
+
+@pytest.mark.slow
+def test_a_batch_costs_few_games_if_the_rule_is_checked_after_each_result() -> None:
+    """At most 10 % more than one pair at a time, and three standard errors of 40 rankings."""
+    games: dict[str, list[int]] = {"one": [], "batch": [], "each": []}
+    for seed in range(40):
+        games["one"].append(games_until_settled(seed, 1, each=True))
+        games["batch"].append(games_until_settled(seed, 32, each=False))
+        games["each"].append(games_until_settled(seed, 32, each=True))
+    one = np.array(games["one"], dtype=np.float64)
+    for name, column in games.items():
+        ratio = np.mean(column) / one.mean()
+        error = np.std(np.array(column) - ratio * one) / one.mean() / math.sqrt(len(one))
+        median = np.median(column)
+        print(
+            f"{name}: mean {np.mean(column):.0f}, median {median:.0f}, {ratio:.2f} +- {error:.2f}"
+        )
+        if name == "each":
+            assert ratio <= 1.1 + 3.0 * error
+    assert np.mean(games["each"]) < np.mean(games["batch"])
 
 
 # Clusters.
@@ -291,27 +353,54 @@ def test_a_cycle_is_rarely_called_settled() -> None:
 # Estimates of the games that are left.
 
 
+def play_best(ranker: Ranker, world: World, rng: np.random.Generator, indifference: float) -> None:
+    """Play the pair that should play next."""
+    ((a, b),) = ranker.next_pairs(1, indifference=indifference)
+    ranker.record(a, b, world.play(rng, int(a), int(b)))
+
+
 @pytest.mark.slow
-def test_games_needed_covers_eighty_percent() -> None:
-    """The 80 % interval covers 80 +- 5 %, and three standard errors of 100 rankings."""
-    covered = 0
-    for seed in range(100):
+@pytest.mark.parametrize(
+    ("items", "options", "games", "runs"),
+    [(6, {"goal": "best"}, 31, 450), (10, {"goal": "top", "k": 3}, 61, 150)],
+)
+def test_games_needed_covers_eighty_percent(
+    items: int, options: dict[str, Any], games: int, runs: int
+) -> None:
+    """The 80 % interval covers 80 +- 5 %, and two standard errors, each of 2 and 3 %.
+
+    The estimate is asked for after 0 to ``games`` - 1 games; settled rankings do not count.
+    """
+    covered = []
+    for seed in range(runs):
         rng = np.random.default_rng(seed)
-        world = World(rng.normal(size=6))
-        ranker = Ranker(map(str, range(6)), goal="best", sigma=1.0, draw_margin=0.0)
-
-        def play_one(ranker: Ranker, world: World, rng: np.random.Generator) -> None:
-            ((a, b),) = ranker.next_pairs(1, indifference=0.2)
-            ranker.record(a, b, world.play(rng, int(a), int(b)))
-
-        for _ in range(20):
-            play_one(ranker, world, rng)
+        world = World(rng.normal(size=items))
+        ranker = Ranker(map(str, range(items)), sigma=1.0, draw_margin=0.0, **options)
+        for _ in range(seed % games):
+            play_best(ranker, world, rng, 0.2)
         estimate = ranker.games_needed(indifference=0.2)
+        if estimate.games == 0:
+            continue
         before = ranker.num_games
         while not ranker.is_settled(indifference=0.2):
-            play_one(ranker, world, rng)
-        covered += estimate.low <= ranker.num_games - before <= estimate.high
-    assert covered / 100 == pytest.approx(0.8, abs=0.05 + 3.0 * 0.04)
+            play_best(ranker, world, rng, 0.2)
+        covered.append(estimate.low <= ranker.num_games - before <= estimate.high)
+    error = math.sqrt(0.8 * 0.2 / len(covered))
+    print(f"{100.0 * np.mean(covered):.1f} % of {len(covered)}, +- {100.0 * error:.1f} %")
+    assert np.mean(covered) == pytest.approx(0.8, abs=0.05 + 2.0 * error)
+
+
+@pytest.mark.parametrize("mean", [3, 30, 1000])
+def test_the_interval_of_equal_and_different_counts_has_eighty_percent(mean: int) -> None:
+    """Within 4 %, and three standard errors; small counts are often equal."""
+    rng = np.random.default_rng(mean)
+    inside = []
+    for _ in range(400):
+        low, high = interval_of(rng.geometric(1.0 / mean, 99).tolist(), 0.2)
+        further = rng.geometric(1.0 / mean, 100)
+        inside.append(np.mean((low <= further) & (further <= high)))
+    error = np.std(inside) / math.sqrt(len(inside))
+    assert np.mean(inside) == pytest.approx(0.8, abs=0.04 + 3.0 * error)
 
 
 def test_games_needed_has_limits() -> None:
@@ -360,3 +449,57 @@ def test_the_sparse_belief_is_that_of_all_covariances(monkeypatch: pytest.Monkey
     for call in (sparse.check, sparse.games_needed, lambda: sparse.belief):
         with pytest.raises(ValueError, match="needs all covariances"):
             call()
+
+
+def test_the_order_of_many_items_has_the_belief_of_the_full_fit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its fit starts at the sites of the sparse belief and ends earlier."""
+    rng = np.random.default_rng(0)
+    world = World(rng.normal(size=150), 0.3, 0.3)
+    options: dict[str, Any] = {"sigma": 1.0, "draw_margin": 0.3, "first_advantage": 0.5}
+    full = random_ranker(world, rng, 1500, **options)
+    means, covariances = full.belief
+    monkeypatch.setattr(ranker_module, "DENSE_ITEMS", 100)
+    many = Ranker(map(str, range(150)), **options)
+    many.record_games(full.games)
+    many_means, many_covariances = many.belief
+    deviations = np.sqrt(np.diagonal(covariances))
+    assert np.abs((many_means - means) / deviations).max() < 0.01
+    np.testing.assert_allclose(np.diagonal(many_covariances), deviations**2, rtol=0.02)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("items", "games", "limits", "options"),
+    [
+        (50_000, 500_000, (1.0, 4.0), {"goal": "best"}),
+        (50_000, 500_000, (1.0, 4.0), {"goal": "top", "k": 10}),
+        (10_000, 100_000, (30.0, 6.0), {"goal": "order"}),
+    ],
+)
+def test_many_items_need_little_time_and_memory(
+    items: int, games: int, limits: tuple[float, float], options: dict[str, Any]
+) -> None:
+    """Limits are seconds of processor time of a game and the next choice, and gigabytes."""
+    resource = pytest.importorskip("resource")
+    rng = np.random.default_rng(0)
+    world = World(rng.normal(size=items), draw_margin=0.3)
+    pairs = rng.integers(items, size=(games, 2))
+    recorded = []
+    for i, j in pairs[pairs[:, 0] != pairs[:, 1]].tolist():
+        recorded.append((str(i), str(j), world.play(rng, i, j)))
+    ranker = Ranker(map(str, range(items)), **options)
+    ranker.record_games(recorded)
+    start = time.process_time()
+    ranker.fit()
+    print(f"fit of {items:,} items: {time.process_time() - start:.1f} s")
+    ranker.next_pairs()  # compiles
+    ranker.record("0", "1", 1)
+    start = time.process_time()
+    ranker.next_pairs()
+    taken = time.process_time() - start
+    gigabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(f"a game and the next choice: {taken:.2f} s; {gigabytes:.1f} GB at most so far")
+    assert taken < limits[0]
+    assert gigabytes < limits[1] or sys.platform != "linux"

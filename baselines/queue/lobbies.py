@@ -2,8 +2,9 @@
 
 The value of a lobby is its match quality + multiplier x the mean gain of its members - their mean
 price. Set packing of this kind is NP-hard. Queues with few possible lobbies are planned by branch
-and bound over all of them. Longer queues are planned in windows of neighbours in the order of
-means; then two neighbouring lobbies at a time are planned anew.
+and bound over all of them, and if that takes long, by dynamic programming over sets of parties.
+Longer queues are planned in windows of neighbours in the order of means; then one or two
+neighbouring lobbies at a time are planned anew.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from matchenv.envs.queue.lobby import (
     sum_sides,
 )
 from matchenv.envs.queue.settings import QueueSettings
+from matchenv.envs.queue.state import NOBODY
 from matchenv.envs.queue.view import WaitingParties
 from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.compile import compiled
@@ -47,9 +49,13 @@ GAIN_SHARE = 0.2
 # Parties of a window, each of which is a bit of an integer.
 LONGEST_WINDOW = 62
 
-# Branch and bound stops after so many comparisons, and skips gains below this share.
-MOST_COMPARISONS = 1_000_000
-SMALLEST_SHARE = 1e-3
+# Gains below this share are skipped.
+SMALLEST_SHARE = 0.005
+
+# Branch and bound stops after so many comparisons. If that is not enough for so many parties, a
+# table of their sets decides.
+MOST_COMPARISONS = 20_000
+LONGEST_TABLE = 16
 
 # Passes over neighbouring lobbies.
 MOST_PASSES = 2
@@ -108,6 +114,32 @@ class Window(NamedTuple):
     counts: Integers
     lobby: Parties
     sides: Integers
+
+
+class PackingTable(NamedTuple):
+    """The table of an exact search, with an element for each set of parties that are undecided.
+
+    The parties decided so far are always the last ones, each in a lobby or left out, and those in
+    a lobby with one of them.
+
+    Attributes:
+        totals: highest sum of values of disjoint lobbies of the other parties, shape (2^W,), below
+            0 if the set was not reached.
+        before: set before the last decision, shape (2^W,).
+        chosen: lobby of the last decision, ``NOBODY`` to leave out a party, shape (2^W,).
+        by_last: lobbies by their last party, and then in descending order of value, shape (L,).
+        first: place in ``by_last`` of the first lobby with each last party, shape (W + 1,).
+        highest: highest value of the lobbies up to each last party, shape (W,).
+        players: members of each party, shape (W,).
+    """
+
+    totals: Floats
+    before: Integers
+    chosen: Integers
+    by_last: Integers
+    first: Integers
+    highest: Floats
+    players: Integers
 
 
 class Lobby(NamedTuple):
@@ -248,20 +280,65 @@ class LobbyPlanner:
         """Return the best disjoint lobbies of a few parties, by comparing all lobbies."""
         window = self.window
         count = parties.size
-        window.parties[:count] = parties
+        # The exact search decides about large parties, which fit into few lobbies, first.
+        parties = parties[np.argsort(self.line.size[parties], kind="stable")]
         players = self.line.size[parties]
+        window.parties[:count] = parties
         window.left[count] = 0
         window.left[:count] = np.cumsum(players[::-1])[::-1]
         num_lobbies = list_lobbies(self.table, self.line, self.constants, window, count)
+        if num_lobbies == 0:
+            return []
         order = np.argsort(-window.values[:num_lobbies], kind="stable")
         window.masks[:num_lobbies] = window.masks[order]
         window.values[:num_lobbies] = window.values[order]
         num_chosen = best_packing(window, num_lobbies, int(players.sum()) // self.num_seats)
+        chosen = window.chosen[:num_chosen]
+        if count <= LONGEST_TABLE:
+            chosen = self.exact_packing(chosen, num_lobbies, players)
         lobbies = []
-        for k in window.chosen[:num_chosen].tolist():
+        for k in chosen.tolist():
             is_in_lobby = (window.masks[k] >> np.arange(count)) & 1 == 1
             lobbies.append(Lobby(parties[is_in_lobby], float(window.values[k])))
         return lobbies
+
+    def exact_packing(self, chosen: Integers, num_lobbies: int, players: Integers) -> Integers:
+        """Return disjoint lobbies of the window with the highest sum, up to ``SMALLEST_SHARE``.
+
+        Args:
+            chosen: indices of some disjoint lobbies, returned if they are good enough.
+            num_lobbies: number of lobbies in the window.
+            players: members of each party in the window, shape (count,).
+        """
+        values = self.window.values[:num_lobbies]
+        least = values[chosen].sum() * (1.0 + SMALLEST_SHARE)
+        if players.sum() // self.num_seats * values[0] <= least:
+            return chosen
+        masks = self.window.masks[:num_lobbies]
+        last = np.searchsorted(1 << np.arange(players.size), masks, side="right") - 1
+        by_last = np.argsort(last, kind="stable")
+        first = np.searchsorted(last[by_last], np.arange(players.size + 1))
+        highest = np.zeros(players.size)
+        np.maximum.at(highest, last, values)
+        num_sets = 1 << players.size
+        table = PackingTable(
+            totals=np.full(num_sets, -1.0),
+            before=np.zeros(num_sets, dtype=np.int64),
+            chosen=np.zeros(num_sets, dtype=np.int64),
+            by_last=by_last,
+            first=first,
+            highest=np.maximum.accumulate(highest),
+            players=np.ascontiguousarray(players),
+        )
+        free = fill_table(table, masks, values, self.num_seats, float(least))
+        if free == NOBODY:
+            return chosen
+        better = []
+        while free < num_sets - 1:
+            if table.chosen[free] != NOBODY:
+                better.append(table.chosen[free])
+            free = table.before[free]
+        return np.array(better)
 
     def plan_in_windows(self) -> list[Lobby]:
         """Return lobbies of neighbours in the order of means.
@@ -567,6 +644,57 @@ def best_packing(window: Window, num_lobbies: int, most: int) -> int:
         used ^= masks[stack[depth]]
         total -= values[stack[depth]]
         k = stack[depth] + 1
+
+
+@compiled(refcounted=False)
+def fill_table(
+    table: PackingTable, masks: Integers, values: Floats, num_seats: int, least: float
+) -> int:
+    """Search disjoint lobbies whose values have a sum above ``least``.
+
+    Args:
+        table: changed.
+        masks: parties of each lobby, as bits, shape (L,).
+        values: of the lobbies, shape (L,).
+        num_seats: of a game.
+        least: smallest sum of interest.
+
+    Returns:
+        The set of parties that remain undecided after the best choice, or ``NOBODY``.
+    """
+    best_set = NOBODY
+    every = table.totals.size - 1
+    table.totals[every] = 0.0
+    last = table.players.size - 1
+    for free in range(every, 0, -1):
+        while free >> last == 0:
+            last -= 1
+        total = table.totals[free]
+        if total < 0.0:
+            continue
+        players = 0
+        for k in range(last + 1):
+            players += table.players[k] * ((free >> k) & 1)
+        if total + players // num_seats * table.highest[last] <= least:
+            continue
+        without = free ^ (1 << last)
+        if total > table.totals[without]:
+            table.totals[without] = total
+            table.before[without] = free
+            table.chosen[without] = NOBODY
+        for i in range(table.first[last], table.first[last + 1]):
+            lobby = table.by_last[i]
+            if masks[lobby] & free != masks[lobby]:
+                continue
+            remaining = free ^ masks[lobby]
+            if total + values[lobby] > table.totals[remaining]:
+                table.totals[remaining] = total + values[lobby]
+                table.before[remaining] = free
+                table.chosen[remaining] = lobby
+                if table.totals[remaining] > least:
+                    least = table.totals[remaining] * (1.0 + SMALLEST_SHARE)
+                    best_set = remaining
+    return best_set
 
 
 @compiled(refcounted=False)

@@ -38,8 +38,8 @@ LEAST_SHARE = 1e-14
 # Index of the advantage in a game in which nobody is first.
 NOBODY = -1
 
-# ``fit_joint`` ends when no site changes by more than this, in standard deviations, or after so
-# many rounds.
+# ``fit_joint`` ends when no site changes by more than this, in standard deviations, if not told
+# otherwise, or after so many rounds.
 FITTED, MOST_ROUNDS = 1e-7, 200
 
 
@@ -217,6 +217,7 @@ def fit_joint(
     noise: tuple[float, float],
     sigma: float,
     advantage_sigma: float = 0.0,
+    tolerance: float = FITTED,
 ) -> JointFit:
     """Return the belief after games, in any order, by expectation propagation.
 
@@ -229,6 +230,7 @@ def fit_joint(
         noise: see ``learn_joint``.
         sigma: prior standard deviation of a skill.
         advantage_sigma: prior standard deviation of the advantage, coordinate n; 0 for none.
+        tolerance: largest change of a site in the last round, in standard deviations.
     """
     size = num_items + (advantage_sigma > 0.0)
     precision = np.empty((size, size))
@@ -245,7 +247,7 @@ def fit_joint(
         change, log_scale, margin_slope = revise_sites(
             results, sites, means, spreads, noise, damping
         )
-        if change <= FITTED:
+        if change <= tolerance:
             break
         if change > 0.9 * last:
             damping = max(0.25, 0.7 * damping)

@@ -14,10 +14,11 @@ from matplotlib.figure import Figure
 # Leaves out metadata that differ from run to run.
 METADATA: dict[str, dict[str, Any]] = {"png": {"Software": None}, "svg": {"Date": None}}
 
-# Colour, line style and marker; colours differ in brightness, for prints in grey.
+# Colour, line style and marker. The contrast on white is 3 : 1 at least, and colours differ in
+# brightness, for prints in grey.
 LINES: tuple[tuple[str, Any, str], ...] = (
     ("#0b3c6f", "-", "o"),
-    ("#e69500", "--", "s"),
+    ("#b87a00", "--", "s"),
     ("#3f9e6a", "-.", "^"),
     ("#b0306a", ":", "D"),
     ("#7a7a7a", (0, (5, 1)), "v"),

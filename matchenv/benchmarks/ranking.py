@@ -16,7 +16,8 @@ from matchenv.evaluation.tables import Column, shortened, text_table
 from matchenv.logs.match_log import MatchLog
 from matchenv.logs.reading import Reading
 from matchenv.ranking import FitCheck, Game, GamesNeeded, Ranked, Ranker
-from matchenv.ranking.ranker import DENSE_ITEMS, Pair, checked_options
+from matchenv.ranking.options import DENSE_ITEMS, checked_options
+from matchenv.ranking.ranker import Pair
 from matchenv.ranking.simulation import MOST_GAMES
 from matchenv.runtime.checks import (
     as_choice,

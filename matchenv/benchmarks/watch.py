@@ -17,26 +17,16 @@ import numpy as np
 from imageio_ffmpeg import write_frames
 from tqdm import tqdm
 
-from matchenv.envs import environment_of
-from matchenv.envs.core.episodes import Episodes
+from matchenv.benchmarks.performer import Performer, performer_of
 from matchenv.envs.core.rendering import RENDER_FPS, Pixels
 from matchenv.envs.core.settings import Options
-from matchenv.evaluation.protocols import protocol_of
-from matchenv.evaluation.registry import policy_named
-from matchenv.evaluation.rollout import Decisions, begin_for, one_thread
-from matchenv.evaluation.seeds import (
-    INSTANCES,
-    POLICIES,
-    REPORT,
-    episode_seeds,
-    policy_key,
-    stream_of,
-)
+from matchenv.evaluation.estimates import CONFIDENCE, Estimate, paired_difference
+from matchenv.evaluation.rollout import one_thread
 from matchenv.rendering.canvas import THEMES
 from matchenv.rendering.chart import tick_step
 from matchenv.rendering.picture import GAP, LEAST_WIDTH, columns_for, sheet
-from matchenv.rendering.renderer import SHARED_WIDTH, SINGLE_WIDTH, SceneRenderer
-from matchenv.rendering.scene import Chart, horizontal_line, over_time
+from matchenv.rendering.renderer import SHARED_WIDTH, SINGLE_WIDTH
+from matchenv.rendering.scene import Chart, Scene, horizontal_line, number_text, over_time
 from matchenv.rendering.window import Window
 from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_choice, as_integer
@@ -44,16 +34,25 @@ from matchenv.runtime.files import write_bytes
 
 MOST_POLICIES = 6
 MOST_WIDTH = 7680
-# Height of a scene by its width, in one row and in two.
-ROW_SHAPE = 0.9
+# Height of a scene by its width: of several in one row, of one, and in two rows.
+ROW_SHAPE = 1.1
+SINGLE_SHAPE = 0.9
 ROWS_SHAPE = 0.75
 # Colours of the policies that are compared with the first one.
-LINE_COLOURS = ("truth", "purple", "player", "opponent", "olive")
+LINE_COLOURS = ("ink", "second", "third", "fourth", "fifth")
 # Games or ticks per second in a window.
 FIRST_SPEED = 10
 FASTEST = 640
 LAST_SECONDS = 3  # duration of the last frame of a film
 USUAL_FRAMES = 100  # default number of frames of a film
+# Speed of a film while policies differ, by that while they do not, and how long before and after a
+# difference it is slow, as a share of the film.
+SLOWNESS = 0.1
+SLOW_SHARE = 0.02
+# Differences of running totals below this are rounding errors.
+LEAST_DIFFERENCE = 1e-9
+# Episodes of the mean differences that are shown beside those of the one episode.
+USUAL_EPISODES = 100
 RATE = 10  # frames per second of a film
 
 
@@ -79,14 +78,6 @@ FILMS = {
 }
 
 
-class Performer(NamedTuple):
-    """A policy in its own copy of the episode, a batch of one."""
-
-    episodes: Episodes[Any]
-    decisions: Decisions
-    renderer: SceneRenderer[Any]
-
-
 @dataclass
 class Stage:
     """An instance of an environment, and policies that play it with the same random numbers.
@@ -99,6 +90,9 @@ class Stage:
         show_true_skill: show true skills and what follows from them.
         width: largest width of pictures in pixels; None for a default by the number of policies.
         theme: ``"light"`` or ``"dark"``.
+        episodes: number of the first episodes whose mean differences are shown beside those of
+            this one; at least 2.
+        means: these differences, of the other policies to the first; None to compute them.
 
     Raises:
         ValueError: for a bad value, and for no, too many, duplicate, unknown or unsuitable
@@ -112,6 +106,8 @@ class Stage:
     show_true_skill: bool = True
     width: int | None = None
     theme: str = "light"
+    episodes: int = USUAL_EPISODES
+    means: Sequence[Estimate] | None = None
 
     def __post_init__(self) -> None:
         count = len(self.policies)
@@ -122,12 +118,14 @@ class Stage:
             )
         as_integer("seed", self.seed, 0)
         as_integer("episode", self.episode, 0)
+        as_integer("episodes", self.episodes, 2)
         as_choice("theme", self.theme, THEMES)
         self.scene_width = self._scene_width()
         self.clock = 0
         self.horizon: int = self.settings.horizon  # type: ignore[attr-defined]
-        self.performers = [self._performer(name) for name in self.policies]
+        self.performers = [self._performer(name, self.episode, 1) for name in self.policies]
         self.unit = self.performers[0].renderer.unit
+        self.end_at(self.horizon)
 
     def _scene_width(self) -> int:
         columns = columns_for(len(self.policies))
@@ -140,20 +138,18 @@ class Stage:
         width -= width % 2  # pictures have even sizes
         return (width + GAP) // columns - GAP
 
-    def _performer(self, name: str) -> Performer:
-        protocol = protocol_of(self.settings.env_id)
-        seeds = episode_seeds(self.seed, self.episode, 1, (*protocol.key_of(REPORT), INSTANCES))
-        settings = protocol.simulator(self.settings).settings  # with the reward of comparisons
-        policy = policy_named(name, settings)
-        episodes = begin_for(policy, settings, seeds)
-        rng = stream_of(self.seed, POLICIES, self.episode, *policy_key(name))
-        renderer_class = environment_of(settings).part("renderer")
-        if renderer_class is None:
-            raise ValueError(f"env must be one with a renderer, got {settings.env_id!r}")
-        renderer = renderer_class(episodes.simulator, "rgb_array", 1, self.show_true_skill)
-        renderer.begin(episodes.state, np.zeros(1, dtype=np.int64))
-        episodes.renderer = renderer
-        return Performer(episodes, Decisions(policy, rng), renderer)
+    def end_at(self, unit: int) -> None:
+        """End the axes over the episode at a game or tick."""
+        self.end = unit
+        for performer in self.performers:
+            performer.renderer.end = unit
+
+    def _performer(self, name: str, first: int, count: int) -> Performer:
+        """Return a policy in ``count`` episodes from index ``first`` on."""
+        episodes = range(first, first + count)
+        return performer_of(
+            name, self.settings, self.seed, episodes, show_true_skill=self.show_true_skill
+        )
 
     def step(self, count: int = 1) -> None:
         """Let every policy play ``count`` games or ticks, or all that remain."""
@@ -167,6 +163,33 @@ class Stage:
         """Return the name of the compared measure and each policy's running total of it."""
         totals = [performer.renderer.total(0) for performer in self.performers]
         return totals[0][0], [values[: self.clock] for _, values in totals]
+
+    def mean_differences(self) -> Sequence[Estimate]:
+        """Return the mean differences of totals to the first policy, over ``episodes`` episodes."""
+        if len(self.policies) == 1:
+            return []
+        if self.means is None:
+            totals = [self._totals_of_many(name) for name in self.policies]
+            self.means = [paired_difference(other, totals[0]) for other in totals[1:]]
+        return self.means
+
+    def _totals_of_many(self, name: str) -> Floats:
+        """Return a policy's total in each of the first episodes, shape (episodes,)."""
+        episodes, decisions, renderer = self._performer(name, 0, self.episodes)
+        with one_thread():
+            while episodes.running.any():
+                decisions.step(episodes)
+        totals = []
+        for row in range(self.episodes):
+            _, running_total = renderer.total(row)
+            totals.append(running_total[-1])
+        return np.array(totals)
+
+    @property
+    def caption(self) -> tuple[str, str]:
+        """Texts below a film: what it shows, and the episode."""
+        renderer = self.performers[0].renderer
+        return renderer.caption, f"seed {self.seed}, episode {self.episode}"
 
     def picture(self, footer: tuple[str, str] | None = None) -> Pixels:
         """Draw all policies on one skill axis, above the differences between their totals.
@@ -187,8 +210,11 @@ class Stage:
         for name, performer in zip(self.policies, self.performers, strict=True):
             state = performer.episodes.state
             scenes.append(performer.renderer.titled(state, 0, name, (low, high)))
+        scenes = _on_one_axis(scenes)
         shape = ROW_SHAPE
-        if len(scenes) > 3:
+        if len(scenes) == 1:
+            shape = SINGLE_SHAPE
+        elif len(scenes) > 3:
             shape = ROWS_SHAPE
         chart = None
         if len(scenes) > 1:
@@ -198,25 +224,49 @@ class Stage:
     def differences(self) -> Chart:
         """Return the chart of the other policies' running totals minus the first policy's."""
         measure, (first, *others) = self.totals()
-        curves = [horizontal_line(0.0, (1.0, self.horizon), "muted")]
-        titles = [(f"{measure}, minus that of {self.policies[0]}:", "muted")]
+        curves = [horizontal_line(0.0, (1.0, self.end), "muted")]
+        titles = []
         low = -0.5
         high = 0.5
-        for policy, total, colour in zip(self.policies[1:], others, LINE_COLOURS, strict=False):
+        for policy, total, mean, colour in zip(
+            self.policies[1:], others, self.mean_differences(), LINE_COLOURS, strict=False
+        ):
             difference = total - first
             curves.append(over_time(difference, colour))
-            titles.append((policy, colour))
+            of_many = f"{number_text(mean.mean, 2)} ± {number_text(mean.half_width, 2)}"
+            titles.append((f"{policy} (mean {of_many})", colour))
             if difference.size > 0:
                 low = min(low, float(difference.min()))
                 high = max(high, float(difference.max()))
+        heading = (
+            f"One episode: {measure}, minus that of {self.policies[0]} (mean of "
+            f"{self.episodes:,} whole episodes, with {100 * CONFIDENCE:.0f} % interval)"
+        )
         step = tick_step(high - low, 4)  # the limits are multiples of it, so they seldom move
         return Chart(
-            x=(0.0, self.horizon),
+            x=(0.0, self.end),
             y=(step * math.floor(low / step), step * math.ceil(high / step)),
             curves=curves,
             titles=titles,
             unit=self.unit,
+            heading=heading,
         )
+
+
+def _on_one_axis(scenes: Sequence[Scene]) -> list[Scene]:
+    """Give the left charts one vertical axis if they have ticks of their own."""
+    charts = [scene.charts[0] for scene in scenes]
+    if not all(chart.y_ticks for chart in charts):
+        return list(scenes)
+    lowest = min(charts, key=lambda chart: chart.y[0])
+    highest = max(charts, key=lambda chart: chart.y[1])
+    limits = (lowest.y[0], highest.y[1])
+    ticks = [max(highest.y_ticks), min(lowest.y_ticks)]
+    aligned = []
+    for scene, chart in zip(scenes, charts, strict=True):
+        chart = replace(chart, y=limits, y_ticks=ticks)
+        aligned.append(scene._replace(charts=(chart, scene.charts[1])))
+    return aligned
 
 
 def watch_live(stage: Stage, window: Any = None) -> Stage:
@@ -285,8 +335,8 @@ def write_film(
         stage: the policies.
         out: file that ends in .gif, .mp4 or .png.
         until: last game or tick; None for the whole episode.
-        every: games or ticks between frames; None for about 100 frames. The first and the last
-            frame are always included.
+        every: games or ticks between frames; None for about 100 frames, more of them while the
+            policies differ. The first and the last frame are always included.
         quiet: show no progress bar.
 
     Returns:
@@ -304,12 +354,15 @@ def write_film(
     last = stage.horizon
     if until is not None:
         last = as_integer("games", until, 1, stage.horizon)
-    if every is None:
-        every = max(1, last // USUAL_FRAMES)
-    as_integer("every", every, 1, stage.horizon)
-    moments = [*range(0, last, every), last]
+    if every is not None:
+        as_integer("every", every, 1, stage.horizon)
+    stage.end_at(last)
     if suffix == ".png":
         moments = [last]
+    elif every is None:
+        moments = moments_of(stage, last)
+    else:
+        moments = [*range(0, last, every), last]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"film{suffix}")
         _encode(stage, path, moments, quiet=quiet)
@@ -317,12 +370,36 @@ def write_film(
     return len(moments)
 
 
+def moments_of(stage: Stage, last: int) -> list[int]:
+    """Return the units before the frames of a film: many while policies differ, few otherwise.
+
+    Args:
+        stage: the policies, which are played a first time in a copy.
+        last: last unit of the film.
+    """
+    rehearsal = replace(stage)
+    rehearsal.step(last)
+    _, (first, *others) = rehearsal.totals()
+    differs = np.zeros(last, dtype=np.bool_)
+    for total in others:
+        change = np.diff(total - first, prepend=0.0)
+        differs |= np.abs(change) > LEAST_DIFFERENCE
+    if not others:
+        differs[:] = True
+    reach = math.ceil(SLOW_SHARE * last)
+    is_near = np.convolve(differs, np.ones(2 * reach + 1), "same")[:last] > 0.0
+    seconds = np.cumsum(np.where(is_near, 1.0, SLOWNESS))
+    frames = np.linspace(0.0, seconds[-1], min(USUAL_FRAMES, last) + 1)[1:]
+    units = 1 + np.searchsorted(seconds, frames * (1.0 - LEAST_DIFFERENCE))
+    return [0, *np.unique(np.minimum(units, last)).tolist()]
+
+
 def _encode(stage: Stage, path: Path, moments: Sequence[int], *, quiet: bool) -> None:
     """Play an episode, and write a frame for each moment with ffmpeg, which hides its errors."""
     film = FILMS[path.suffix]
     frames = write_frames(
         path,
-        stage.picture().shape[1::-1],
+        stage.picture(stage.caption).shape[1::-1],
         fps=RATE,
         codec=film.codec,
         pix_fmt_out=film.pixel_format,
@@ -334,7 +411,7 @@ def _encode(stage: Stage, path: Path, moments: Sequence[int], *, quiet: bool) ->
     frames.send(None)
     for moment in tqdm(moments, desc="frames", leave=False, disable=quiet or None):
         stage.step(moment - stage.clock)
-        frames.send(stage.picture())
+        frames.send(stage.picture(stage.caption))
     frames.close()
 
 

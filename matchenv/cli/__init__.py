@@ -1,9 +1,8 @@
 """The command ``matchenv`` and its subcommands.
 
-A subcommand is a generator ``declare_NAME(add)`` in a module of this folder, which is imported when
-the subcommand runs. Its docstring is the help. It declares its options, receives their values from
-``given = yield``, and calls one function of another room. To add one, write it and add its line
-below.
+Each subcommand is a module of this folder that is imported when it runs. Its docstring begins the
+help, ``add_arguments`` adds its options to an argparse parser, and ``run`` calls functions of other
+rooms with their values. To add one, write the module and add its line below.
 """
 
 from __future__ import annotations
@@ -15,43 +14,47 @@ import sys
 import threading
 import traceback
 from collections.abc import Sequence
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from importlib import import_module
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from matchenv.runtime.checks import hint_of, printable
 from matchenv.runtime.object_spec import only_own_code
 from matchenv.runtime.signals import WORDS, received_signal
 
-# The commands of each group, with their modules and summaries.
+if TYPE_CHECKING:
+    from matchenv.cli.parser import Parser
+
+# The commands of each group, with their summaries.
 GROUPS = {
     "Policies": {
-        "train": ("train", "train a policy and compare it with the baselines"),
-        "compare": ("policies", "play the same games with every policy"),
-        "tune": ("policies", "find the best setting of KG, or of the queue's policies"),
-        "study": ("policies", "repeat the simulation study of the 2011 paper"),
-        "bench": ("policies", "score a policy on matchenv-bench-v1"),
-        "limits": ("policies", "bound what any policy can reach, or solve small problems"),
-        "watch": ("policies", "watch policies side by side, in a window or as a film"),
-        "report": ("policies", "gather results in one page"),
+        "train": "train a policy and compare it with the baselines",
+        "compare": "play the same games with every policy",
+        "tune": "find the best setting of KG, or of the queue's policies",
+        "study": "repeat the simulation study of the 2011 paper",
+        "bench": "score a policy on matchenv-bench-v1",
+        "limits": "bound what any policy can reach, or solve small problems",
+        "watch": "watch policies side by side, in a window or as a film",
+        "report": "gather results in one page",
     },
     "Match logs and services": {
-        "replay": ("logs", "rate a log of matches and judge the ratings"),
-        "fit": ("logs", "fit the parameters of TrueSkill to a log of matches"),
-        "smooth": ("logs", "estimate skills through time from a whole log"),
-        "rank": ("rank", "rank items by pairwise games, and choose the next pairs"),
-        "judge": ("logs", "judge the matcher that made the games of a log"),
-        "serve": ("serve", "keep ratings and match players over HTTP"),
+        "replay": "rate a log of matches and judge the ratings",
+        "fit": "fit the parameters of TrueSkill to a log of matches",
+        "smooth": "estimate skills through time from a whole log",
+        "rank": "rank items by pairwise games, and choose the next pairs",
+        "judge": "judge the matcher that made the games of a log",
+        "serve": "keep ratings and match players over HTTP",
     },
-    "Installation": {"warm-up": ("policies", "compile in advance what a first episode needs")},
+    "Installation": {"warm-up": "compile in advance what a first episode needs"},
 }
-COMMANDS = {name: text for group in GROUPS.values() for name, (_, text) in group.items()}
+COMMANDS = GROUPS["Policies"] | GROUPS["Match logs and services"] | GROUPS["Installation"]
 
 # Most characters of an error message.
 LONGEST_MESSAGE = 2000
 
 # Exit statuses; Ctrl-C and SIGTERM give 130 and 143. READER_GONE is what shells show for SIGPIPE.
 DONE, FAILED, BAD_INPUT, READER_GONE = 0, 1, 2, 141
+
 
 STANDARD_OUTPUT = "standard output"
 
@@ -84,7 +87,7 @@ def run_command(arguments: Sequence[str]) -> int:
 
 def _run(arguments: Sequence[str]) -> int:
     name, *words = arguments or ["--help"]
-    given = None
+    parsed = None
     try:
         if name in ("-h", "--help"):
             show(help_text())
@@ -95,22 +98,24 @@ def _run(arguments: Sequence[str]) -> int:
         if name not in COMMANDS:
             hint = hint_of(name, COMMANDS)
             raise ValueError(f"a command must be one of {', '.join(COMMANDS)}, got {name!r}{hint}")
-        parser = parser_of(name)
-        given = parser.given(words)
+        parsed = parser_of(name).parse(words)
         from tqdm import tqdm
 
         # Its default is a semaphore of the system, which outlives a process that is killed.
         tqdm.set_lock(threading.RLock())
-        permitted = getattr(given, "allow_code", False)
-        permission = only_own_code(allow_code=True) if permitted else nullcontext()
-        with permission, suppress(StopIteration):  # the end of the command
-            parser.steps.send(given)
+        permission: AbstractContextManager[None] = nullcontext()
+        if getattr(parsed, "allow_code", False):
+            permission = only_own_code(allow_code=True)
+        with permission:
+            command_module(name).run(parsed)
     except (Exception, SystemExit, KeyboardInterrupt) as error:
-        note = "" if given is None else given.note()
+        note = ""
+        if parsed is not None:
+            note = parsed.note
         # Libraries raise other errors for an interrupted import.
         if isinstance(error, KeyboardInterrupt) or received_signal() is not None:
             return interrupted(note)
-        if given is None and isinstance(error, SystemExit):  # from --help
+        if parsed is None and isinstance(error, SystemExit):  # from --help
             return DONE
         if "--debug" in words:
             traceback.print_exc()
@@ -144,18 +149,21 @@ def _refused(error: BaseException, note: str = "") -> int:
     return getattr(error, "exit_status", BAD_INPUT if bad_input else FAILED)
 
 
-def parser_of(name: str) -> Any:
-    """Return the parser of a command, whose ``steps`` wait for the values of its options."""
+def command_module(name: str) -> Any:
+    """Import the module of a command."""
+    return import_module(f"{__name__}.{name.replace('-', '_')}")
+
+
+def parser_of(name: str) -> Parser:
+    """Return the parser of a command."""
     from matchenv.cli.parser import Parser
 
-    (module,) = (group[name][0] for group in GROUPS.values() if name in group)
-    declare = getattr(import_module(f"{__name__}.{module}"), f"declare_{name.replace('-', '_')}")
-    parser = Parser(name, declare.__doc__)
-    parser.steps = declare(parser)
-    next(parser.steps)
-    last = parser.group("help")
-    parser.option("--debug", "show where an error comes from", False)
-    last.add_argument("-h", "--help", action="help", help="show this help.")
+    command = command_module(name)
+    parser = Parser(f"matchenv {name}", command.__doc__)
+    command.add_arguments(parser)
+    group = parser.add_argument_group("help")
+    group.add_argument("--debug", action="store_true", help="show where an error comes from")
+    group.add_argument("-h", "--help", action="help", help="show this help")
     return parser
 
 

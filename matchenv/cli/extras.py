@@ -38,3 +38,23 @@ def is_installed(package: str) -> bool:
     except PackageNotFoundError:
         return False
     return True
+
+
+def check_extras(command: str, *extras: str) -> None:
+    """Check that extras of the package are installed, before any work begins.
+
+    Raises:
+        ImportError: if some are not; says how to install them.
+    """
+    missing: dict[str, None] = {}  # in order, each once
+    incomplete = []
+    for extra in extras:
+        absent = missing_packages(extra)
+        missing |= dict.fromkeys(absent)
+        if absent:
+            incomplete.append(extra)
+    if missing:
+        raise ImportError(
+            f"matchenv {command} needs {', '.join(missing)}: "
+            f'pip install "matchenv[{",".join(incomplete)}]"'
+        )

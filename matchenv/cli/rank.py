@@ -1,64 +1,130 @@
-"""The command that ranks the players of a log."""
+"""Rank the players of a log, and choose the pairs to play next.
+
+An item is anything that plays games of two: a model, bot, prompt or person.
+Votes of an arena (model_a, model_b, winner, prompt) and chess games (White,
+Black, Result) are read as they are. See docs/ranking.md.
+
+Example:
+    matchenv rank games.csv --goal top --k 5 --next 20 --out results/ranking
+    matchenv rank votes.csv --by language --scale elo --reference model-a
+"""
 
 from __future__ import annotations
 
 from functools import partial
-from pathlib import Path
 
-from matchenv.cli.parser import Command, Given, Parser
+from matchenv.benchmarks import ranking
+from matchenv.benchmarks.ranking import RankSettings
+from matchenv.benchmarks.ranking_files import FILES, write_ranking
+from matchenv.cli.log_options import add_files, add_log, check_installed, read_games
+from matchenv.cli.output import print_files, print_result
+from matchenv.cli.parser import Arguments, Parser, path, settings_from
+from matchenv.logs.files import read_table
 
 
-def declare_rank(add: Parser) -> Command:
-    """Rank the players of a log, and choose the pairs to play next.
-
-    An item is anything that plays games of two: a model, bot, prompt or person.
-    Votes of an arena (model_a, model_b, winner, prompt) and chess games (White,
-    Black, Result) are read as they are. See docs/ranking.md.
-
-    Example:
-        matchenv rank games.csv --goal top --k 5 --next 20 --out results/ranking
-        matchenv rank votes.csv --by language --scale elo --reference model-a
-    """
-    from matchenv.benchmarks import ranking
-    from matchenv.benchmarks.ranking_files import FILES, write_ranking
-
-    add.log()
-    add.group("goal, model and report")
-    add.fields_of(ranking.RankSettings)
-    add.option(
-        "--state", "ranking.json of an earlier ranking, which these games follow", None, Path
+def add_arguments(parser: Parser) -> None:
+    """Add the options."""
+    add_log(parser)
+    group = parser.add_argument_group("goal, model and report")
+    group.add_argument(
+        "--goal", default=RankSettings.goal, help="what to settle: order, top (with k) or best"
     )
-    add.results()
+    group.add_argument("--k", type=int, help="number of top items; required by goal top")
+    group.add_argument(
+        "--beta",
+        type=float,
+        default=RankSettings.beta,
+        help="standard deviation of one performance",
+    )
+    group.add_argument(
+        "--sigma",
+        type=float,
+        help="standard deviation of the prior of a skill (default: estimated from the games)",
+    )
+    group.add_argument(
+        "--draw-margin",
+        type=float,
+        help="performances no further apart are a draw (default: estimated from the games)",
+    )
+    group.add_argument(
+        "--first-advantage",
+        type=float,
+        help="standard deviation of the prior of the advantage of the side that was first "
+        "(default: half of beta if the log says who was first, else 0)",
+    )
+    group.add_argument(
+        "--cluster",
+        help="column whose games are not independent, or none (default: prompt, if there is one)",
+    )
+    group.add_argument(
+        "--by", help="column of categories, for example language; each is ranked too"
+    )
+    group.add_argument(
+        "--scale",
+        default=RankSettings.scale,
+        help="points of the table and the figure: skill or elo",
+    )
+    group.add_argument("--reference", help="item with skill 0 (default: the mean of all items)")
+    group.add_argument(
+        "--reference-elo",
+        type=float,
+        default=RankSettings.reference_elo,
+        help="Elo points of the reference, or of the mean",
+    )
+    group.add_argument(
+        "--confidence",
+        type=float,
+        default=RankSettings.confidence,
+        help="probability that all is right if skills follow the prior",
+    )
+    group.add_argument(
+        "--indifference",
+        type=float,
+        default=RankSettings.indifference,
+        help="skill difference to ignore; 0 settles equal items at random",
+    )
+    group.add_argument(
+        "--next",
+        type=int,
+        default=RankSettings.next,
+        help="number of pairs to play next, a batch for parallel workers",
+    )
+    group.add_argument(
+        "--estimate",
+        action="store_true",
+        help="estimate the number of games until the goal is settled",
+    )
+    group.add_argument(
+        "--state", type=path, help="ranking.json of an earlier ranking, which these games follow"
+    )
+    add_files(parser)
 
-    given = yield
-    given.needs("logs", *(() if given.out is None else ("benchmarks",)))
-    settings = given.build(ranking.RankSettings)
-    header = log_header(given) if settings.cluster is None else ()
+
+def run(arguments: Arguments) -> None:
+    """Rank the players."""
+    check_installed("rank", arguments)
+    out = arguments.out
+    quiet = arguments.quiet
+    settings: RankSettings = settings_from(RankSettings, arguments)
+    header: tuple[str, ...] = ()
+    if settings.cluster is None:
+        table = read_table(arguments.log, arguments.encoding, arguments.max_megabytes)
+        header = tuple(table.columns)
     columns, cluster = ranking.further_columns(settings, header)
-    ranked = ranking.games_of(given.reading(further=columns), settings, cluster)
-    ranker = ranking.ranker_of(ranked, settings, state=given.state, explicit=given.explicit)
-    table = partial(
-        ranking.ranking_text, ranker, ranker.ranking(settings.reference, settings.reference_elo),
-        settings,
-    )  # fmt: skip
-    given.print_result(table)
-    if given.quiet and given.out is None:  # nobody would see the slower part
+    ranked = ranking.games_of(read_games(arguments, further=columns), settings, cluster)
+    ranker = ranking.ranker_of(ranked, settings, state=arguments.state, explicit=arguments.explicit)
+    rows = ranker.ranking(settings.reference, settings.reference_elo)
+    print_result(partial(ranking.ranking_text, ranker, rows, settings), quiet)
+    if quiet and out is None:  # nobody would see the slower part
         return
-    given.print_result("\n".join(ranking.model_lines(ranker, ranked, settings)))
+    print_result("\n".join(ranking.model_lines(ranker, ranked, settings)), quiet)
     report = ranking.report_of(ranker, settings)
-    given.print_result(partial(ranking.settled_text, ranker, report, settings))
+    print_result(partial(ranking.settled_text, ranker, report, settings), quiet)
     categories = ranking.category_rankers(ranked, settings)
     for category, part in categories.items():
         rows = part.ranking(settings.reference, settings.reference_elo)
-        given.print_result(f"\n{settings.by}: {category}")
-        given.print_result(partial(ranking.ranking_text, part, rows, settings))
-    if given.out is not None:
-        write_ranking(ranker, ranked, report, settings, categories, given.out)
-    given.print_folder(f"{given.out} has {', '.join(FILES[:-1])} and {FILES[-1]}")
-
-
-def log_header(given: Given) -> tuple[str, ...]:
-    """Return the names of the columns of the log."""
-    from matchenv.logs.files import read_table
-
-    return tuple(read_table(given.log, given.encoding, given.max_megabytes).columns)
+        print_result(f"\n{settings.by}: {category}", quiet)
+        print_result(partial(ranking.ranking_text, part, rows, settings), quiet)
+    if out is not None:
+        write_ranking(ranker, ranked, report, settings, categories, out)
+    print_files(f"{out} has {', '.join(FILES[:-1])} and {FILES[-1]}", out, quiet)

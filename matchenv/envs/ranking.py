@@ -432,7 +432,7 @@ class RankingSimulator(Simulator[State]):
     def infos(self, state: State) -> Numbers:
         """Return the measures of the current belief and the last outcome."""
         infos: Numbers = dict(zip(MEASURES, state.measures.T.copy(), strict=True))
-        infos["outcome"] = state.outcomes.copy()
+        infos["outcome"] = state.outcomes.astype(np.int64)
         return infos
 
     def observe(self, state: State) -> NDArray[np.float32]:

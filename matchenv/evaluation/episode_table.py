@@ -14,7 +14,7 @@ from matchenv.envs.core.settings import Options
 from matchenv.evaluation.registry import Candidate
 from matchenv.evaluation.rollout import ALL, TOTAL, Summary, column_of
 from matchenv.evaluation.seeds import policy_key, stream_of
-from matchenv.runtime.arrays import Floats
+from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.files import Arrays, columns_csv, npz_bytes
 from matchenv.runtime.jobs import CLOCK, EXTENDABLE, Job, Store
 
@@ -92,6 +92,8 @@ class EpisodeTable:
         totals: its sums over episodes, shape (C, P, R, ...), by name.
         decisions_per_second: speed of one process, shape (C, P); NaN if nothing was timed.
         needs_truth: labels of the policies that read the true skills.
+        block_totals: sums over each of K blocks of a draw, shape (C, P, R, K, ...), by name.
+        block_sizes: episodes of each block, shape (K,).
     """
 
     cells: tuple[Cell, ...]
@@ -101,6 +103,8 @@ class EpisodeTable:
     totals: Arrays
     decisions_per_second: Floats
     needs_truth: tuple[str, ...] = ()
+    block_totals: Arrays = field(default_factory=dict)
+    block_sizes: Integers = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
     @property
     def columns(self) -> dict[str, Floats]:
@@ -218,12 +222,14 @@ def _table_of(plan: Plan, blocks: list[Arrays]) -> EpisodeTable:
         rates = decisions / seconds
     arrays: Arrays = {}
     totals: Arrays = {}
+    block_totals: Arrays = {}
     for name in blocks[0]:
         of_blocks = [block[name] for block in blocks]
         if name.startswith(TOTAL):
             sums = np.stack(of_blocks)
-            sums = sums.reshape(*shape, -1, *sums.shape[1:]).sum(axis=3)
-            totals[name.removeprefix(TOTAL)] = sums
+            sums = sums.reshape(*shape, -1, *sums.shape[1:])
+            block_totals[name.removeprefix(TOTAL)] = sums
+            totals[name.removeprefix(TOTAL)] = sums.sum(axis=3)
         else:
             rows = np.concatenate(of_blocks)
             arrays[name] = rows.reshape(*shape, -1, *rows.shape[1:])
@@ -238,4 +244,6 @@ def _table_of(plan: Plan, blocks: list[Arrays]) -> EpisodeTable:
         needs_truth=tuple(
             candidate.label for candidate in plan.candidates if candidate.needs_truth
         ),
+        block_totals=block_totals,
+        block_sizes=np.array([len(block.seeds) for block in plan.blocks if block.prior == 0]),
     )

@@ -272,23 +272,21 @@ def expanded(texts: Iterable[str]) -> list[str]:
     return result
 
 
-def policies_of(texts: Iterable[str]) -> list[str]:
-    """Return the policies of the options of a command.
+def runs_of(policies: Iterable[Any]) -> list[Any]:
+    """Return policies, with the runs of a folder in place of the folder.
 
     Args:
-        texts: policies with lists in braces, see ``expanded``; a folder that holds several seeds of
-            a training stands for all of them.
+        policies: as for ``candidates_of``; a folder of several seeds of a training stands for all
+            of them.
     """
-    policies: list[str] = []
-    for text in expanded(texts):
+    single: list[Any] = []
+    for policy in policies:
         runs: list[str] = []
-        for source in policy_sources():
-            runs += source.runs_in(text)
-        if runs:
-            policies += runs
-        else:
-            policies.append(text)
-    return policies
+        if isinstance(policy, str | Path):
+            for source in policy_sources():
+                runs += source.runs_in(str(policy))
+        single += runs or [policy]
+    return single
 
 
 def family_of(label: str) -> str:
@@ -416,7 +414,7 @@ def candidates_of(
 
     Args:
         policies: names, folders of runs, classes, objects with ``act`` or ``predict``, or
-            candidates.
+            candidates; a folder of several seeds stands for all its runs.
         settings: of the environment.
         references: policies that are appended unless they are among the others.
 
@@ -426,7 +424,7 @@ def candidates_of(
     """
     env_id = settings.env_id
     checked: dict[str, Candidate] = {}
-    for policy in as_list("policies (--policy)", policies):
+    for policy in runs_of(as_list("policies (--policy)", policies)):
         candidate = _checked_candidate(policy, settings)
         if candidate.label in checked:
             raise ValueError(f"policies must name each policy once, got {candidate.label!r} twice")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 import shutil
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 from unicodedata import east_asian_width
+
+from matchenv.evaluation.estimates import Estimate
 
 # Maximum width of a table in characters. Files always have this width, so that their bytes do not
 # depend on the terminal.
@@ -85,6 +88,11 @@ def text_table(columns: Sequence[Column], rows: Sequence[Any]) -> list[str]:
     return lines
 
 
+def wrapped(text: str) -> list[str]:
+    """Return the lines of a text that is as wide as tables at most; an empty one is a line."""
+    return textwrap.wrap(text, _width.get()) or [""]
+
+
 def _leading_columns(cells: list[list[str]]) -> int:
     """Return 2 if the first two columns identify the rows and the first alone does not, else 1."""
     firsts = {row[0] for row in cells}
@@ -113,6 +121,14 @@ def or_dash(template: str, value: float) -> str:
     if math.isnan(value):
         return "–"
     return template.format(value)
+
+
+def share_text(share: Estimate) -> str:
+    """Return a share with its interval, in percent; a dash if unknown or below -100 %."""
+    if not share.known or share.mean <= -1.0:
+        return "–"
+    percent = share.times(100.0)
+    return f"{percent.mean:z.0f} % [{percent.low:z.0f}, {percent.high:z.0f}]"
 
 
 def shortened(name: str, length: int = 30) -> str:

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from matchenv.baselines.ranking import pair_scores
-from matchenv.belief.joint import NOBODY, expect_joint, learn_joint
+from matchenv.belief.joint import FITTED, NOBODY, expect_joint, learn_joint
 from matchenv.ranking.belief import ItemBelief
 from matchenv.ranking.clusters import clustered_belief, effect_variance
 from matchenv.ranking.games import GameTable, IndexedGame
@@ -63,24 +63,29 @@ class DenseBelief(ItemBelief):
         other._pairs = self._pairs
         return other
 
-    def fit(self, table: GameTable, mixture: Sequence[Model] = ()) -> None:
+    def fit(
+        self, table: GameTable, mixture: Sequence[Model] = (), tolerance: float = FITTED
+    ) -> None:
         """Learn all games, in no order.
 
         Args:
             table: the games.
             mixture: models over which the belief is averaged, weighted by their evidence; none for
                 the belief's own model.
+            tolerance: see ``fit_joint``.
         """
         results = table.results(self.num_items, has_advantage=self.model.has_advantage)
-        fit = self.model.fit(results, table.sites(), self.num_items)
-        self.mu = fit.mu
+        own_fit = self.model.fit(results, table.sites(), self.num_items, tolerance)
+        self.mu = own_fit.mu
         self.effect_variance = 0.0
         if any(game.cluster != NOBODY for game in table.games):
             self.effect_variance = effect_variance(table, self.model, self.mu)
         beliefs: list[tuple[Floats, Floats]] = []
         log_weights: list[float] = []
         for model in mixture or [self.model]:
-            fit = model.fit(results, table.sites(), self.num_items)
+            fit = own_fit
+            if model != self.model:
+                fit = model.fit(results, table.sites(), self.num_items, tolerance)
             belief = fit.mu, fit.covariance
             if self.effect_variance > 0.0:
                 belief = clustered_belief(table, model, self.num_items, self.effect_variance)
@@ -177,6 +182,9 @@ def mixed(
     Returns:
         The mean, the mean of the covariances, and the covariance of the means.
     """
+    if len(beliefs) == 1:
+        mean, within = beliefs[0]
+        return mean, within, np.zeros_like(within)
     weights = np.exp(log_weights - log_weights.max())
     weights /= weights.sum()
     mean = np.zeros_like(beliefs[0][0])

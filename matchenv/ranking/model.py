@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from matchenv.belief.joint import JointFit, Results, Sites, fit_joint
+from matchenv.belief.joint import FITTED, JointFit, Results, Sites, fit_joint
 from matchenv.envs.ranking import WIDEST_PRIOR
 from matchenv.runtime.checks import as_non_negative_number, as_number, as_positive_number, refusal
 from matchenv.trueskill.draw_margin import draw_margin_from_probability
@@ -74,9 +74,12 @@ class Model:
         """Whether the advantage of the first item is part of the belief."""
         return self.first_advantage > 0.0
 
-    def fit(self, results: Results, sites: Sites, num_items: int) -> JointFit:
+    def fit(
+        self, results: Results, sites: Sites, num_items: int, tolerance: float = FITTED
+    ) -> JointFit:
         """Return the belief after games; ``sites`` are changed to its sites."""
-        return fit_joint(results, sites, num_items, self.noise, self.sigma, self.first_advantage)
+        prior = self.sigma, self.first_advantage
+        return fit_joint(results, sites, num_items, self.noise, *prior, tolerance)
 
 
 def estimated(

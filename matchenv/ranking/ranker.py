@@ -4,104 +4,59 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from matchenv.baselines.ranking import KNOWLEDGE, UNSURE, WIDEST
-from matchenv.belief.joint import NOBODY, Results
-from matchenv.envs.ranking import BEST, GOALS, MOST_ITEMS, ORDER, TOP, places_of, stopping_loss
+from matchenv.baselines.ranking import UNSURE
+from matchenv.belief.joint import FITTED, NOBODY, Results
+from matchenv.envs.ranking import ORDER, TOP, places_of, stopping_loss
+from matchenv.ranking.arguments import game_rows, rows_of, with_names
+from matchenv.ranking.batches import Batch, Sides
 from matchenv.ranking.dense import DenseBelief, Goal
 from matchenv.ranking.fit_check import FitCheck, checked_fit
 from matchenv.ranking.games import Game, GameTable, IndexedGame
-from matchenv.ranking.model import (
-    FAR,
-    MOST_MIXED_ITEMS,
-    SIGMA_PRIOR,
-    Model,
-    estimated,
-    sigma_mixture,
-)
-from matchenv.ranking.simulation import simulated_games
-from matchenv.ranking.sparse import MOST_LEADERS, MOST_SPARSE_ITEMS, SparseBelief
-from matchenv.runtime.arrays import Floats, Integers, Masks
+from matchenv.ranking.leaderboard import Ranked, places_by_draws
+from matchenv.ranking.model import FAR, MOST_MIXED_ITEMS, Model, estimated, sigma_mixture
+from matchenv.ranking.options import DENSE_ITEMS, OPTIONS, checked_options, first_model
+from matchenv.ranking.simulation import interval_of, simulated_games
+from matchenv.ranking.sparse import SparseBelief
+from matchenv.ranking.state_file import RankerState, content_of, state_of
+from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import (
     as_choice,
     as_flag,
     as_integer,
     as_non_negative_number,
     as_number,
-    as_positive_number,
     as_share,
     elements_of,
     refusal,
 )
-from matchenv.runtime.files import json_bytes, read_json, write_bytes
-from matchenv.runtime.random import uniform
+from matchenv.runtime.files import read_json, write_bytes
 from matchenv.trueskill.normal import normal_density, normal_probability
 
 Pair = tuple[str, str]
 
-VERSION = 2
-DRAWS = 4000  # posterior draws for places; a probability of 0.95 has an error of 0.004
-MANY_ITEMS, FEWER_DRAWS = 2_000, 200  # with more items there are so many draws
-
 # With more items than this the belief is fitted again only after a growth of the games by a
 # twentieth; games in between are learned one by one.
 EXACT_ITEMS = 300
-# With more items than this, goals ``top`` and ``best`` use the sparse belief.
-DENSE_ITEMS = 2_000
 GROWTH = 1.05
 
-# A batch plays rarer pairs with at least this share of the best score.
-SPREAD = 0.5
+# Tolerance of the dense belief of more than ``DENSE_ITEMS`` items, see ``fit_joint``.
+MANY_FITTED = 1e-3
+
+MOST_SIMULATIONS = 99  # of ``games_needed``
 
 # sigma / beta from which intervals are too narrow while items have few games.
 WIDE = 5.0
 # Win probability between equals of the first item from which its advantage is worth a warning.
 LARGE_ADVANTAGE = 0.55
 
-OPTIONS = ("beta", "sigma", "draw_margin", "first_advantage", "goal", "k", "seed")
 NORMAL_95 = 1.959963984540054
-
-
-class Ranked(NamedTuple):
-    """A row of a ranking; intervals have 95 % probability under the normal approximation.
-
-    Skills are relative to the mean of the items, or to a reference. Games show differences only.
-
-    Attributes:
-        place: 1 for the largest posterior mean; 0 for retired items, which come last.
-        item: name.
-        mean: posterior mean of the skill.
-        deviation: posterior standard deviation of the skill.
-        low: lower end of the interval of the skill.
-        high: upper end of the interval of the skill.
-        elo: posterior mean in Elo points: the expected score of an even game has the same slope.
-        elo_low: lower end of the interval in Elo points.
-        elo_high: upper end of the interval in Elo points.
-        best_place: upper end of the interval of the true place.
-        worst_place: lower end of the interval of the true place.
-        top: probability of being among the best k.
-        games: games played.
-    """
-
-    place: int
-    item: str
-    mean: float
-    deviation: float
-    low: float
-    high: float
-    elo: float
-    elo_low: float
-    elo_high: float
-    best_place: int
-    worst_place: int
-    top: float
-    games: int
 
 
 class GamesNeeded(NamedTuple):
@@ -139,7 +94,7 @@ class Ranker:
 
     Args:
         items: at least two distinct names; at most 10,000, or 200,000 with ``goal="top"`` and a k
-            of at most 500, or with ``goal="best"``.
+            of at most 100, or with ``goal="best"``.
         beta: standard deviation of one performance around skill, > 0.
         sigma: prior standard deviation of a skill, > 0; None to estimate it from the games.
         draw_margin: performances no further apart are a draw; 0 for games without draws; None to
@@ -178,7 +133,7 @@ class Ranker:
             "k": k,
             "seed": seed,
         }
-        self._index = _with_names({}, names)
+        self._index = with_names({}, names)
         self._options = checked_options(options, len(self._index))
         self._table = GameTable()
         self._clusters: dict[str, int] = {}
@@ -187,7 +142,7 @@ class Ranker:
         self._first_counts: Counter[tuple[int, int]] = Counter()
         self._balance: Counter[int] = Counter()
         # Values that are in use: given or estimated.
-        self._model = _first_model(self._options)
+        self._model = first_model(self._options)
         self._belief: DenseBelief | SparseBelief | None = None
         self._fitted_games = 0
         self._learned_games = 0
@@ -267,7 +222,7 @@ class Ranker:
     @barred_pairs.setter
     def barred_pairs(self, pairs: Iterable[Pair]) -> None:
         barred: set[tuple[int, int]] = set()
-        for a, b in _rows("barred_pairs", "(a, b)", pairs):
+        for a, b in rows_of("barred_pairs", "(a, b)", pairs):
             i, j = self._pair(a, b)
             barred.add((min(i, j), max(i, j)))
         self._barred = barred
@@ -289,7 +244,7 @@ class Ranker:
             rule = "draw_margin must be above 0 with draws among the games"
             raise refusal(rule, changed["draw_margin"])
         self._options = changed
-        self._model = _first_model(changed)
+        self._model = first_model(changed)
         self._table.forget_results()
         self._estimated_games = -1
         self._mixture = []
@@ -302,7 +257,7 @@ class Ranker:
             ValueError: for a name that is empty, not a string or already in use, and for too many
                 items; nothing is changed.
         """
-        index = _with_names(self._index, items)
+        index = with_names(self._index, items)
         self._options = checked_options(self._options, len(index))
         self._index = index
         self._table.forget_results()
@@ -353,7 +308,7 @@ class Ranker:
         Raises:
             ValueError: if ``record`` would refuse one of the games; nothing is changed.
         """
-        checked = [self._checked_game(*row) for row in _game_rows(games)]
+        checked = [self._checked_game(*row) for row in game_rows(games)]
         for i, j, outcome, advantage, cluster in checked:
             number = NOBODY
             if cluster is not None:
@@ -449,7 +404,8 @@ class Ranker:
         """Return what makes the ranking doubtful, in sentences; see ``check`` for the fit."""
         belief = self._current()
         messages: list[str] = []
-        if not self.estimates_sigma and self._table.games and isinstance(belief, DenseBelief):
+        small = isinstance(belief, DenseBelief) and len(self._index) <= DENSE_ITEMS
+        if not self.estimates_sigma and self._table.games and small:
             messages += self._sigma_warning()
         if self._model.beta * WIDE <= self._model.sigma:
             messages.append(
@@ -530,30 +486,15 @@ class Ranker:
         count = as_integer("count", count, 1)
         disjoint = as_flag("disjoint", disjoint)
         goal = self._goal(indifference)
-        running = [self._pair(a, b) for a, b in _rows("pending", "(a, b)", pending)]
+        running = [self._pair(a, b) for a, b in rows_of("pending", "(a, b)", pending)]
+        sides = Sides(self._first_counts, self._balance, int(self._options["seed"]))
         belief = self._current().copy()
-        sides = _Sides(self._first_counts, self._balance, int(self._options["seed"]))
-        free = np.ones(len(self._index), dtype=np.bool_)
-        for i, j in running:
-            belief.expect((i, j), first=True)
-            sides.add(i, j)
-            if disjoint:
-                free[[i, j]] = False
         active = self._active()
+        batch = Batch(belief, goal, active, self._barred, sides, disjoint=disjoint)
+        for i, j in running:
+            batch.add_running(i, j)
         names = self.items
-        chosen: list[Pair] = []
-        while len(chosen) < count:
-            pair = self._best_pair(belief, goal, active, free, sides.batch, disjoint=disjoint)
-            if pair is None:
-                break
-            i, j = sides.ordered(*pair)
-            sides.add(i, j)
-            chosen.append((names[i], names[j]))
-            if len(chosen) < count:
-                belief.expect((i, j), first=True)
-            if disjoint:
-                free[[i, j]] = False
-        return chosen
+        return [(names[i], names[j]) for i, j in batch.chosen(count)]
 
     def ranking(self, reference: str | None = None, reference_elo: float = 0.0) -> list[Ranked]:
         """Return the items by decreasing posterior mean, retired ones last.
@@ -577,7 +518,7 @@ class Ranker:
         deviations = np.sqrt(belief.variances(anchor))
         reach = NORMAL_95 * deviations
         active = self._active()
-        best, worst, top = self._places(belief, active)
+        places = places_by_draws(belief, active, self.k)
         games = self._table.games_of_items(len(self._index))
         scale = self.elo_per_skill
         columns = (
@@ -588,9 +529,9 @@ class Ranker:
             level + scale * means,
             level + scale * (means - reach),
             level + scale * (means + reach),
-            best,
-            worst,
-            top,
+            places.best,
+            places.worst,
+            places.top,
             games,
         )
         rows = list(zip(self.items, *(column.tolist() for column in columns), strict=True))
@@ -629,7 +570,7 @@ class Ranker:
         """Estimate the number of further games until the goal is settled.
 
         Simulates ``next_pairs`` and games between skills drawn from the belief, 99 times with up to
-        20 items, fewer times with more. See ``is_settled`` for the arguments.
+        20 open items, fewer times with more. See ``is_settled`` for the arguments.
 
         Raises:
             ValueError: if the covariances are not kept, see the class.
@@ -648,11 +589,13 @@ class Ranker:
         pairs = np.stack(np.triu_indices(items.size, 1), axis=1)
         game = pairs, self._model.noise, (cut, goal.indifference)
         covariance = np.ascontiguousarray(belief.covariance[np.ix_(items, items)])
-        simulations = 10 * max(1, min(10, 200 // items.size)) - 1
-        counts = simulated_games(belief.means[items], covariance, game, bound, simulations)
-        # With 10 m - 1 simulations these quantiles are order statistics.
-        low, middle, high = np.quantile(counts, [0.1, 0.5, 0.9], method="weibull").tolist()
-        return GamesNeeded(round(middle), round(low), round(high))
+        simulations = max(9, min(MOST_SIMULATIONS, 2_000 // items.size))
+        # Other luck after other numbers of games, so that errors do not repeat.
+        first_key = 1 + self.num_games * MOST_SIMULATIONS
+        keys = np.arange(first_key, first_key + simulations, dtype=np.uint64)
+        counts = simulated_games(belief.means[items], covariance, game, bound, keys)
+        low, high = interval_of(counts, 0.2)
+        return GamesNeeded(round(float(np.median(counts))), low, high)
 
     # Files.
 
@@ -663,21 +606,18 @@ class Ranker:
     def content(self) -> bytes:
         """Return the content of the file of ``save``."""
         self._current()
-        state = {
-            "version": VERSION,
-            **self._options,
-            "estimates": {
-                "sigma": self._model.sigma,
-                "draw_margin": self._model.draw_margin,
-                "games": self._estimated_games,
-            },
-            "items": self.items,
-            "retired": sorted(self._retired),
-            "barred_pairs": sorted(self._barred),
-            "clusters": list(self._clusters),
-            "games": self._table.games,
-        }
-        return json_bytes(state, checked=True)
+        state = RankerState(
+            options=self._options,
+            items=self.items,
+            retired=sorted(self._retired),
+            barred_pairs=sorted(self._barred),
+            clusters=list(self._clusters),
+            games=self._table.games,
+            sigma=self._model.sigma,
+            draw_margin=self._model.draw_margin,
+            estimated_games=self._estimated_games,
+        )
+        return content_of(state)
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -688,51 +628,26 @@ class Ranker:
             ValueError: for a damaged file, one of another version, or one of another kind; names
                 the file.
         """
-        state = read_json(Path(path))
+        content = read_json(Path(path))
         try:
-            return cls._restored(state)
+            return cls._restored(state_of(content))
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{path} must be a file that Ranker.save wrote: {error}") from None
 
     @classmethod
-    def _restored(cls, state: Any) -> Self:
-        known = {"version", "estimates", "items", "retired", "barred_pairs", "clusters", "games"}
-        known |= set(OPTIONS)
-        if not isinstance(state, Mapping):
-            raise ValueError(f"it must hold {', '.join(sorted(known))}")
-        if state.get("version") != VERSION:
-            raise ValueError(
-                f"its version must be {VERSION}, got {state.get('version')!r}; rank the games again"
-            )
-        if state.keys() != known:
-            raise ValueError(f"it must hold {', '.join(sorted(known))}")
-        names = state["items"]
-        if not isinstance(names, list):
-            raise refusal("items must be a list", names)
-        ranker = cls(names, **{name: state[name] for name in OPTIONS})
-        last = len(names) - 1
-        for i, j in _rows("barred_pairs", "(i, j)", state["barred_pairs"]):
-            pair = as_integer("item", i, 0, last), as_integer("item", j, 0, last)
-            ranker._barred.add(pair)
-        for index in elements_of(state["retired"]) or []:
-            ranker.retire(names[as_integer("retired", index, 0, last)])
-        clusters = [*state["clusters"], None]
+    def _restored(cls, state: RankerState) -> Self:
+        names = state.items
+        ranker = cls(names, **state.options)
+        ranker._barred = set(state.barred_pairs)
+        for index in state.retired:
+            ranker.retire(names[index])
+        clusters: list[str | None] = [*state.clusters, None]
         games: list[Game] = []
-        fields = "(i, j, outcome, advantage, cluster)"
-        for i, j, outcome, advantage, cluster in _rows("games", fields, state["games"]):
-            first = names[as_integer("game", i, 0, last)]
-            second = names[as_integer("game", j, 0, last)]
-            neutral = as_integer("advantage", advantage, 0, 1) == 0
-            number = as_integer("cluster", cluster, -1, len(clusters) - 2)
-            games.append(Game(first, second, outcome, neutral, clusters[number]))
+        for i, j, outcome, advantage, cluster in state.games:
+            games.append(Game(names[i], names[j], outcome, advantage == 0, clusters[cluster]))
         ranker.record_games(games)
-        estimates = state["estimates"]
-        ranker._model = replace(
-            ranker._model,
-            sigma=as_positive_number("sigma", estimates["sigma"]),
-            draw_margin=as_non_negative_number("draw_margin", estimates["draw_margin"]),
-        )
-        ranker._estimated_games = as_integer("games", estimates["games"], -1)
+        ranker._model = replace(ranker._model, sigma=state.sigma, draw_margin=state.draw_margin)
+        ranker._estimated_games = state.estimated_games
         return ranker
 
     # Internals.
@@ -790,10 +705,11 @@ class Ranker:
     def _fit(self) -> None:
         games = len(self._table)
         num_items = len(self._index)
-        sparse = num_items > DENSE_ITEMS and self.goal != ORDER
+        many = num_items > DENSE_ITEMS
+        sparse = many and self.goal != ORDER
         if games >= GROWTH * self._estimated_games or self._needs_margin:
             estimates_margin = self._options["draw_margin"] is None
-            if sparse:
+            if many:
                 self._model = SparseBelief.estimated(
                     self._model,
                     self._table,
@@ -812,18 +728,20 @@ class Ranker:
                 )
             self._estimated_games = games
             self._mixture = []
-        if sparse:
+        tolerance = FITTED
+        if many:  # a round of the dense belief takes long: it starts at the sites of the sparse one
             sparse_belief = SparseBelief(num_items, self._model, self.k)
             sparse_belief.fit(self._table)
             self._belief = sparse_belief
-        else:
+            tolerance = MANY_FITTED
+        if not sparse:
             mixes = self.estimates_sigma and games > 0 and num_items <= MOST_MIXED_ITEMS
             if mixes and not self._mixture:
                 self._mixture = sigma_mixture(
                     self._model, self._results(), self._table.sites(), num_items
                 )
             dense_belief = DenseBelief(num_items, self._model)
-            dense_belief.fit(self._table, self._mixture)
+            dense_belief.fit(self._table, self._mixture, tolerance)
             self._belief = dense_belief
         self._fitted_games = games
         self._learned_games = games
@@ -846,66 +764,6 @@ class Ranker:
             )
         return belief
 
-    def _best_pair(
-        self,
-        belief: DenseBelief | SparseBelief,
-        goal: Goal,
-        active: Integers,
-        free: Masks,
-        batch: Counter[tuple[int, int]],
-        *,
-        disjoint: bool,
-    ) -> tuple[int, int] | None:
-        """Return the pair with the best score, or a near one that is rarer in the batch."""
-        # All scores are needed where the best pair may not be playable.
-        restricted = disjoint or bool(self._barred)
-        floor = 0.0
-        if not restricted:
-            floor = SPREAD if batch else 1.0
-        pairs, scores = belief.scores(KNOWLEDGE, goal, active, floor)
-        playable = free[pairs[:, 0]] & free[pairs[:, 1]]
-        if self._barred:
-            playable &= ~self._is_barred(pairs)
-        if not playable.any():
-            return None
-        if disjoint and scores[playable].max() < 0.0:  # none counts for the goal
-            pairs, scores = belief.scores(WIDEST, goal, active)
-        scores[~playable] = -np.inf
-        best = int(scores.argmax())
-        if batch and scores[best] > 0.0:
-            near = np.flatnonzero(scores >= SPREAD * scores[best])
-            times = np.zeros(near.size)
-            for index, (i, j) in enumerate(pairs[near].tolist()):
-                times[index] = batch[i, j] + batch[j, i]
-            best = int(near[np.lexsort((-scores[near], times))[0]])
-        i, j = pairs[best].tolist()
-        return i, j
-
-    def _is_barred(self, pairs: Integers) -> Masks:
-        size = len(self._index)
-        barred = np.array([i * size + j for i, j in self._barred])
-        codes = pairs.min(axis=1) * size + pairs.max(axis=1)
-        return np.isin(codes, barred)
-
-    def _places(
-        self, belief: DenseBelief | SparseBelief, active: Integers
-    ) -> tuple[Integers, Integers, Floats]:
-        """Return 95 % intervals of places, and probabilities of the top k, 0 for retired items."""
-        size = len(self._index)
-        count = DRAWS if size <= MANY_ITEMS else FEWER_DRAWS
-        draws = belief.draws(active, count)
-        places = np.empty(draws.shape, dtype=np.int32)
-        ranks = np.arange(1, active.size + 1, dtype=np.int32)
-        for row, draw in zip(places, draws, strict=True):
-            row[np.argsort(-draw)] = ranks
-        best = np.zeros(size, dtype=np.int64)
-        worst = np.zeros(size, dtype=np.int64)
-        top = np.zeros(size)
-        limits = np.quantile(places, [0.025, 0.975], axis=0, method="inverted_cdf")
-        best[active], worst[active] = limits
-        top[active] = np.mean(places <= self.k, axis=0)
-        return best, worst, top
-
     def _open(self, confidence: float, indifference: float) -> Integers:
         """Return the indices of the ``unsettled`` pairs, shape (U, 2)."""
         bound = stopping_loss(as_share("confidence", confidence))
@@ -915,118 +773,3 @@ class Ranker:
         order = np.argsort(-doubts, kind="stable")
         count = np.count_nonzero(np.cumsum(doubts[order[::-1]]) > bound)
         return pairs[order[:count]]
-
-
-class _Sides:
-    """Who is named first: balanced within pairs, then for items, then by chance.
-
-    Attributes:
-        batch: pairs that were added, by the order of their items.
-    """
-
-    def __init__(
-        self, first_counts: Counter[tuple[int, int]], balance: Counter[int], seed: int
-    ) -> None:
-        self._earlier = first_counts, balance
-        self.batch: Counter[tuple[int, int]] = Counter()
-        self._balance: Counter[int] = Counter()
-        self._key = np.uint64(seed)
-
-    def add(self, i: int, j: int) -> None:
-        """Count a game in which i is first."""
-        self.batch[i, j] += 1
-        self._balance[i] += 1
-        self._balance[j] -= 1
-
-    def ordered(self, i: int, j: int) -> tuple[int, int]:
-        """Return the pair with the item first that should be named first."""
-        counts, balance = self._earlier
-        i_first = counts[i, j] + self.batch[i, j]
-        j_first = counts[j, i] + self.batch[j, i]
-        if i_first != j_first:
-            return (i, j) if i_first < j_first else (j, i)
-        i_lead = balance[i] + self._balance[i]
-        j_lead = balance[j] + self._balance[j]
-        if i_lead != j_lead:
-            return (i, j) if i_lead < j_lead else (j, i)
-        games = i_first + j_first
-        number = uniform(self._key, np.int64(i), np.int64(j) * 1_000_000 + games)
-        return (i, j) if number < 0.5 else (j, i)
-
-
-def checked_options(options: Mapping[str, Any], num_items: int) -> dict[str, Any]:
-    """Return the options of a ``Ranker`` after checks.
-
-    Raises:
-        ValueError: for a bad option; the message names it.
-    """
-    goal = as_choice("goal", options["goal"], GOALS)
-    k = options["k"]
-    if goal == TOP and k is None:
-        raise ValueError("k must be given with goal='top', got None")
-    if k is not None:
-        k = as_integer("k", k, 1)
-    if k is not None and k >= num_items:
-        raise ValueError(f"k must be below the number of items, {num_items}, got {k!r}")
-    if goal == BEST and k not in (None, 1):
-        raise ValueError(f"k must be 1 with goal='best', got {k!r}")
-    most = MOST_ITEMS if goal == ORDER else MOST_SPARSE_ITEMS
-    if num_items > most:
-        raise ValueError(f"items must be at most {most:,} with goal={goal!r}, got {num_items:,}")
-    if goal == TOP and num_items > DENSE_ITEMS and k > MOST_LEADERS:
-        rule = f"k must be at most {MOST_LEADERS} with more than {DENSE_ITEMS:,} items"
-        raise refusal(rule, k)
-    checked = dict(options)
-    checked["goal"] = goal
-    checked["k"] = k
-    checked["seed"] = as_integer("seed", options["seed"], 0, 2**63 - 1)
-    for name in ("beta", "sigma"):
-        if options[name] is not None or name == "beta":
-            checked[name] = as_positive_number(name, options[name])
-    for name in ("draw_margin", "first_advantage"):
-        if options[name] is not None or name == "first_advantage":
-            checked[name] = as_non_negative_number(name, options[name])
-    _first_model(checked)
-    return checked
-
-
-def _first_model(options: Mapping[str, Any]) -> Model:
-    """Return the model before any estimate."""
-    beta = options["beta"]
-    sigma = options["sigma"]
-    if sigma is None:
-        sigma = beta * math.exp(SIGMA_PRIOR[0])
-    margin = options["draw_margin"]
-    return Model(beta, sigma, 0.0 if margin is None else margin, options["first_advantage"])
-
-
-def _with_names(index: Mapping[str, int], names: Iterable[Any]) -> dict[str, int]:
-    """Return an index of names with further ones."""
-    longer = dict(index)
-    for name in names:
-        if not isinstance(name, str) or not name or name in longer:
-            raise refusal("item must be a new name", name)
-        longer[name] = len(longer)
-    return longer
-
-
-def _rows(name: str, form: str, values: Any) -> Iterator[tuple[Any, ...]]:
-    """Yield tuples of a form, for example ``"(a, b)"``."""
-    length = form.count(",") + 1
-    yield from _tuples(name, form, values, range(length, length + 1))
-
-
-def _game_rows(values: Any) -> Iterator[tuple[Any, ...]]:
-    """Yield games of three to five fields."""
-    yield from _tuples("games", "(a, b, outcome)", values, range(3, 6))
-
-
-def _tuples(name: str, form: str, values: Any, lengths: range) -> Iterator[tuple[Any, ...]]:
-    rows = elements_of(values)
-    if rows is None:
-        rows = [values]
-    for value in rows:
-        row = value if isinstance(value, tuple) else tuple(elements_of(value) or ())
-        if len(row) not in lengths:
-            raise refusal(f"{name} must hold tuples {form}", value)
-        yield row

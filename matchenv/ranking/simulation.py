@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
 from matchenv.baselines.ranking import KNOWLEDGE, UNSURE, pair_scores
 from matchenv.belief.joint import difference_variance, expect_joint, game_precision, learn_joint
 from matchenv.envs.ranking import Game
-from matchenv.runtime.arrays import Floats
+from matchenv.runtime.arrays import Floats, Keys
 from matchenv.runtime.compile import compiled
 from matchenv.runtime.random import normal, normals
 
 MOST_GAMES = 1_000_000  # upper limit of estimates
 NEAR = 0.5  # pairs with this share of the best score play in the same round of a simulation
+# Games of a pair in a row, as a share of all games so far. With a tenth, the upper ends are 8 %
+# higher, since the choice is made more rarely.
+SHARE = 0.03
 HOPELESS = 5.0  # expected misordered pairs after MOST_GAMES for which no simulation is run
 
 # Streams of random numbers.
@@ -22,7 +26,7 @@ TRUTH, PLAY = range(2)
 
 
 def simulated_games(
-    mu: Floats, covariance: Floats, game: Game, bound: float, simulations: int
+    mu: Floats, covariance: Floats, game: Game, bound: float, keys: Keys
 ) -> list[int]:
     """Return the numbers of further games in simulations, each at most ``MOST_GAMES``.
 
@@ -31,17 +35,31 @@ def simulated_games(
         covariance: posterior covariances, shape (n, n).
         game: pairs, noise, and cut with indifference.
         bound: expected number of misordered pairs at which the goal is settled.
-        simulations: number of simulations.
+        keys: keys of the random numbers of each simulation, uint64.
     """
     if is_hopeless(mu, covariance, game):
-        return [MOST_GAMES] * simulations
-    keys = np.arange(1, 1 + simulations, dtype=np.uint64)
+        return [MOST_GAMES] * keys.size
     factor = np.linalg.cholesky(covariance)
     truths = mu + normals(keys, TRUTH, 0, mu.size) @ factor.T
     counts: list[int] = []
     for key, truth in zip(keys, truths, strict=True):
         counts.append(games_until(mu.copy(), covariance.copy(), game, bound, key, truth))
     return counts
+
+
+def interval_of(counts: Sequence[int], outside: float) -> tuple[int, int]:
+    """Return counts outside which the next one falls with a probability near ``outside``.
+
+    Half of it is below and half above if counts differ. Small numbers of games are often equal: the
+    probability below is then as near to a half as it can be, and the rest is above.
+    """
+    values, numbers = np.unique(counts, return_counts=True)
+    # The next number falls into each gap between sorted ones, and outside all, equally likely.
+    below = (np.cumsum(numbers) - numbers + 1) / (len(counts) + 1)
+    above = (np.cumsum(numbers[::-1])[::-1] - numbers + 1) / (len(counts) + 1)
+    low = np.abs(below - 0.5 * outside).argmin()
+    high = np.abs(above - (outside - below[low])).argmin()
+    return int(values[low]), int(values[high])
 
 
 def is_hopeless(mu: Floats, covariance: Floats, game: Game) -> bool:
@@ -64,9 +82,9 @@ def games_until(
     """Simulate games until the goal is settled; return their number, at most ``MOST_GAMES``.
 
     Each round plays disjoint pairs with scores near the best. A pair plays one game, or as many as
-    a tenth of all games so far, if they add at most a tenth to the precision of its difference;
-    these count as one normal measurement. With more than 100 items, the share is n / 1000 in place
-    of a tenth.
+    the share ``SHARE`` of all games so far, if they add at most this share to the precision of its
+    difference; these count as one normal measurement. With more than 30 items, the share is
+    n / 1000.
 
     Args:
         mu: posterior means, shape (n,); changed.
@@ -79,7 +97,7 @@ def games_until(
     pairs, noise, _ = game
     beta, draw_margin = noise
     total, step = 0.0, 0
-    share = min(1.0, max(0.1, mu.size / 1000.0))
+    share = min(1.0, max(SHARE, mu.size / 1000.0))
     while total < MOST_GAMES:
         if np.maximum(pair_scores(UNSURE, mu, covariance, game, 0.0), 0.0).sum() <= bound:
             break

@@ -29,8 +29,10 @@ LINE_HEIGHT = 1.21  # distance between lines of text, by the font size
 TRIANGLE_ASPECT = 1.7  # height of a triangle, by half its base
 
 # The palette of Okabe and Ito (2008), which colour-blind people can distinguish. Colour never
-# carries information alone. "muted" is for axes and notes, "truth" for quantities under the true
-# skills.
+# carries information alone, and has one meaning in all pictures: "ink" is for the main quantity,
+# "muted" for axes, notes and reference lines, "truth" for quantities under the true skills (with
+# "uneven" at the low end of a scale), "game" for current games. "second" to "fifth" are lines of
+# policies, after "ink".
 THEMES: dict[str, dict[str, Colour]] = {
     "light": {
         "background": (255, 255, 255),
@@ -41,8 +43,12 @@ THEMES: dict[str, dict[str, Colour]] = {
         "opponent": (213, 94, 0),
         "others": (126, 137, 150),
         "truth": (0, 134, 98),
-        "purple": (168, 72, 128),
-        "olive": (120, 110, 20),
+        "uneven": (92, 20, 70),
+        "game": (120, 110, 20),
+        "second": (168, 72, 128),
+        "third": (124, 84, 40),
+        "fourth": (92, 86, 190),
+        "fifth": (190, 40, 60),
     },
     "dark": {
         "background": (15, 20, 26),
@@ -53,8 +59,12 @@ THEMES: dict[str, dict[str, Colour]] = {
         "opponent": (240, 163, 20),
         "others": (135, 148, 163),
         "truth": (40, 190, 145),
-        "purple": (222, 140, 190),
-        "olive": (214, 206, 90),
+        "uneven": (176, 108, 160),
+        "game": (214, 206, 90),
+        "second": (222, 140, 190),
+        "third": (205, 160, 110),
+        "fourth": (160, 156, 245),
+        "fifth": (244, 120, 130),
     },
 }
 
@@ -191,6 +201,30 @@ class Canvas:
         centres = np.column_stack((np.round(SCALE * x), np.round(SCALE * y)))
         for centre in np.unique(centres, axis=0).tolist():
             pygame.draw.circle(self._shapes, paint, centre, SCALE * radius)
+
+    def cells(
+        self, x: Floats, y: Floats, size: tuple[float, float], shades: Floats, colour: str
+    ) -> None:
+        """Fill a rectangle around each point.
+
+        Args:
+            x: of the centres, shape (n,).
+            y: of the centres, shape (n,).
+            size: width and height.
+            shades: from 0, the colour "uneven", to 1, ``colour``; shape (n,).
+            colour: name of a colour.
+        """
+        ends = np.array([self.theme["uneven"], self.theme[colour]], dtype=np.float64)
+        paints = np.round(ends[0] + shades[:, np.newaxis] * (ends[1] - ends[0])).astype(int)
+        width, height = size
+        # Rounded edges leave no gaps between neighbours.
+        left = np.round(SCALE * (x - 0.5 * width)).astype(int)
+        right = np.round(SCALE * (x + 0.5 * width)).astype(int)
+        top = np.round(SCALE * (y - 0.5 * height)).astype(int)
+        bottom = np.round(SCALE * (y + 0.5 * height)).astype(int)
+        corners = np.column_stack((left, top, right - left, bottom - top))
+        for corner, paint in zip(corners.tolist(), paints.tolist(), strict=True):
+            self._shapes.fill(paint, Rect(corner))
 
     def clip(self, box: Rect) -> None:
         """Restrict shapes to a box."""

@@ -25,6 +25,8 @@ LARGEST_DOT = 2.6
 SMALLEST_DOT = 1.0
 UNITS_OF_LARGEST_DOT = 50.0
 
+LEAST_CELL = 2.0  # width and height in pixels, at least
+
 # Dashes of the line above the true skill of a highlighted player.
 DASH = 3
 DASH_PERIOD = 6
@@ -64,12 +66,14 @@ def draw_chart(canvas: Canvas, box: Rect, chart: Chart) -> None:
     titles_height = 0
     if chart.titles:
         titles_height = round(TITLES_LINES * line)
+    if chart.heading:
+        titles_height += line
     label_distance = 3
     if chart.marks:
         label_distance = canvas.mark + 4
     height = max(LEAST_PLOT, box.height - titles_height - label_distance - line)
-    value_ticks = []
-    if chart.unit:
+    value_ticks = [Tick(*tick) for tick in chart.y_ticks]
+    if chart.unit and not value_ticks:
         value_ticks = _value_ticks(canvas, chart, height)
     margin = 0
     for tick in value_ticks:
@@ -99,14 +103,19 @@ def _value_ticks(canvas: Canvas, chart: Chart, height: int) -> list[Tick]:
 
 
 def draw_titles(canvas: Canvas, box: Rect, chart: Chart) -> None:
-    """Draw the titles side by side, without those that have no room; the first may be cut."""
+    """Draw the heading, and below it the titles side by side, as far as they have room."""
     size = canvas.small
     x = box.x
+    y = box.y
+    if chart.heading:
+        heading = canvas.shortened(chart.heading, size, box.width)
+        canvas.text(x, y, heading, size, "muted")
+        y += line_height(size)
     for title, colour in chart.titles:
         fitting = canvas.shortened(title, size, box.right - x)
         if fitting != title and x > box.x:
             break
-        x += canvas.text(x, box.y, fitting, size, colour) + size
+        x += canvas.text(x, y, fitting, size, colour) + size
 
 
 def draw_grid(canvas: Canvas, plot: Rect, axis: Axis, value_ticks: list[Tick]) -> None:
@@ -129,6 +138,11 @@ def draw_curve(canvas: Canvas, curve: Curve, horizontal: Axis, vertical: Axis) -
         radius = LARGEST_DOT * (UNITS_OF_LARGEST_DOT / horizontal.high) ** 0.25
         radius = min(LARGEST_DOT, max(SMALLEST_DOT, radius))
         canvas.dots(x, y, radius, curve.colour, curve.strength)
+    elif curve.shades is not None:
+        width = horizontal.length / (horizontal.high - horizontal.low)
+        height = -vertical.length / (vertical.high - vertical.low)
+        size = (max(LEAST_CELL, width), max(LEAST_CELL, height))
+        canvas.cells(x, y, size, curve.shades, curve.colour)
     elif x.size > 0:
         stride = math.ceil(x.size / (SCALE * horizontal.length))  # one point per column is enough
         width = 1.0

@@ -1,4 +1,4 @@
-"""Pictures and texts of ``Matchmaking-v0``: the beliefs, and the games so far."""
+"""Pictures and texts of ``Matchmaking-v0``: the beliefs, and who was chosen in which game."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from matchenv.envs.one_player.simulator import OnePlayer, State
 from matchenv.rendering.renderer import Column, Columns, SceneRenderer
 from matchenv.rendering.scene import (
     Chart,
+    Curve,
     Limits,
     Players,
     Scene,
@@ -17,7 +18,7 @@ from matchenv.rendering.scene import (
     number_text,
     over_time,
 )
-from matchenv.runtime.arrays import Floats, Masks
+from matchenv.runtime.arrays import Floats, Integers, Masks
 from matchenv.trueskill.game import quality_per_density
 
 WINDOW_SHARE = 0.05  # window of the moving mean, as a share of the horizon
@@ -25,9 +26,15 @@ DOT_STRENGTH = 0.4
 OUTCOMES = {1: "won", -1: "lost", 0: "draw"}
 UNKNOWN = "–"
 
-# Tops of the charts of q and of its total, by the largest value that they can have.
+# Top of the chart of q, by the largest value that q can have.
 Q_TOP = 1.25
-TOTAL_TOP = 1.04
+
+# Shares of the height of the beliefs, and of the width of the strip.
+BELIEFS_SHARE = 0.5
+STRIP_SHARE = 0.48
+
+# The strip shows multiples of this number of places.
+PLACES_STEP = 10
 
 
 class OnePlayerRenderer(SceneRenderer[State]):
@@ -37,7 +44,31 @@ class OnePlayerRenderer(SceneRenderer[State]):
     q, the draw density under the belief.
     """
 
+    caption = "Who plays player 0? Left chart: the chosen opponents by place, green in even games."
     simulator: OnePlayer
+
+    def begin(self, state: State, rows: Integers) -> None:
+        """Record the start of episodes; see ``SceneRenderer.begin``."""
+        super().begin(state, rows)
+        self._skills = self._shown_skills(state)
+
+    def add(self, state: State, actions: Integers, rewards: Floats, running: Masks) -> None:
+        """Record a step, with the places of the opponent and of player 0 by skill before it."""
+        super().add(state, actions, rewards, running)
+        opponents = self._skills[:, 1:]
+        chosen = opponents[np.arange(self.count), actions][:, np.newaxis]
+        is_before = np.arange(opponents.shape[1]) < actions[:, np.newaxis]
+        is_better = (opponents > chosen) | ((opponents == chosen) & is_before)
+        self._records[-1].values["place"] = is_better.sum(axis=1)
+        self._records[-1].values["place_0"] = (opponents > self._skills[:, :1]).sum(axis=1)
+        self._skills = self._shown_skills(state)
+
+    def _shown_skills(self, state: State) -> Floats:
+        """Return true skills if they are shown, else means; shape (count, players)."""
+        number = MU
+        if self._shows_truth:
+            number = TRUE_SKILL
+        return state.players[:, :, number].copy()
 
     def players(self, state: State, row: int) -> Players:
         """Return means, deviations and true skills of player 0 and the opponents."""
@@ -51,24 +82,29 @@ class OnePlayerRenderer(SceneRenderer[State]):
         return f"running total of {self._q_name}", np.cumsum(self._q(row))
 
     def scene(self, state: State, row: int, limits: Limits) -> Scene:
-        """Return beliefs, the last opponent, and q of each game with its running total.
+        """Return beliefs, the last opponent, the opponents of all games, and q of each game.
 
-        If true skills are shown, q under the belief is a second, pale line.
+        If true skills are shown, q under the belief is a second line.
         """
         players = self.players(state, row)
         online = self._online(state, row)
-        highlighted = [0]
-        for action in self.recorded(row, "action")[-1:].tolist():
-            highlighted.append(int(action) + 1)
+        actions = self.recorded(row, "action").astype(np.int64)
+        games = np.bincount(actions + 1, minlength=players.mu.size)
+        highlighted = [0, *(actions[-1:] + 1).tolist()]
+        games[highlighted] = 0
         others = f"others ({players.mu.size - len(highlighted):,})"
+        if games.any():
+            others += f", {np.count_nonzero(games):,} played"
         if online is not None:
             others += f", {np.count_nonzero(~online):,} offline"
         return Scene(
             highlighted=_names(players, highlighted),
             others=others,
-            beliefs=belief_chart(players, highlighted, limits, online),
+            beliefs=belief_chart(players, highlighted, limits, online, games),
             tiles=self._tiles(state, row),
-            charts=(self._q_chart(row), self._total_chart(row)),
+            charts=(self._strip(row), self._q_chart(row)),
+            beliefs_share=BELIEFS_SHARE,
+            left_share=STRIP_SHARE,
         )
 
     def table(self, state: State, row: int) -> Columns:
@@ -104,7 +140,7 @@ class OnePlayerRenderer(SceneRenderer[State]):
         return "ink"
 
     @property
-    def _largest_q(self) -> float:
+    def largest_q(self) -> float:
         """Return q of equal players with known skills."""
         return 1.0 / quality_per_density(self.simulator.settings.beta)
 
@@ -121,15 +157,8 @@ class OnePlayerRenderer(SceneRenderer[State]):
         """Return the values of q of each line of a chart with its colour, the main one last."""
         lines = [(self._q(row), self._q_colour)]
         if self._shows_truth:
-            lines.insert(0, (self._believed_q(row), "others"))
+            lines.insert(0, (self._believed_q(row), "ink"))
         return lines
-
-    def _line_titles(self, main: str) -> list[tuple[str, str]]:
-        """Return the titles of a chart with the lines of ``_q_lines``."""
-        titles = [(main, self._q_colour)]
-        if self._shows_truth:
-            titles.append(("believed", "others"))
-        return titles
 
     def _online(self, state: State, row: int) -> Masks | None:
         """Return who is online, player 0 included; None if everybody always is."""
@@ -163,7 +192,7 @@ class OnePlayerRenderer(SceneRenderer[State]):
         horizon = self.simulator.settings.horizon
         window = max(1, round(WINDOW_SHARE * horizon))
         curves = [
-            horizontal_line(self._largest_q, (1.0, horizon), "purple"),
+            horizontal_line(self.largest_q, (1.0, self.end), "muted"),
             over_time(self._q(row), self._q_colour, "dots", DOT_STRENGTH),
         ]
         for q, colour in self._q_lines(row):
@@ -171,15 +200,53 @@ class OnePlayerRenderer(SceneRenderer[State]):
         title = f"{self._q_name} of each game"
         if window > 1:
             title = f"{self._q_name}, mean of {window:,}"
-        titles = [*self._line_titles(title), ("even", "purple")]
-        return self.over_episode(Q_TOP * self._largest_q, curves, titles)
+        titles = [(title, self._q_colour)]
+        if self._shows_truth:
+            titles.append(("believed", "ink"))
+        titles.append(("even", "muted"))
+        return self.over_episode(Q_TOP * self.largest_q, curves, titles)
 
-    def _total_chart(self, row: int) -> Chart:
-        """Return the chart of the running total of q."""
-        largest = self._largest_q * self.simulator.settings.horizon
-        curves = [over_time(np.cumsum(q), colour) for q, colour in self._q_lines(row)]
-        titles = self._line_titles(f"running total of {self._q_name}")
-        return self.over_episode(TOTAL_TOP * largest, curves, titles)
+    def _strip(self, row: int) -> Chart:
+        """Return the chart of the opponent of each game by place of skill, coloured by q.
+
+        The best opponent is at the top. The line is player 0: nearby opponents are even.
+        """
+        opponents = self.simulator.settings.num_opponents
+        q = self._q(row)
+        games = np.arange(0.5, q.size)
+        places = self.recorded(row, "place")
+        places_0 = self.recorded(row, "place_0")
+        # Heights are negative places, so that the best is at the top.
+        curves = [
+            Curve(games, -places - 0.5, self._q_colour, "cells", shades=q / self.largest_q),
+            Curve(games, -places_0, "player", "thin"),
+        ]
+        skill = "mean"
+        if self._shows_truth:
+            skill = "skill"
+        titles = [
+            (f"place by {skill}:", "muted"),
+            ("uneven", "uneven"),
+            ("even", self._q_colour),
+            ("player 0", "player"),
+        ]
+        best = min(places.min(initial=opponents), places_0.min(initial=opponents))
+        worst = max(places.max(initial=0), places_0.max(initial=1) - 1)
+        if q.size == 0:
+            best = 0
+        first = PLACES_STEP * int(best // PLACES_STEP)
+        last = min(opponents, PLACES_STEP * (1 + int(worst // PLACES_STEP)))
+        ticks = [(-first - 0.5, f"{first + 1:,}")]
+        if last > first + 1:
+            ticks.append((-last + 0.5, f"{last:,}"))
+        return Chart(
+            x=(0.0, self.end),
+            y=(-last, -first),
+            curves=curves,
+            titles=titles,
+            unit=self.unit,
+            y_ticks=ticks,
+        )
 
 
 def _names(players: Players, highlighted: list[int]) -> list[str]:

@@ -24,7 +24,7 @@ GAP = 2  # pixels between pictures
 
 # Height of the chart below all pictures, by their width, and its least height.
 CHART_SHAPE = 0.13
-LEAST_CHART_HEIGHT = 100
+LEAST_CHART_HEIGHT = 120
 
 FOOTER_HEIGHT = 40  # in a picture of the design size
 LEAST_FOOTER_HEIGHT = 28
@@ -33,8 +33,6 @@ LEAST_FOOTER_HEIGHT = 28
 TOP_MARGIN = 0.7
 LEGEND_MARGIN = 0.3
 MARGIN = 0.8
-
-BELIEFS_SHARE = 0.6  # of the height of all charts
 
 # Entries of a legend, by the font size: the square, the start of the name, and the next entry.
 SQUARE = 0.75
@@ -121,8 +119,9 @@ def draw_footer(canvas: Canvas, box: Rect, texts: tuple[str, str]) -> None:
     size = canvas.small
     canvas.box(box.x, box.y, box.width, 1, "grid")
     y = box.y + 0.5 * (box.height - line_height(size))
-    canvas.text(box.x + canvas.gap, y, left, size, "muted")
-    canvas.text(box.right - canvas.gap, y, right, size, "ink", anchor=1.0)
+    width = canvas.text(box.right - canvas.gap, y, right, size, "ink", anchor=1.0)
+    room = box.width - width - 3 * canvas.gap
+    canvas.text(box.x + canvas.gap, y, canvas.shortened(left, size, room), size, "muted")
 
 
 def draw_scene(canvas: Canvas, box: Rect, scene: Scene) -> None:
@@ -138,17 +137,18 @@ def draw_scene(canvas: Canvas, box: Rect, scene: Scene) -> None:
     tiles_height = line_height(canvas.small) + line_height(canvas.value)
     # The three margins are below the beliefs, below the tiles and at the bottom.
     charts_height = box.bottom - top - tiles_height - round(3 * MARGIN * gap)
-    beliefs = Rect(inner.x, top, inner.width, round(BELIEFS_SHARE * charts_height))
+    beliefs = Rect(inner.x, top, inner.width, round(scene.beliefs_share * charts_height))
     draw_chart(canvas, beliefs, scene.beliefs)
     tiles = Rect(inner.x, beliefs.bottom + margin, inner.width, tiles_height)
     draw_tiles(canvas, tiles, scene.tiles)
 
     left_chart, right_chart = scene.charts
     y = tiles.bottom + margin
-    width = (inner.width - 2 * gap) // 2
+    left_width = round(scene.left_share * (inner.width - 2 * gap))
+    right_width = inner.width - 2 * gap - left_width
     height = max(1, box.bottom - y - margin)
-    draw_chart(canvas, Rect(inner.x, y, width, height), left_chart)
-    draw_chart(canvas, Rect(inner.right - width, y, width, height), right_chart)
+    draw_chart(canvas, Rect(inner.x, y, left_width, height), left_chart)
+    draw_chart(canvas, Rect(inner.right - right_width, y, right_width, height), right_chart)
 
 
 def draw_heading(canvas: Canvas, box: Rect, scene: Scene) -> None:

@@ -51,6 +51,7 @@ class QueueRenderer(SceneRenderer[State]):
     """Pictures and texts of a batch of queues; see ``SceneRenderer``."""
 
     unit = "tick"
+    caption = "Each policy pairs waiting players. Arcs are games under way, bars waiting times."
     simulator: QueueSimulator
 
     def players(self, state: State, row: int) -> Players:
@@ -75,10 +76,16 @@ class QueueRenderer(SceneRenderer[State]):
         return "running total of the reward", totals[last]
 
     def lengths(self, row: int) -> Floats:
-        """Return the number of waiting players at the last decision up to each tick so far."""
-        ticks = np.minimum(self.recorded(row, "tick"), self.simulator.settings.horizon - 1)
-        last = np.searchsorted(ticks, np.arange(ticks[-1] + 1), "right") - 1
-        return self.recorded(row, "waiting")[np.maximum(0, last)]
+        """Return the number of waiting players at the start of each tick so far.
+
+        In a tick without a decision it is that of the last decision.
+        """
+        ticks = self.recorded(row, "tick")
+        current = min(ticks[-1], self.simulator.settings.horizon - 1)
+        units = np.arange(current + 1)
+        first = np.searchsorted(ticks, units, "left")
+        first[ticks[first] != units] -= 1
+        return self.recorded(row, "waiting")[np.maximum(0, first)]
 
     def scene(self, state: State, row: int, limits: Limits) -> Scene:
         """Return the waiting players, their number over time, and the current games."""
@@ -128,7 +135,7 @@ class QueueRenderer(SceneRenderer[State]):
         """Return the chart of the number of waiting players."""
         lengths = self.lengths(row)
         top = max(LEAST_TOP, HEADROOM * float(lengths.max(initial=0.0)))
-        titles = [("players waiting at the last choice", "ink")]
+        titles = [("players waiting at the start of a tick", "ink")]
         return self.over_episode(top, [over_time(lengths, "ink")], titles)
 
     def _games_chart(self, state: State, row: int, limits: Limits) -> Chart:
@@ -145,7 +152,7 @@ class QueueRenderer(SceneRenderer[State]):
             if k == waiting.focal:
                 colour = "player"
             curves.append(Curve(np.full(2, waiting.mu[k]), ends, colour))
-        titles = [("games under way", "truth"), ("ticks waited", "muted")]
+        titles = [("games under way", "game"), ("ticks waited", "muted")]
         return Chart(limits, GAMES_LIMITS, curves, titles)
 
 
@@ -187,4 +194,4 @@ def _arc(left: float, right: float, limits: Limits) -> Curve:
     share = reach / (limits[1] - limits[0])
     height = min(1.0, LOWEST_ARC + ARC_GROWTH * share)
     x = left + reach * (1.0 - np.cos(ARC))
-    return Curve(x, height * np.sin(ARC), "truth", "thin", ARC_STRENGTH)
+    return Curve(x, height * np.sin(ARC), "game", "thin", ARC_STRENGTH)

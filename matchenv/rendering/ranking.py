@@ -24,6 +24,7 @@ HEADROOM = 1.05  # top of a chart, by its largest value
 class RankingRenderer(SceneRenderer[State]):
     """Pictures and texts of a batch of episodes; see ``SceneRenderer``."""
 
+    caption = "Each policy chooses the two items that are compared next."
     simulator: RankingSimulator
 
     def players(self, state: State, row: int) -> Players:

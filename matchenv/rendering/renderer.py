@@ -34,9 +34,6 @@ SHAPE = 0.75  # height of a picture by its width
 MOST_IN_GRID = 6  # pictures in a grid
 MOST_ROWS = 20  # rows of the table of a text
 
-# What is recorded of a step besides the infos.
-STEP = ("action", "reward")
-
 State = TypeVar("State", bound=tuple[Any, ...])
 
 
@@ -54,7 +51,7 @@ Columns = Mapping[str, Column]  # by heading
 class Record:
     """The start or one step of the episodes of a batch."""
 
-    values: Mapping[str, NDArray[Any]]  # infos and, for a step, ``STEP``; shape (count,) each
+    values: dict[str, NDArray[Any]]  # infos and, for a step, action and reward; shape (count,)
     concerned: Masks  # episodes that began or made the step, shape (count,)
 
 
@@ -71,9 +68,12 @@ class SceneRenderer(ABC, Generic[State]):
 
     Attributes:
         unit: unit of time of an episode, in the singular.
+        caption: sentence that explains the pictures.
+        end: last unit of the charts over an episode; the horizon by default.
     """
 
     unit: ClassVar[str] = "game"
+    caption: ClassVar[str] = ""
 
     def __init__(
         self, simulator: Any, render_mode: str, count: int, render_true_skill: bool
@@ -81,6 +81,7 @@ class SceneRenderer(ABC, Generic[State]):
         self.simulator = simulator
         self.render_mode = render_mode
         self.count = count
+        self.end: int = simulator.settings.horizon
         self._shows_truth = bool(render_true_skill)
         self._records: list[Record] = []
         # The index of the record with which each episode began.
@@ -115,14 +116,11 @@ class SceneRenderer(ABC, Generic[State]):
     def recorded(self, row: int, name: str) -> Floats:
         """Return an info at the start and after each step, shape (steps + 1,).
 
-        The ``action`` and the ``reward`` are those of each step, shape (steps,).
+        What only steps have, such as ``action`` and ``reward``, has shape (steps,).
         """
-        first = self._starts[row]
-        if name in STEP:
-            first += 1
         values = []
-        for record in self._records[first:]:
-            if record.concerned[row]:
+        for record in self._records[self._starts[row] :]:
+            if record.concerned[row] and name in record.values:
                 values.append(record.values[name][row])
         return np.array(values, dtype=np.float64)
 
@@ -130,8 +128,7 @@ class SceneRenderer(ABC, Generic[State]):
         self, top: float, curves: Sequence[Curve], titles: Sequence[tuple[str, str]]
     ) -> Chart:
         """Return a chart over the units of an episode, with values from 0 to ``top``."""
-        horizon = self.simulator.settings.horizon
-        return Chart((0.0, horizon), (0.0, top), curves, titles, self.unit)
+        return Chart((0.0, self.end), (0.0, top), curves, titles, self.unit)
 
     def begin(self, state: State, rows: Integers) -> None:
         """Record the start of the episodes of ``rows``, and forget what no episode needs."""

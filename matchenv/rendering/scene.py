@@ -15,7 +15,7 @@ import numpy as np
 from matchenv.runtime.arrays import Floats, Integers, Masks
 
 Limits = tuple[float, float]
-Style = Literal["line", "thin", "area", "dots"]
+Style = Literal["line", "thin", "area", "dots", "cells"]
 
 # Standard deviations of each belief that fit on the skill axis.
 AXIS_DEVIATIONS = 2.5
@@ -39,17 +39,26 @@ LEAST_SIGMA = 1.0 / 1600.0
 # Colours of highlighted players, the most important first.
 HIGHLIGHTS = ("player", "opponent")
 
-# Beliefs about others; of more, every second, third, ... is drawn.
-MOST_OTHERS = 100
+# Others with curves of their own: of more players one band shows the sum, of more chosen players
+# every second, third, ... is drawn.
+MOST_OTHERS = 24
+MOST_CHOSEN = 100
 
-# Opacity of areas: of a highlighted player, of another player, and of all others together.
+# Opacity of areas: of a highlighted player, of another player, and of the band.
 HIGHLIGHTED_AREA = 0.3
-MOST_FOR_ONE = 0.13
-MOST_FOR_ALL = 1.5
+OTHERS_AREA = 0.13
+BAND_AREA = 0.35
 
-# Strength of the outlines of others, online and offline.
+# Height of the band, its points over the skill axis, and the least deviation in it as a share of
+# the axis: narrower beliefs would fall between the points.
+BAND_HEIGHT = 0.45
+BAND_POINTS = 241
+BAND_SIGMA = 0.005
+
+# Strength of the outlines of others, online and offline, and the least one of chosen players.
 ONLINE_STRENGTH = 0.6
 OFFLINE_STRENGTH = 0.25
+CHOSEN_STRENGTH = 0.3
 
 # Strength of the marks of others' true skills: falls with the number of players, within limits.
 MARKS_AT_FULL_STRENGTH = 90.0
@@ -76,6 +85,7 @@ class Curve(NamedTuple):
     colour: str
     style: Style = "line"
     strength: float = 1.0  # opacity of an area; share of the colour for other styles
+    shades: Floats | None = None  # shape (n,): of "cells", from 0, "uneven", to 1, the colour
 
 
 class Marks(NamedTuple):
@@ -96,6 +106,8 @@ class Chart:
     titles: Sequence[tuple[str, str]] = ()  # texts in a row above, each with its colour
     unit: str = ""  # singular unit of the horizontal axis; "" for a skill axis without y ticks
     marks: Sequence[Marks] = ()
+    y_ticks: Sequence[tuple[float, str]] = ()  # replace the ticks of the vertical axis
+    heading: str = ""  # line above the titles
 
 
 class Scene(NamedTuple):
@@ -108,21 +120,29 @@ class Scene(NamedTuple):
     charts: tuple[Chart, Chart]  # left and right chart at the bottom
     title: str = ""
     progress: str = ""  # text beside the title
+    beliefs_share: float = 0.6  # of the height of all charts
+    left_share: float = 0.5  # width of the left chart, by the width of both
 
 
 def belief_chart(
-    players: Players, highlighted: Sequence[int], limits: Limits, online: Masks | None = None
+    players: Players,
+    highlighted: Sequence[int],
+    limits: Limits,
+    online: Masks | None = None,
+    games: Integers | None = None,
 ) -> Chart:
-    """Return the chart of a bell curve for each belief, with marks at the true skills.
+    """Return the chart of beliefs as bell curves, with marks at the true skills.
 
     The narrower a belief, the higher its curve, but not to scale: one known skill would flatten all
-    other densities.
+    other densities. One band shows the sum of many other players' densities.
 
     Args:
         players: beliefs, and true skills or None.
         highlighted: indices of the highlighted players, the most important first.
         limits: limits of the skill axis.
         online: shape (n,); players who are not online are pale. None for all online.
+        games: how often each player was chosen, shape (n,): the outlines of chosen players have
+            the colour of the chosen one, stronger with more games. None for no choices.
     """
     count = players.mu.size
     if online is None:
@@ -131,14 +151,23 @@ def belief_chart(
     is_other[list(highlighted)] = False
     here = np.flatnonzero(is_other & online)
     away = np.flatnonzero(is_other & ~online)
+    if games is None:
+        games = np.zeros(count, dtype=np.int64)
+    chosen = np.flatnonzero(is_other & (games > 0))
+    never_chosen = here[games[here] == 0]
 
-    opacity = MOST_FOR_ALL / max(1, min(MOST_OTHERS, here.size))
-    opacity = min(MOST_FOR_ONE, opacity)
-    curves = [
-        *_bells(players, away, limits, "others", "thin", OFFLINE_STRENGTH),
-        *_bells(players, here, limits, "others", "area", opacity),
-        *_bells(players, here, limits, "others", "thin", ONLINE_STRENGTH),
-    ]
+    curves = []
+    if max(never_chosen.size, away.size) > MOST_OTHERS:
+        curves += _band(players, away, limits, OFFLINE_STRENGTH)
+        curves += _band(players, never_chosen, limits, ONLINE_STRENGTH)
+    else:
+        curves += _bells(players, away, limits, "others", "thin", OFFLINE_STRENGTH)
+        curves += _bells(players, never_chosen, limits, "others", "area", OTHERS_AREA)
+        curves += _bells(players, never_chosen, limits, "others", "thin", ONLINE_STRENGTH)
+    most = max(1, int(games.max(initial=1)))
+    for k in chosen[:: max(1, math.ceil(chosen.size / MOST_CHOSEN))]:
+        strength = CHOSEN_STRENGTH + (1.0 - CHOSEN_STRENGTH) * math.sqrt(games[k] / most)
+        curves += _bells(players, [k], limits, HIGHLIGHTS[1], "thin", strength)
     coloured = list(zip(highlighted, HIGHLIGHTS, strict=False))
     coloured.reverse()  # the most important player is drawn last
     for player, colour in coloured:
@@ -164,18 +193,35 @@ def _bells(
     style: Style,
     strength: float,
 ) -> list[Curve]:
-    """Return the bell curves of the players with ``indices``, of at most ``MOST_OTHERS``."""
+    """Return the bell curves of the players with ``indices``."""
     span = limits[1] - limits[0]
     typical = TYPICAL_SIGMA * span
-    stride = max(1, math.ceil(len(indices) / MOST_OTHERS))
     curves = []
-    for k in indices[::stride]:
+    for k in indices:
         sigma = max(players.sigma[k], LEAST_SIGMA * span)
         height = typical / (typical + sigma)
         curves.append(
             Curve(players.mu[k] + sigma * OUTLINE, height * BELL, colour, style, strength)
         )
     return curves
+
+
+def _band(players: Players, indices: Integers, limits: Limits, strength: float) -> list[Curve]:
+    """Return area and outline of the sum of the densities of the players with ``indices``."""
+    if indices.size == 0:
+        return []
+    low, high = limits
+    x = np.linspace(low, high, BAND_POINTS)
+    sigma = np.maximum(players.sigma[indices], BAND_SIGMA * (high - low))
+    distance = (x[:, np.newaxis] - players.mu[indices]) / sigma
+    density = (np.exp(-0.5 * distance**2) / sigma).sum(axis=1)
+    y = BAND_HEIGHT * density / density.max()
+    corners_x = np.concatenate(([low], x, [high]))
+    corners_y = np.concatenate(([0.0], y, [0.0]))
+    return [
+        Curve(corners_x, corners_y, "others", "area", strength * BAND_AREA / ONLINE_STRENGTH),
+        Curve(x, y, "others", "thin", strength),
+    ]
 
 
 def over_time(values: Floats, colour: str, style: Style = "line", strength: float = 1.0) -> Curve:

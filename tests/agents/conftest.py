@@ -18,6 +18,8 @@ SMALL = {
     "trpo": ON_POLICY,
     "dqn": OFF_POLICY,
     "a2c": {"n_steps": 16},
+    "averaged_ppo": ON_POLICY,
+    "maskable_ppo": ON_POLICY,
     "imitation": {**ON_POLICY, "teacher": "thompson"},
     "queue": ON_POLICY,
 }

@@ -198,7 +198,7 @@ test_bad_configurations_are_refused = refusals(
     ),
     (
         {"algo": "dqn", "env_kwargs": {"availability": 0.5}},
-        "algo must be one of a2c, imitation, ppo, trpo, .*got dqn with SharedPolicy",
+        "algo must be one of a2c, imitation, maskable_ppo, ppo, trpo, .*got dqn with SharedPolicy",
     ),
     ({**IN_QUEUE, "env_kwargs": {"rank": "top"}}, "env_kwargs must be among"),
     ({**IN_QUEUE, "env_kwargs": {"capacity": [4, 6]}}, "capacity must be the same"),

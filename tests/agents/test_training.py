@@ -3,6 +3,7 @@
 import re
 import shutil
 import sys
+import threading
 import zipfile
 from pathlib import Path
 
@@ -128,6 +129,34 @@ def test_an_interrupted_training_continues_from_its_checkpoint(
     assert timesteps[-1] >= 512
     last = agents.load(path)
     assert last.training[-1]["games"] == timesteps[-1]
+
+
+def test_an_interrupt_that_leaves_the_lock_of_the_log_taken_ends_the_training(
+    tmp_path, small_config
+):
+    """It can arrive between the lock of TensorBoard's queue and the block that releases it."""
+    earlier = set(threading.enumerate())
+    waited = threading.Event()
+
+    def interrupt(numbers, step):
+        (writer,) = set(threading.enumerate()) - earlier
+        mutex = writer._queue.mutex
+        mutex.acquire()
+
+        def release():
+            waited.set()
+            mutex.release()
+
+        timer = threading.Timer(20.0, release)
+        timer.daemon = True
+        timer.start()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        agents.start_training(
+            tmp_path / "run", small_config(), quiet=True, writers=[Recorder(interrupt)]
+        )
+    assert not waited.is_set()
 
 
 def test_the_optimiser_and_the_rate_go_on(tmp_path, small_config, interrupted):

@@ -37,6 +37,7 @@ Numbers = tuple[Floats, Floats, Floats]
         (7, 20, {}, 99.0, 0.0),
         (7, 20, {"discount": 0.9}, 9.0, 0.7),
         (7, 20, {"finite_horizon": True}, 36.0, 0.0),
+        (7, 20, {"finite_horizon": True, "scale": 0.1}, 3.6, 0.0),
         (3, 9, {"discount": 0.0}, 0.0, 0.0),
     ],
 )

@@ -30,8 +30,10 @@ def new_policies(**options: Any) -> list[rules.Policy]:
         rules.KnowledgeGradient(finite_horizon=True, **options),
         rules.Gittins(**options),
         rules.OptimisticDrawChance(**options),
+        rules.BayesUCB(**options),
         rules.RandomOpponent(seed=0, **options),
         rules.ThompsonSampling(seed=0, **options),
+        rules.InformationDirectedSampling(10, seed=0, **options),
         rules.Oracle(np.arange(7.0), **options),
     ]
 
@@ -64,7 +66,7 @@ def test_simple_policies_match_their_formulas(belief: str) -> None:
         np.testing.assert_allclose(policy.scores(batch, left), expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("policy", EVERY_POLICY[:6], ids=lambda policy: policy.name)
+@pytest.mark.parametrize("policy", EVERY_POLICY[:7], ids=lambda policy: policy.name)
 def test_ties_go_to_the_lowest_index(policy: rules.Policy) -> None:
     mu = np.array([0.0, 2.0, 1.0, 1.0, -1.0])
     assert policy.act(View(KnowledgeState(mu, np.ones(5)), 5)) == 1
@@ -149,7 +151,8 @@ def test_predict_derives_games_left_from_the_horizon() -> None:
     seen, left = KnowledgeState.from_observation(observations), np.arange(1, 31) * 2
     finite = rules.KnowledgeGradient(finite_horizon=True)
     gittins = rules.Gittins(belief="factorised")
-    for own in (finite, gittins, rules.OptimisticDrawChance()):
+    scaled = rules.KnowledgeGradient(finite_horizon=True, scale=0.1)
+    for own in (finite, scaled, gittins, rules.OptimisticDrawChance(), rules.BayesUCB()):
         policy = own.for_settings(Settings(num_opponents=6, horizon=64))
         np.testing.assert_array_equal(policy.predict(observations)[0], policy.act(View(seen, 16)))
         # An option of a name is not changed by the environment.
@@ -180,7 +183,7 @@ def test_masked_opponents_do_not_affect_the_choice(belief: str, opponents: int) 
     state = states_after_games(belief, 15, opponents, 12)
     masks = some_masks(15, opponents, rng)
     thompson = rules.ThompsonSampling(spread=0.0, belief=belief)
-    for policy in (*new_policies(belief=belief, horizon=50)[:6], thompson):
+    for policy in (*new_policies(belief=belief, horizon=50)[:7], thompson):
         chosen = policy.act(View(state, 20, action_mask=masks))
         for row in range(15):
             alone = policy.act(View(smaller(state, row, masks[row]), 20))
@@ -282,6 +285,11 @@ test_bad_input = refusals(
     (lambda: rules.PointEstimate(horizon=0), "horizon must be an integer"),
     (lambda: rules.RandomOpponent(seed=-1), "seed must be an integer of at least 0, got -1"),
     (lambda: rules.KnowledgeGradient(finite_horizon="no"), "finite_horizon must be True or"),
+    (lambda: rules.KnowledgeGradient(scale=0.1), "scale must be 1 without finite_horizon, got 0.1"),
+    (
+        lambda: rules.KnowledgeGradient(finite_horizon=True, scale=-1.0),
+        "scale must not be negative",
+    ),
     (
         lambda: rules.PointEstimate().act(View(np.ones(4), 1)),
         "knowledge_state must be a KnowledgeState",

@@ -144,6 +144,9 @@ def test_scores_in_files_follow_from_the_totals(typed: Any, monkeypatch: Any) ->
     assert score["value"] == pytest.approx(scores[:2].mean())
     assert result["variants"]["value"] == pytest.approx(scores[2])
     assert f"{score['value']:.3f} [{score['low']:.3f}, " in printed
+    for games in (50, 500):
+        of_length = [s for s, name in zip(scores, names, strict=True) if name.endswith(f"_{games}")]
+        assert result[f"score_{games}"]["value"] == pytest.approx(np.mean(of_length))
     entry = json.loads((out / "entry.json").read_text())
     assert entry["score"] == score
     assert entry["families"] == pytest.approx(dict(zip(names, scores, strict=True)), abs=1e-4)

@@ -158,12 +158,20 @@ def test_files_hold_scipys_estimates_on_the_saved_episodes(tmp_path: Path) -> No
         assert difference["standard_error"] == pytest.approx(error, rel=1e-9, abs=1e-300)
         assert standing[TRUE_Q]["mean"] == pytest.approx(ours.mean(), rel=1e-12)
         share = (ours - low).mean() / (high - low).mean()
-        assert standing["share_closed"] == pytest.approx(share)
+        assert standing["share_closed"]["mean"] == pytest.approx(share)
+        assert standing["share_closed"]["low"] <= share <= standing["share_closed"]["high"]
         assert line["rank"] == rank
         assert line["policy"] == standing["policy"]
         assert line["difference_low"] == difference["low"]
         assert line["final_squared_error_mean"] == standing["final_squared_error"]["mean"]
-        assert line["share_closed"] == standing["share_closed"]
+        assert line["share_closed_mean"] == standing["share_closed"]["mean"]
+        judged = standing["policy"] in ("pe", "gittins", "drawchance")
+        assert bool(standing["verdict"]) == judged
+        if judged:
+            # Two cells with three policies each have a verdict.
+            limit = stats.t.ppf(1.0 - 0.025 / 6, 14)
+            power = stats.nct.sf(limit, 14, standing["detectable"] / error)
+            assert power == pytest.approx(0.8, abs=1e-6)
 
 
 def test_the_table_has_times_and_the_files_have_none(tmp_path: Path) -> None:

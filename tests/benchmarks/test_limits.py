@@ -16,7 +16,13 @@ from matchenv.baselines import DrawChance
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.benchmarks.limits import fair_charges as fair
 from matchenv.benchmarks.limits import optimum as exact
-from matchenv.benchmarks.limits.bound import PATHS_AT_ONCE, bounds_of, paths_of, run_bound
+from matchenv.benchmarks.limits.bound import (
+    PATHS_AT_ONCE,
+    bounds_of,
+    paths_of,
+    run_bound,
+    table_text,
+)
 from matchenv.envs.core.episodes import Episodes
 from matchenv.envs.one_player.settings import Settings
 from matchenv.envs.one_player.simulator import OnePlayer
@@ -308,10 +314,17 @@ class TestRuns:
                 assert policy.room.mean > -4.0 * policy.room.standard_error, policy.policy
             # The nearer to the bound, the greater the share.
             nearest_first = sorted(cell.policies, key=lambda policy: policy.room.mean)
-            shares = [policy.share for policy in nearest_first]
+            shares = [policy.share.mean for policy in nearest_first]
             assert shares == sorted(shares, reverse=True)
             (drawchance,) = (p for p in cell.policies if p.policy == "drawchance")
-            assert drawchance.share == 0.0
+            assert drawchance.share.mean == drawchance.share.low == drawchance.share.high == 0.0
+            for policy in cell.policies:
+                share = 1.0 - policy.room.mean / drawchance.room.mean
+                assert policy.share.mean == pytest.approx(share, abs=1e-12)
+                if policy is not drawchance:
+                    assert policy.share.low < share < policy.share.high
+            tables = [line for line in table_text(bounds).splitlines() if "[" in line]
+            assert max(map(len, tables)) <= 80
 
     def test_paths_depend_only_on_their_episode(self):
         settings = Settings.checked(
@@ -425,7 +438,10 @@ class TestProperties:
         optimum, pe, drawchance = actual.losses
         assert pe.gap.mean < 0.0
         assert drawchance.believed.mean == pytest.approx(optimum.believed.mean, rel=1e-14)
-        assert optimum.first_is_best == drawchance.first_is_best == 1.0
+        assert optimum.first_is_best.mean == drawchance.first_is_best.mean == 1.0
+        # With 30 successes in 30 instances, the share may be below 1.
+        assert drawchance.first_is_best.low == pytest.approx(0.025 ** (1.0 / 30.0))
+        assert pe.gap_share.mean == pytest.approx(pe.gap.mean / optimum.believed.mean)
 
     def test_a_learned_policy_is_called_once_per_game(self):
         settings = settings_of(2, 4, "full")

@@ -9,15 +9,21 @@ from html import unescape
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import plotly.graph_objects as go
 import pytest
 from plotly.colors import hex_to_rgb
+from scipy import stats
 
 from matchenv.agents.environments import HeldOutGames
 from matchenv.agents.run_config import RunConfig, RunFolder, configured
 from matchenv.baselines import DrawChance, KnowledgeGradient
+from matchenv.benchmarks import figures
 from matchenv.benchmarks.report import charts, latex, sections_of
 from matchenv.benchmarks.report import page as pages
+from matchenv.benchmarks.report.explorer import Explorer
+from matchenv.benchmarks.report.replay import wilson_interval
 from matchenv.benchmarks.report.training import curves_of, levels_of, middle_of, read_runs
 from matchenv.cli import DONE, run_command
 from matchenv.evaluation.estimates import Estimate
@@ -80,8 +86,7 @@ def test_every_kind_of_results_has_a_section(results: Path) -> None:
     for section in sections_of([results]):
         assert section.settings
         types = {type(block.content) for block in section.blocks}
-        assert pd.DataFrame in types
-        assert len(types) == 2
+        assert {pd.DataFrame, go.Figure} <= types
 
 
 def test_tables_have_the_numbers_of_the_files(results: Path, html: str) -> None:
@@ -369,7 +374,7 @@ def test_sorting_layout_and_colour_scheme(tab: Any) -> None:
     width = tab.viewport_size["width"]
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     overlaps = tab.evaluate(
-        """[...document.querySelectorAll("figure")].filter((figure) =>
+        """[...document.querySelectorAll("figure:has(.main-svg)")].filter((figure) =>
              figure.offsetParent &&
              figure.querySelector(".main-svg").getBoundingClientRect().bottom >
              figure.getBoundingClientRect().bottom + 1).length"""
@@ -377,6 +382,91 @@ def test_sorting_layout_and_colour_scheme(tab: Any) -> None:
     assert overlaps == 0
     numbers = "document.querySelectorAll('#s1 > .scroll:last-of-type td.number').length"
     assert tab.evaluate(numbers) > 0
+
+
+@pytest.mark.slow
+def test_the_explorer_follows_its_slider(tab: Any) -> None:
+    explorer = tab.locator(".explorer").first
+    assert explorer.locator(".panels figure").count() == 4
+    slider = explorer.locator("input")
+    slider.fill("0")
+    assert explorer.locator("output").inner_text() == "game 0 of 12"
+    slider.fill("12")
+    assert explorer.locator("output").inner_text() == "game 12 of 12"
+    content = json.loads(explorer.locator("script").inner_text())
+    captions = explorer.locator("figcaption").all_inner_texts()
+    for caption, policy in zip(captions, content["policies"], strict=True):
+        name, total = caption.split(" total true q ")
+        assert name == policy["name"]
+        assert float(total) == pytest.approx(sum(policy["q"]), abs=0.006)
+    assert explorer.locator("svg:not([aria-label])").count() == 0
+
+
+def test_the_explorer_replays_an_episode_of_the_comparison(results: Path) -> None:
+    (section,) = sections_of([results / "a"])
+    (explorer,) = (b.content for b in section.blocks if isinstance(b.content, Explorer))
+    played = {policy["name"]: policy for policy in explorer.content["policies"]}
+    assert set(played) == {"pe", "kg", "drawchance", "oracle"}
+    assert all(policy["skill"] == played["kg"]["skill"] for policy in played.values())
+    with np.load(results / "a" / "episodes.npz") as table:
+        totals = {}
+        for policy in played:
+            totals[policy] = table["true_draw_density"][table["policy"] == policy]
+    first, *others = totals.values()
+    distances = np.zeros(3)
+    for other in others:
+        difference = other - first
+        if difference.std() > 0.0:
+            distances += ((difference - difference.mean()) / difference.std()) ** 2
+    typical = np.argmin(distances)
+    assert f"episode {typical}" in explorer.note
+    for name, policy in played.items():
+        assert sum(policy["q"]) == pytest.approx(totals[name][typical], rel=1e-3)
+        assert len(policy["changes"]) == len(policy["opponent"]) == 12
+        # Every game changes the belief about player 0 and the opponent, or too little to be seen.
+        assert policy["changes"][0][0] == 0
+        assert policy["opponent"][0] in policy["changes"][0][::3]
+
+
+def test_comparisons_with_code_or_of_other_environments_have_no_explorer(
+    results: Path, tmp_path: Path
+) -> None:
+    for folder in ("queue_compare", "runs/seed0/comparison"):
+        for section in sections_of([results / folder]):
+            contents = [block.content for block in section.blocks]
+            if section.title.startswith("compare: queue"):
+                assert not any(isinstance(content, Explorer) for content in contents)
+    shutil.copytree(results / "a", tmp_path / "a")
+    (tmp_path / "a" / "episodes.npz").unlink()
+    (section,) = sections_of([tmp_path / "a"])
+    assert not any(isinstance(block.content, Explorer) for block in section.blocks)
+
+
+@pytest.mark.parametrize("page_colour", ["#ffffff", "#0d1117"])
+def test_colours_of_charts_have_enough_contrast(page_colour: str) -> None:
+    for colour in (*charts.COLOURS, charts.GREY):
+        assert contrast(colour, page_colour) >= 3.0, colour
+
+
+@pytest.mark.parametrize("colour", [colour for colour, _, _ in figures.LINES])
+def test_colours_of_figures_have_enough_contrast(colour: str) -> None:
+    assert contrast(colour, "#ffffff") >= 3.0
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast ratio of WCAG 2.2."""
+    luminances = []
+    for colour in (one, other):
+        share = np.array(hex_to_rgb(colour)) / 255.0
+        linear = np.where(share <= 0.04045, share / 12.92, ((share + 0.055) / 1.055) ** 2.4)
+        luminances.append(float(linear @ [0.2126, 0.7152, 0.0722]))
+    return (max(luminances) + 0.05) / (min(luminances) + 0.05)
+
+
+def test_graphics_have_labels(html: str) -> None:
+    figures_of_page = re.findall(r"<figure([^>]*)>", html)
+    assert len(figures_of_page) > 5
+    assert all(re.search(r'aria-label="[^"]{10,}"', attributes) for attributes in figures_of_page)
 
 
 GAMES: dict[str, Any] = {"num_opponents": 3, "horizon": 12, "rank": "top"}
@@ -470,6 +560,90 @@ def test_the_page_shows_the_difference_and_the_return(tmp_path):
     assert mean.name == band.legendgroup == "ppo"
     assert mean.y.tolist() == [-100.0, 5.5]
     assert band.y.tolist() == [-100.0, 6.0, 5.0, -100.0]
+
+
+def test_intervals_of_evaluations_are_shown(tmp_path):
+    write_run(tmp_path, 3, [1.0, 2.0])
+    evaluations = RunFolder(tmp_path).read_evaluations()
+    for evaluation in evaluations:
+        evaluation["standard_error"] = 0.5
+        evaluation["true_q_less_kg_low"] = evaluation["true_q_less_kg"] - 0.25
+        evaluation["true_q_less_kg_high"] = evaluation["true_q_less_kg"] + 0.75
+    RunFolder(tmp_path).write_evaluations(3, evaluations)
+    (section,) = sections_of([tmp_path])
+    difference, returned, last = section.blocks
+    band, line, *_ = difference.content.data
+    assert line.y.tolist() == [-1.0, 0.0]
+    assert band.y.tolist() == [-0.25, 0.75, -0.25, -1.25]
+    assert last.content["true q minus kg's"].tolist() == ["+0.00 [-0.25, +0.75]"]
+    low, high = stats.t.interval(0.95, EPISODES - 1, 2.0, 0.5)
+    assert last.content["mean return"].tolist() == [f"2.00 [{low:.2f}, {high:.2f}]"]
+    assert returned.content.data[0].y[1] == pytest.approx(high)
+
+
+def test_final_comparisons_show_all_policies_of_the_terminal(results: Path) -> None:
+    (section,) = sections_of([results / "runs"])
+    table = next(block for block in section.blocks if block.title.endswith("differences to kg"))
+    compared = json.loads((results / "runs/seed0/comparison/comparison.json").read_text())
+    others = set(compared["policies"]) - {"pe", "kg"}  # pe stands for the run
+    assert set(table.content.columns) == {"cell", "seed0", *others}
+    (chart,) = (block for block in section.blocks if block.title == "Final comparison")
+    assert {trace.name for trace in chart.content.data} == {"seed0", *others}
+
+
+def test_leads_of_a_study_have_paired_bands(tmp_path: Path) -> None:
+    words = "study --num-opponents 3 --horizon 12 --episodes 4 --prior-draws 3 --rank top bottom"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("matchenv.benchmarks.study.figures.files_of", lambda *_: [])
+        command = [*words.split(), "--workers", "1", "--quiet", "--out", str(tmp_path)]
+        assert run_command(command) == DONE
+    (section,) = sections_of([tmp_path])
+    titles = [block.title for block in section.blocks[:4]]
+    assert titles == [
+        "drawchance minus pe, informative prior",
+        "kg minus pe, informative prior",
+        "drawchance minus pe, equal prior",
+        "kg minus pe, equal prior",
+    ]
+    paired = pd.read_csv(tmp_path / "paired.csv")
+    for block in section.blocks[:4]:
+        policy, _, rest = block.title.partition(" minus pe, ")
+        prior = rest.removesuffix(" prior")
+        bands = [trace for trace in block.content.data if trace.fill]
+        lines = [trace for trace in block.content.data if not trace.fill]
+        for band, line in zip(bands, lines, strict=True):
+            rank, _, _ = line.name.partition(", ")
+            is_row = paired["cell"] == f"{prior}_{rank}"
+            is_row &= (paired["policy"] == policy) & (paired["other"] == "pe")
+            is_row &= (paired["games"] == "all") & (paired["measure"] == "true_draw_density")
+            (row,) = paired[is_row].to_dict("records")
+            # At the end it is the paired difference of the totals.
+            assert line.y[-1] == pytest.approx(12 * row["difference"])
+            assert band.y[11] == pytest.approx(12 * row["high"])
+
+
+def test_the_page_of_a_replay_has_ratings_and_counts(results: Path) -> None:
+    (section,) = sections_of([results / "f"])
+    tables = {block.title: block.content for block in section.blocks}
+    ratings = pd.read_csv(results / "f" / "ratings.csv")
+    ratings["bound"] = ratings["mu"] - 3.0 * ratings["sigma"]
+    best = ratings.sort_values("bound", ascending=False)["player"].astype(str).tolist()
+    assert tables["Ratings"]["player"].tolist() == best
+    content = json.loads((results / "f" / "report.json").read_text())
+    system = content["systems"]["trueskill"]["wins"]
+    counts = tables["Calibration of wins: counts"]
+    rows = counts[counts["system"] == "trueskill"]
+    assert rows["forecasts"].astype(int).tolist() == [n for n in system["count"] if n]
+    chart = tables["Calibration of wins"].data[0]
+    assert chart.customdata[:, 0].tolist() == system["count"]
+
+
+@pytest.mark.parametrize(("events", "count"), [(0, 10), (3, 20), (50, 50)])
+def test_wilson_intervals(events: int, count: int) -> None:
+    low, high = wilson_interval(np.array([events / count]), np.array([count]))
+    interval = stats.binomtest(events, count).proportion_ci(0.95, "wilson")
+    assert low[0] == pytest.approx(interval.low, abs=1e-4)
+    assert high[0] == pytest.approx(interval.high, abs=1e-4)
 
 
 def test_settings_that_differ_are_those_of_each_training(tmp_path):

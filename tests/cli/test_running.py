@@ -13,13 +13,14 @@ from typing import Any
 
 import pytest
 
+import matchenv
 from matchenv import Settings
 from matchenv.agents.learned_names import CONFIG, POLICY_FILE, SHIPPED
 from matchenv.benchmarks.compare import comparison
 from matchenv.cli import COMMANDS, extras, parser_of
-from matchenv.cli.parser import RESUMES, parse_lists, with_pairs
+from matchenv.cli.options import RESUMES, parse_lists, problem_from, with_pairs
 from matchenv.evaluation.protocols import ONE_PLAYER_PROTOCOL, QUEUE_PROTOCOL
-from matchenv.evaluation.registry import candidates_of, expanded, policies_of
+from matchenv.evaluation.registry import candidates_of, expanded, runs_of
 from matchenv.runtime.checks import printable
 from matchenv.runtime.files import LOCK, folder_lock
 from matchenv.runtime.parallel import WorkerEnded
@@ -168,7 +169,7 @@ def test_exit_statuses(
 def test_values_of_a_list_add_up_and_work_in_plain_sh(quote: str) -> None:
     several = f"--policy=pe --policy kg {quote}kg:multiplier={{3,5}}{quote} --num-opponents=3"
     done = subprocess.run(["sh", "-c", f"echo {several}"], capture_output=True, text=True)
-    given = parser_of("compare").given(done.stdout.split())
+    given = parser_of("compare").parse(done.stdout.split())
     assert expanded(given.policy) == ["pe", "kg", "kg:multiplier=3", "kg:multiplier=5"]
     assert (given.num_opponents, given.explicit) == (3, {"policy", "num_opponents"})
 
@@ -202,7 +203,7 @@ def test_extras_are_those_of_the_project_file() -> None:
 
 def processor_time(words: str, folder: Path) -> float:
     """Return the processor time of a command in seconds, of the user and the system."""
-    process = matchenv(words, folder, subprocess.DEVNULL)
+    process = started(words, folder, subprocess.DEVNULL)
     process.stderr.close()
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -218,21 +219,21 @@ def test_help_takes_little_processor_time(words: str, tmp_path: Path) -> None:
 
 
 def test_defaults_that_help_shows_are_those_of_the_comparison() -> None:
-    defaults = parser_of("compare").defaults
+    default_of = parser_of("compare").get_default
     swept = {**ONE_PLAYER_PROTOCOL.swept, **QUEUE_PROTOCOL.swept}
     assert set(swept) == {"rank", "prior", "load"}
     for name, values in swept.items():
-        assert defaults[name] == tuple(values)
-    assert defaults["noise"] == ONE_PLAYER_PROTOCOL.defaults["noise"]
-    assert defaults["episodes"] == comparison.DEFAULT_EPISODES
+        assert default_of(name) == tuple(values)
+    assert default_of("noise") == ONE_PLAYER_PROTOCOL.defaults["noise"]
+    assert default_of("episodes") == comparison.DEFAULT_EPISODES
 
 
 @pytest.mark.parametrize("values", ["{5,6}", "[5,6]", "[5, 6]", "{5, 6}"])
 def test_lists_have_two_forms_in_all_commands(values: str) -> None:
-    given = parser_of("compare").given(["--policy", f"kg:multiplier={values}"])
-    assert policies_of(given.policy) == ["kg:multiplier=5", "kg:multiplier=6"]
+    given = parser_of("compare").parse(["--policy", f"kg:multiplier={values}"])
+    assert expanded(given.policy) == ["kg:multiplier=5", "kg:multiplier=6"]
     words = ["--env", "Ranking-v0", "--env-kwargs", f"num_items={values}", "horizon=9"]
-    problem = parser_of("tune").given(words).problem()
+    problem = problem_from(parser_of("tune").parse(words))
     assert problem["cells"] == {"num_items": (5, 6)}
     assert problem["env_kwargs"] == {"horizon": 9}
     assert with_pairs([f"num_opponents={values}"], {}) == {"num_opponents": [5, 6]}  # of train
@@ -256,25 +257,45 @@ def test_values_that_are_no_lists_of_words_are_yaml(text: str, value: Any) -> No
     assert parse_lists("hyperparams", [f"x={text}"]) == {"x": value}
 
 
-def test_a_folder_of_several_seeds_stands_for_all_its_runs(typed: Any) -> None:
-    names = ("two/seed10", "two/seed9")
+TINY = "--episodes 2 --horizon 2 --num-opponents 2 --out"
+
+
+@pytest.fixture
+def two_seeds(tmp_path: Path) -> tuple[str, str]:
+    """Return two runs in ``runs/two``, as after ``matchenv train --seeds 9 10``."""
+    names = ("runs/two/seed9", "runs/two/seed10")
     for name in names:
-        folder = Path("runs", name)
+        folder = tmp_path / name
         folder.mkdir(parents=True)
         shutil.copy(SHIPPED["ppo-gittins"], folder / POLICY_FILE)
         (folder / CONFIG).touch()
-    Path("runs/two/comparison").mkdir()  # as after matchenv train --seeds
-    for policy in ("runs/two", "two"):
-        ended = typed(f"compare --policy {policy} --rank top --workers 1 {TINY} {policy}.out")
-        assert ended.status == 0
-        assert ended.out.index("runs/two/seed9") < ended.out.index("runs/two/seed10")
-    assert policies_of(["pe", "two/seed9"]) == ["pe", "two/seed9"]
-    Path("runs/two/seed9", POLICY_FILE).unlink()
+    (tmp_path / "runs/two/comparison").mkdir()
+    return names
+
+
+@pytest.mark.parametrize(
+    "words", ["compare --policy runs/two", "compare --policy two", "tune --policy two",
+              "study --policy two", "limits --policy two"]
+)  # fmt: skip
+def test_a_folder_of_several_seeds_stands_for_all_its_runs(
+    words: str, two_seeds: tuple[str, str], typed: Any
+) -> None:
+    ended = typed(f"{words} --rank top --workers 1 {TINY} out")
+    assert ended.status == 0
+    assert ended.out.index(two_seeds[0]) < ended.out.index(two_seeds[1])
+
+
+def test_a_folder_of_several_seeds_in_other_places(two_seeds: tuple[str, str], typed: Any) -> None:
+    got = typed("watch --policy two two --out film.gif").refusal
+    assert got.endswith(f"got {' '.join(two_seeds)} {' '.join(two_seeds)}\n")
+    games = {"env_kwargs": {"num_opponents": 2, "horizon": 2}, "cells": {"rank": ["top"]}}
+    for policies in ("two", [Path("runs/two")]):
+        compared = matchenv.compare(policies, episodes=2, **games)
+        assert compared.policies[:2] == two_seeds
+    assert runs_of(["pe", "two/seed9"]) == ["pe", "two/seed9"]
+    Path(two_seeds[0], POLICY_FILE).unlink()
     with pytest.raises(ValueError, match="has saved no policy yet"):
-        candidates_of(policies_of(["two"]), Settings())
-
-
-TINY = "--episodes 2 --horizon 2 --num-opponents 2 --out"
+        candidates_of(["two"], Settings())
 
 
 @pytest.mark.parametrize(
@@ -291,13 +312,13 @@ def test_a_second_process_in_a_folder_is_told_which_one_is_first(
         assert [file.name for file in tmp_path.iterdir()] == [LOCK]
 
 
-def matchenv(words: str, folder: Path, output: Any) -> subprocess.Popen[bytes]:
+def started(words: str, folder: Path, output: Any) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "matchenv", *words.split()]
     return subprocess.Popen(command, cwd=folder, stdout=output, stderr=subprocess.PIPE)
 
 
 def test_a_closed_pipe_ends_a_command_quietly(tmp_path: Path) -> None:
-    process = matchenv("--help", tmp_path, subprocess.PIPE)
+    process = started("--help", tmp_path, subprocess.PIPE)
     process.stdout.close()
     assert process.stderr.read() == b""
     assert process.wait(60) == 141
@@ -307,7 +328,7 @@ def test_a_closed_pipe_ends_a_command_quietly(tmp_path: Path) -> None:
 @pytest.mark.parametrize("words", ["--help", "limits optimum --horizon 2 --episodes 2 --workers 1"])
 def test_a_full_disk_is_one_line(words: str, tmp_path: Path) -> None:
     with open("/dev/full", "wb") as full:
-        process = matchenv(words, tmp_path, full)
+        process = started(words, tmp_path, full)
         _, error = process.communicate(timeout=60)
     assert process.returncode == 1
     line = b"error: [Errno 28] No space left on device: 'standard output'\n"
@@ -356,7 +377,7 @@ def test_help_is_complete_and_its_examples_work(name: str, typed: Any) -> None:
     examples = re.findall(rf"^    matchenv ({name}\b.*)$", text, re.MULTILINE)
     assert examples
     for example in examples:
-        parser_of(name).given(shlex.split(example)[1:])
+        parser_of(name).parse(shlex.split(example)[1:])
 
 
 def test_the_first_help_fits_one_screen_and_no_help_imports_slow_packages() -> None:

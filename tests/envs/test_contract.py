@@ -3,6 +3,7 @@
 import copy
 import dataclasses
 import inspect
+import json
 import math
 import pickle
 from typing import Any
@@ -169,6 +170,38 @@ def test_the_episodes_of_a_rollout_are_the_environment(
             for name in infos:
                 np.testing.assert_array_equal(infos[name][row], info[name], err_msg=name)
     pytest.fail("the episodes did not end")
+
+
+@every_setting
+def test_json_can_hold_the_info(env_id: str, options: dict[str, Any]) -> None:
+    env = gym.make(env_id, **options).unwrapped
+    _, info = env.reset(seed=0)
+    for _ in range(2):
+        mask = info.get("action_mask")
+        numbers = {name: value for name, value in info.items() if name != "action_mask"}
+        assert json.loads(json.dumps(numbers)) == numbers
+        restored = json.loads(json.dumps(info, default=np.ndarray.tolist))
+        np.testing.assert_equal(restored.get("action_mask"), mask)
+        allowed = np.flatnonzero(env.action_masks())
+        _, _, terminated, truncated, info = env.step(allowed[0])
+        if terminated or truncated:
+            break
+
+
+@every_environment
+def test_the_text_of_an_environment_closes_its_brackets(
+    env_id: str, options: dict[str, Any]
+) -> None:
+    text = str(gym.make(env_id, **options))
+    depth = 0
+    for character in text:
+        depth += {"<": 1, ">": -1}.get(character, 0)
+        assert depth >= 0
+    assert depth == 0
+    # Like Gymnasium's own, a name begins each bracket.
+    names = [part.partition("(")[0].rstrip(">") for part in text.split("<")[1:]]
+    assert names[0] == "OrderEnforcing"
+    assert names[2] == type(gym.make(env_id, **options).unwrapped).__name__
 
 
 @every_setting

@@ -20,7 +20,7 @@ def draw_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         "pictures",
         lambda found: [("figures/all.png", b"".join(found[0].rows.files().values()))],
     )
-    monkeypatch.setattr(replay, "replay_page", lambda found, name: name)
+    monkeypatch.setattr(replay, "replay_page", lambda found, name, ratings: name)
 
 
 @pytest.fixture

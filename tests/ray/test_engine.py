@@ -119,7 +119,7 @@ def test_no_process_remains(number: signal.Signals, tmp_path: Path) -> None:
         time.sleep(0.1)
     if number == signal.SIGKILL:
         return
-    assert process.returncode == 128 + number
+    assert process.returncode == 128 + number, said
     lines = [line for line in said.splitlines() if not line.startswith("matchenv: compiling")]
     assert len(lines) == 1, said
     assert lines[0].endswith("; finished work is kept: run the same command to resume")

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pygame import Rect
+from scipy.stats import norm
 
 from matchenv import MatchmakingEnv, MatchmakingQueueEnv
 from matchenv.envs.core.rendering import Pixels
@@ -122,15 +123,45 @@ def test_true_skills_are_marked() -> None:
     assert np.argmin(mark.sum(axis=(0, 2))) == 10
 
 
-def test_offline_players_are_pale_and_only_some_of_many_are_drawn() -> None:
+def test_offline_players_are_pale() -> None:
     online = curves_of_others(beliefs())
     assert [curve.style for curve in online] == ["area", "thin"]
     assert online[1].strength > 0.5
     offline = curves_of_others(beliefs(online=np.array([True, True, False])))
     assert [curve.style for curve in offline] == ["thin"]
     assert offline[0].strength == pytest.approx(0.25)
-    many = belief_chart(Players(np.zeros(5000), np.ones(5000), None), [], LIMITS)
-    assert 100 <= len(many.curves) <= 200
+
+
+def test_a_band_shows_the_sum_of_many_beliefs_and_chosen_players_keep_their_curves() -> None:
+    rng = np.random.default_rng(0)
+    mu = rng.normal(size=500)
+    sigma = rng.uniform(0.5, 1.5, size=500)
+    games = np.zeros(500, dtype=np.int64)
+    games[[7, 8]] = (1, 4)
+    chart = belief_chart(Players(mu, sigma, None), [0], LIMITS, games=games)
+    area, outline = curves_of_others(chart)
+    assert (area.style, outline.style) == ("area", "thin")
+    others = np.delete(np.arange(500), [0, 7, 8])
+    density = norm.pdf(outline.x[:, np.newaxis], mu[others], sigma[others]).sum(axis=1)
+    np.testing.assert_allclose(outline.y / outline.y.max(), density / density.max(), atol=1e-9)
+    chosen = [curve for curve in chart.curves if curve.colour == "opponent"]
+    assert [curve.x.mean() for curve in chosen] == pytest.approx(mu[[7, 8]])
+    assert chosen[0].strength < chosen[1].strength == 1.0
+    few_chosen = belief_chart(Players(mu, sigma, None), [], LIMITS, games=np.ones(500, dtype=int))
+    assert curves_of_others(few_chosen) == []
+    assert len(few_chosen.curves) <= 100
+
+
+def test_cells_touch_and_are_coloured_by_their_shades() -> None:
+    shades = np.array([0.0, 0.5, 1.0])
+    cells = Curve(np.array([0.5, 1.5, 2.5]), np.full(3, 0.5), "truth", "cells", shades=shades)
+    picture = drawn(Chart((0.0, 3.0), (0.0, 1.0), [cells]))
+    uneven = np.array(THEMES["light"]["uneven"])
+    even = np.array(THEMES["light"]["truth"])
+    row = picture[BOX.y + 60, BOX.x : BOX.right].astype(int)
+    for place, colour in ((100, uneven), (300, (uneven + even) / 2), (500, even)):
+        assert np.abs(row[place] - colour).max() <= 1
+    assert (row < 255).any(axis=1).all()
 
 
 def curves_of_others(chart: Chart) -> list[Curve]:
@@ -310,7 +341,8 @@ def letters_of(line: Line) -> Line:
 
 def test_a_film_of_two_policies_names_every_line(lines: list[Line]) -> None:
     sheet([episode(horizon=500).scene], 419, 0.9)
-    assert {"true q, mean of 25", "believed", "even"} <= {line.text for line in lines}
+    texts = {line.text for line in lines}
+    assert {"place by skill:", "uneven", "true q, mean of 25", "believed", "even"} <= texts
 
 
 @pytest.mark.parametrize(
@@ -325,7 +357,7 @@ def test_numbers_and_curves_match_the_episode(truth: bool, q_name: str, info: st
     last_outcome = {1: "won", 0: "draw", -1: "lost"}[outcomes[-1]]
     scene = rendered.scene
     assert scene.progress == "game 3 of 40"
-    assert scene.others == "others (1)"
+    assert scene.others.startswith("others (1)")
     assert list(scene.tiles) == [
         ("last game", last_outcome),
         ("win ratio", f"{50 + 50 * sum(outcomes) / 3:.0f} %"),
@@ -333,15 +365,52 @@ def test_numbers_and_curves_match_the_episode(truth: bool, q_name: str, info: st
         (f"total {q_name}", number_text(sum(q), 2)),
         ("games left", "37"),
     ]
-    q_chart, total_chart = scene.charts
+    _, q_chart = scene.charts
     np.testing.assert_allclose(q_chart.curves[1].y, q)
     # Mean of the last two games, 5 % of the horizon.
     means = [q[0], (q[0] + q[1]) / 2.0, (q[1] + q[2]) / 2.0]
     np.testing.assert_allclose(q_chart.curves[-1].y, means)
-    np.testing.assert_allclose(total_chart.curves[-1].y, np.cumsum(q))
     measure, total = renderer.total(0)
     assert measure == f"running total of {q_name}"
     np.testing.assert_allclose(total, np.cumsum(q))
+
+
+@pytest.mark.parametrize("truth", [True, False])
+def test_the_strip_shows_the_opponent_of_each_game_by_place(truth: bool) -> None:
+    env = MatchmakingEnv(
+        render_mode="rgb_array", num_opponents=30, horizon=40, render_true_skill=truth, rank="top"
+    )
+    env.reset(seed=2)
+    env.action_space.seed(1)
+    places = []
+    for _ in range(25):
+        skills = env.true_skill.copy() if truth else env.knowledge_state.mu.copy()
+        action = env.action_space.sample()
+        order = sorted(range(30), key=lambda k: -skills[k + 1])
+        places.append(order.index(action))
+        env.step(action)
+    renderer = env._renderer
+    scene = renderer.titled(env._state, 0, "", LIMITS)
+    strip, _ = scene.charts
+    cells, line = strip.curves
+    np.testing.assert_array_equal(cells.x, np.arange(25) + 0.5)
+    np.testing.assert_array_equal(cells.y, -np.array(places) - 0.5)
+    q = renderer.recorded(0, "true_draw_density" if truth else "draw_density")[1:]
+    assert np.corrcoef(cells.shades, q)[0, 1] == pytest.approx(1.0)
+    assert 0.0 <= cells.shades.min() <= cells.shades.max() <= 1.0
+    if truth:
+        assert set(line.y) == {-np.count_nonzero(env.true_skill[1:] > env.true_skill[0])}
+    low, high = strip.y
+    assert low <= cells.y.min() <= cells.y.max() <= high
+    for height, label in strip.y_ticks:
+        assert height == 0.5 - int(label)
+
+
+def test_axes_end_where_the_episode_ends() -> None:
+    rendered = episode(games=3, horizon=40)
+    rendered.renderer.end = 20
+    scene = rendered.renderer.titled(rendered.state, 0, "", LIMITS)
+    assert [chart.x[1] for chart in scene.charts] == [20, 20]
 
 
 def test_highlighted_players_are_named_with_their_beliefs() -> None:
@@ -414,7 +483,7 @@ def test_arcs_join_the_players_of_games_and_bars_are_waiting_times() -> None:
     rendered = queue(60)
     waiting = rendered.env.waiting_parties()
     curves = rendered.scene.charts[1].curves
-    arcs = [curve for curve in curves if curve.colour == "truth"]
+    arcs = [curve for curve in curves if curve.colour == "game"]
     means = rendered.env.simulator.means_in_games(rendered.state, 0)
     ends = [sorted((arc.x[0], arc.x[-1])) for arc in arcs]
     np.testing.assert_allclose(ends, np.sort(means, axis=1))
@@ -433,13 +502,13 @@ def test_totals_and_lengths_of_a_queue_follow_its_ticks() -> None:
     env = rendered.env
     rewards = 0.0
     rewards_before: dict[int, float] = {}  # before the first decision of a tick
-    waiting: dict[int, int] = {}  # players at the last decision of a tick
+    waiting: dict[int, int] = {}  # players at the first decision of a tick
     truncated = False
     while not truncated:
         info = env.simulator.info(env._state, 0)
         tick = int(info["tick"])
         rewards_before.setdefault(tick, rewards)
-        waiting[tick] = int(info["waiting"])
+        waiting.setdefault(tick, int(info["waiting"]))
         _, reward, _, truncated, _ = env.step(env.action_space.sample())
         rewards += float(reward)
     name, totals = rendered.renderer.total(0)
@@ -453,7 +522,7 @@ def test_totals_and_lengths_of_a_queue_follow_its_ticks() -> None:
         if tick > 0:
             assert totals[tick - 1] == pytest.approx(total)
     for tick, length in waiting.items():
-        if tick < 59:
+        if tick < 60:
             assert lengths[tick] == length
     assert rendered.renderer.clock(env._state, 0) == 60
 
@@ -628,6 +697,10 @@ def contrast(one: Colour, other: Colour) -> float:
 @pytest.mark.parametrize("theme", THEMES)
 def test_colours_have_enough_contrast(theme: str) -> None:
     colours = THEMES[theme]
-    least = {"ink": 4.5, "muted": 4.5, "truth": 4.5, "player": 3.0, "opponent": 3.0}
-    for name, ratio in least.items():
-        assert contrast(colours[name], colours["background"]) >= ratio
+    texts = {"ink", "muted", "truth", "uneven", "game", "second", "third", "fourth", "fifth"}
+    for name in texts:
+        assert contrast(colours[name], colours["background"]) >= 4.5, name
+    for name in ("player", "opponent", "others"):
+        assert contrast(colours[name], colours["background"]) >= 3.0, name
+    # No colour has two names.
+    assert len(set(colours.values())) == len(colours)

@@ -220,17 +220,22 @@ class Result:
     def scores(self) -> dict[str, Estimate | None]:
         """Interquartile means, None without families.
 
-        ``score`` is over the main families whose mark counts, ``variants`` over the variants with
-        the oracle as mark; ``told`` and ``told_variants`` are those of the told index.
+        ``score`` is over the main families whose mark counts, ``score_50`` and ``score_500`` over
+        those of so many games; ``variants`` over the variants with the oracle as mark; ``told`` and
+        ``told_variants`` are those of the told index.
         """
         main = [f for f, family in enumerate(self.families) if family.counts]
         variants = [f for f, family in enumerate(self.families) if family.mark is None]
-        return {
+        scores = {
             "score": self._overall(self.policies, main),
             "told": self._overall([TOLD], main),
             "variants": self._overall(self.policies, variants),
             "told_variants": self._overall([TOLD], variants),
         }
+        for games in GAMES:
+            of_length = [f for f in main if self.families[f].settings.horizon == games]
+            scores[f"score_{games}"] = self._overall(self.policies, of_length)
+        return scores
 
     def _overall(self, labels: Iterable[str], families: Sequence[int]) -> Estimate | None:
         """Return the interquartile mean over runs and families; None without families."""
@@ -289,6 +294,7 @@ class Result:
         return [
             f"{self.method}, {NAME}, {families}, {EPISODES} episodes each, {runs}",
             f"score {scores['score']}; of the variants {scores['variants']}",
+            ", ".join(f"over {games} games {scores[f'score_{games}']}" for games in GAMES),
             f"the index, given player 0's skill: {scores['told']}; {scores['told_variants']}",
             f"0 is {LOW_END}; 1 is the bound on every policy, in the variants the {HIGH_END}",
             "interquartile means with their stratified bootstrap intervals of 95 %",

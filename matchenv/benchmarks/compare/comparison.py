@@ -18,10 +18,14 @@ from matchenv.envs.queue.population import Population
 from matchenv.evaluation.episode_table import Block, Cell, EpisodeTable, Plan, play
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
+    EQUALITY_MARGIN,
+    LEVEL,
     POWER,
+    UNKNOWN,
     Record,
     columns_of,
     detectable_effect,
+    equality_p_value,
     estimate,
     paired_difference,
     share_closed,
@@ -38,7 +42,7 @@ from matchenv.evaluation.registry import (
 )
 from matchenv.evaluation.rollout import check_can_play
 from matchenv.evaluation.seeds import INSTANCES, POLICIES, REPORT, episode_seeds, spans_of
-from matchenv.evaluation.tables import Column, text_table
+from matchenv.evaluation.tables import Column, share_text, text_table
 from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_choice, as_integer, hint_of, refusal, shown
 from matchenv.runtime.files import json_bytes, records_csv, write_bytes
@@ -116,10 +120,12 @@ class Comparison:
         """A record for each policy in each cell, cell by cell.
 
         Each has the ``cell`` (its labels) and the ``policy``; the paired ``difference`` to the
-        policy compared with; the ``detectable`` difference; the ``verdict`` by Holm's rule over
-        all cells and policies, ``""`` for the oracle and the policy compared with;
-        ``share_closed``, the share of the gap between the marks, NaN without marks; whether the
-        policy ``needs_truth``; the mean of each measure, and further numbers of the environment.
+        policy compared with; the ``verdict`` by Holm's rule over all cells and policies, ``""``
+        for the oracle and the policy compared with; the ``detectable`` difference, which this
+        verdict finds with a probability of 80 %, NaN without a verdict; ``equality``, the p-value
+        of equality within the margin; ``share_closed``, the share of the gap between the marks,
+        unknown without marks; whether the policy ``needs_truth``; the mean of each measure, and
+        further numbers of the environment.
         """
         standings = []
         judged = []
@@ -129,18 +135,24 @@ class Comparison:
                 standings.append(standing)
                 if policy not in (self.against, *self.protocol.marks[1:]):
                     judged.append(standing)
-        words = verdicts([standing.difference for standing in judged], self.episodes)
+        differences = [standing.difference for standing in judged]
+        equality = [standing.equality for standing in judged]
+        words = verdicts(differences, self.episodes, equality)
+        questions = len(words) - words.count("")
         for standing, verdict in zip(judged, words, strict=True):
             standing["verdict"] = verdict
+            if verdict:
+                detectable = detectable_effect(standing.difference, self.episodes, questions)
+                standing["detectable"] = detectable
         return standings
 
     def _unjudged_standing(self, cell: int, policy: str) -> Record:
-        """Return a standing without its verdict, which depends on the others."""
+        """Return a standing without what depends on the others: its verdict."""
         protocol = self.protocol
         ours = self.values(protocol.measure, cell, policy)
         theirs = self.values(protocol.measure, cell, self.against)
         difference = paired_difference(ours, theirs)
-        share = math.nan
+        share = UNKNOWN
         if protocol.marks:
             low, high = protocol.marks
             share = share_closed(
@@ -152,7 +164,8 @@ class Comparison:
             cell=dict(self.cells[cell].labels),
             policy=policy,
             difference=difference,
-            detectable=detectable_effect(difference, self.episodes),
+            detectable=math.nan,
+            equality=equality_p_value(ours, theirs),
             verdict="",
             share_closed=share,
             needs_truth=policy in self.rows.needs_truth,
@@ -177,9 +190,11 @@ class Comparison:
         """
         lines = [
             heading_of(self.settings, self.cells, self.asked),
-            f"[..]: {100.0 * CONFIDENCE:.0f} % interval of the paired difference",
-            f"detects: least difference detected with a probability of {100.0 * POWER:.0f} %",
-            "verdict: after Holm's correction over all cells and policies",
+            f"[..]: {100.0 * CONFIDENCE:.0f} % interval, of differences paired by episode",
+            "verdict: after Holm's correction over all cells and policies; "
+            f"{LEVEL}: within {100.0 * EQUALITY_MARGIN:g} % of {self.against}'s total",
+            f"detects: least difference that gets a verdict of ahead or behind with a probability "
+            f"of {100.0 * POWER:.0f} %",
         ]
         if self.protocol.marks:
             low, high = self.protocol.marks
@@ -277,7 +292,7 @@ def standing_columns(
     """
 
     def detectable(standing: Record) -> str:
-        if standing.policy == against or not math.isfinite(standing.detectable):
+        if not math.isfinite(standing.detectable):
             return ""
         return f"{standing.detectable:.2f}"
 
@@ -290,20 +305,13 @@ def standing_columns(
         columns.append(column)
         if name == protocol.measure:
             columns += [
-                Column(f"{column.heading} - {against}", "{difference:+.2f}", 25),
+                Column(f"{column.heading} - {against}", "{difference:+.2f}", 23),
                 Column("detects", detectable),
                 Column("verdict", "{verdict}", 9),
             ]
             if protocol.marks:
-                columns.append(Column("gap closed", lambda row: gap_text(row.share_closed)))
+                columns.append(Column("gap closed", lambda row: share_text(row.share_closed)))
     return columns
-
-
-def gap_text(share: float) -> str:
-    """Return the share of a gap as text, or a dash where it is far below 0."""
-    if share > -1.0:
-        return f"{100.0 * share:.1f} %"
-    return "–"
 
 
 def _rate_text(row: Record) -> str:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from matchenv.evaluation.estimates import AHEAD, BEHIND, Estimate, Record
 from matchenv.evaluation.registry import family_of
-from matchenv.evaluation.tables import Column, or_dash, text_table
+from matchenv.evaluation.tables import Column, or_dash, shortened, text_table, wrapped
 from matchenv.runtime.files import number
+
+# Letters of a policy in tables of text; pages have whole names.
+LONGEST_NAME = 36
 
 # Titles of the ``GROUPS`` of players in tables.
 TITLES = {
@@ -145,7 +149,7 @@ def _has_games(judgement: Record) -> bool:
 
 
 def judgement_text(judgement: Record) -> str:
-    """Return the conclusion and all tables."""
+    """Return the conclusion and all tables, in lines that fit the width of tables."""
     parameters = []
     for name, value in judgement.parameters.items():
         if value:
@@ -161,11 +165,22 @@ def judgement_text(judgement: Record) -> str:
         f"[..]: {100.0 * judgement.confidence:.0f} % interval at these parameters; "
         "verdict: after Holm's correction over the table"
     )
+    text = []
+    for line in lines:
+        text.extend(wrapped(line))
     for title, (columns, rows, line_below) in tables_of(judgement).items():
-        lines.extend(["", title, *text_table(columns, rows)])
+        short_columns = [_shortened(column) for column in columns]
+        text.extend(["", *wrapped(title), *text_table(short_columns, rows)])
         if line_below:
-            lines.append(line_below)
-    return "\n".join(lines)
+            text.extend(wrapped(line_below))
+    return "\n".join(text)
+
+
+def _shortened(column: Column) -> Column:
+    """Return a column whose names of policies leave room for a column of numbers."""
+    if column.heading not in ("policy", "compared with"):
+        return column
+    return replace(column, cell=lambda row: shortened(column.text(row), LONGEST_NAME))
 
 
 def conclusion(judgement: Record) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from matchenv.benchmarks.bench.benchmark import TOLD, TOLD_INDEX
-from matchenv.benchmarks.compare.comparison import gap_text, plan_of, problem_of
+from matchenv.benchmarks.compare.comparison import plan_of, problem_of
 from matchenv.benchmarks.limits.fair_charges import best_split, opponents_of, payments_of
 from matchenv.envs.core.episodes import Episodes
 from matchenv.envs.one_player.priors import PRIORS
@@ -21,17 +20,19 @@ from matchenv.envs.one_player.simulator import OnePlayer, wins_ahead
 from matchenv.evaluation.episode_table import EpisodeTable, Plan, play
 from matchenv.evaluation.estimates import (
     CONFIDENCE,
+    Estimate,
     Record,
     columns_of,
     estimate,
     estimate_without_luck,
+    ratio_without_luck,
     share_closed,
 )
 from matchenv.evaluation.protocols import HIGH_END, LOW_END
 from matchenv.evaluation.registry import ONE_PLAYER
 from matchenv.evaluation.rollout import sums
 from matchenv.evaluation.seeds import spans_of
-from matchenv.evaluation.tables import Column, text_table
+from matchenv.evaluation.tables import Column, share_text, text_table
 from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import as_choice, as_integer, as_list
 from matchenv.runtime.files import Arrays, json_bytes, npz_bytes, records_csv
@@ -52,10 +53,9 @@ PATHS_AT_ONCE = 20  # episodes in a batch with equal priors; informative priors 
 
 COLUMNS = (
     Column("policy", "{policy}"),
-    Column("true q", "{true_q.mean:.2f}", 8),
-    Column("bound - true q", "{room:+.2f}", 22),
-    Column("to the bound", lambda row: gap_text(row.share)),
-    Column("to the oracle", lambda row: gap_text(row.share_of_oracle)),
+    Column("true q", "{true_q.mean:.2f}"),
+    Column("bound - true q", "{room:+.2f}", 20),
+    Column("to the bound", lambda row: share_text(row.share), 13),
 )
 
 
@@ -66,9 +66,11 @@ def table_text(result: Record) -> str:
         f"{result.episodes} episodes of {environment['horizon']} games against one of "
         f"{environment['num_opponents']}, seed {result.seed}"
         f"{Settings.changed_text(environment, **BY_OPPONENT)}; depth {result.depth}",
-        f"sums of true q; ±: standard error; [..]: {100.0 * CONFIDENCE:.0f} % interval of "
-        "the paired difference",
-        f"shares of the distance from {LOW_END}; {TOLD}: the index, given player 0's skill",
+        f"sums of true q; ±: standard error; [..]: {100.0 * CONFIDENCE:.0f} % interval",
+        "bound - true q: paired, and without the luck of the sample paths by control variates;",
+        "  so it is more accurate than the difference of the bound and the true q printed here",
+        f"to the bound: share of the distance from {LOW_END}, also without luck",
+        f"{TOLD}: the index, given player 0's skill",
     ]
     for cell in result.cells:
         bound = cell.bound
@@ -111,8 +113,9 @@ def run_bound(
         The content of ``bound.json``: the arguments, and ``cells``. Each cell has its ``title``,
         ``rank`` and ``prior``; the true q of the ``oracle``, the ``bound``, and ``saved``, the
         oracle's true q minus the bound; and ``policies``. Each policy except the oracle has its
-        ``true_q``, the ``room`` below the bound, its ``share`` of DrawChance's room (NaN if that
-        can be 0), and ``share_of_oracle``.
+        ``true_q``; the ``room`` below the bound, without the luck that a control variate explains;
+        its ``share`` of DrawChance's room, unknown if that can be 0; and ``share_of_oracle``, the
+        share of the distance from DrawChance to the oracle.
 
     Raises:
         ValueError: for a bad argument, before anything is computed; for a folder with other
@@ -197,24 +200,25 @@ def _cell(rows: EpisodeTable, number: int, bound: Floats, paid: Floats) -> Recor
     cell = rows.cells[number]
     totals = {}
     rooms = {}
+    controls = {}
     for policy, payment in zip(rows.policies, paid, strict=True):
         total = rows.values(TRUE_Q, number, policy)[0]
         totals[policy] = total
+        rooms[policy] = bound - total
         # The payments of the policy's own games have the mean of its true q.
-        rooms[policy] = estimate_without_luck(bound - total, payment - total)
+        controls[policy] = payment - total
     low = totals[LOW_END]
     oracle = totals.pop(HIGH_END)
-    whole = rooms[LOW_END]
     standings = []
     for policy, total in totals.items():
-        share = math.nan
-        if whole.low > 0.0:
-            share = 1.0 - rooms[policy].mean / whole.mean
+        left = ratio_without_luck(
+            rooms[policy], rooms[LOW_END], (controls[policy], controls[LOW_END])
+        )
         standing = Record(
             policy=policy,
             true_q=estimate(total),
-            room=rooms[policy],
-            share=share,
+            room=estimate_without_luck(rooms[policy], controls[policy]),
+            share=Estimate(1.0 - left.mean, left.standard_error, 1.0 - left.high, 1.0 - left.low),
             share_of_oracle=share_closed(total, low, oracle),
         )
         standings.append(standing)

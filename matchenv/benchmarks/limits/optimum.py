@@ -33,12 +33,14 @@ from matchenv.evaluation.estimates import (
     columns_of,
     estimate,
     paired_difference,
+    ratio_of_means,
+    share_of_episodes,
 )
 from matchenv.evaluation.protocols import cells_of
 from matchenv.evaluation.registry import Candidate, candidates_of
 from matchenv.evaluation.rollout import belief_of, one_thread
 from matchenv.evaluation.seeds import TRUTHS, episode_seeds, spans_of, stream_of
-from matchenv.evaluation.tables import Column, text_table
+from matchenv.evaluation.tables import Column, share_text, text_table
 from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import as_actions, as_choice, as_integer, errors_named
 from matchenv.runtime.files import Arrays, json_bytes, records_csv
@@ -73,20 +75,19 @@ Rule = Callable[[KnowledgeState, int], Integers]
 def table_text(result: Record) -> str:
     """Return the result of ``run_optimum`` as text."""
     optimum, *losses = result.losses
-    best = optimum.believed.mean
     columns = (
         Column("policy", "{policy}"),
-        Column("below the optimum", "{gap:+.4f}", 27),
-        Column("%", lambda loss: f"{100.0 * loss.gap.mean / best:.2f}", 6),
-        Column("first best", lambda loss: f"{100.0 * loss.first_is_best:.0f} %"),
-        Column("true q - optimum", "{true_difference:+.4f}", 27),
+        Column("below the optimum, %", lambda loss: f"{loss.gap_share.times(100.0):+.2f}"),
+        Column("first best", lambda loss: share_text(loss.first_is_best)),
+        Column("true q - optimum", "{true_difference:+.4f}"),
     )
     others = {"beta": result.beta, "draw_margin": result.draw_margin}
     lines = [
         f"opponents {result.num_opponents}, games {result.horizon}, {result.belief} belief, "
         f"{result.episodes} instances, {result.truths} truths each, rank {result.rank}, "
         f"seed {result.seed}{Settings.changed_text(others)}",
-        f"believed q {best:.4f} of the optimum; true q {optimum.true_q.mean:.4f}",
+        f"believed q {optimum.believed.mean:.4f} of the optimum; "
+        f"true q {optimum.true_q.mean:.4f}; [..]: {100.0 * CONFIDENCE:.0f} % interval",
     ]
     return "\n".join([*lines, *text_table(columns, losses)])
 
@@ -116,10 +117,10 @@ def run_optimum(
 
     Returns:
         The problem, by name, and ``losses`` of the optimum and of each policy: the ``policy``; its
-        ``believed`` value under the belief model and the ``gap`` to the optimum's, never above 0;
-        its expected ``true_q`` and the ``true_difference`` to the policy that is optimal for the
-        belief model; and ``first_is_best``, the share of instances in which its first choice is
-        optimal.
+        ``believed`` value under the belief model and the ``gap`` to the optimum's, never above 0,
+        also as ``gap_share`` of the optimum's; its expected ``true_q`` and the ``true_difference``
+        to the policy that is optimal for the belief model; and ``first_is_best``, the share of
+        instances in which its first choice is optimal.
 
     Raises:
         ValueError: for a bad argument, before anything is computed; for a policy that is
@@ -206,9 +207,10 @@ def _losses(
             policy=policy,
             believed=estimate(believed[i]),
             gap=paired_difference(believed[i], believed[0]),
+            gap_share=ratio_of_means(believed[i] - believed[0], believed[0]),
             true_q=estimate(true_q[i]),
             true_difference=paired_difference(true_q[i], true_q[0]),
-            first_is_best=float(first_is_best[i].mean()),
+            first_is_best=share_of_episodes(first_is_best[i]),
         )
         losses.append(loss)
     return losses

@@ -224,18 +224,26 @@ def _write(
     out: Path, reading: Reading, content: dict[str, Any], judged: Mapping[str, Judgement]
 ) -> None:
     """Write the files of a replay together."""
-    # The plotting library is slow to load.
+    # These libraries are slow to load.
+    import pandas as pd
+
     from matchenv.benchmarks.report.replay import replay_page
 
+    ratings = None
+    for judgement in judged.values():
+        if ratings is None and (judgement.replay.sigma > 0.0).all():
+            ratings = ratings_table(reading.log, judgement.replay)
+    shown_ratings = None
+    if ratings is not None:
+        shown_ratings = pd.DataFrame(ratings)
     files = {
-        "report.html": replay_page(content, reading.file_name).encode(),
+        "report.html": replay_page(content, reading.file_name, shown_ratings).encode(),
         "bad_rows.csv": bad_rows_csv(reading.bad_rows),
         "table.txt": f"{reading_text(reading)}\n\n{report_text(content)}\n".encode(),
         "report.json": json_bytes(content, checked=True),
     }
-    for judgement in judged.values():
-        if "ratings.csv" not in files and (judgement.replay.sigma > 0.0).all():
-            files["ratings.csv"] = columns_csv(ratings_table(reading.log, judgement.replay))
+    if ratings is not None:
+        files["ratings.csv"] = columns_csv(ratings)
     is_repeated = (out / "report.json").is_file()
     write_together((out / name, file) for name, file in files.items())
     if is_repeated and "ratings.csv" not in files:  # those of an earlier replay

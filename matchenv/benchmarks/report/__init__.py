@@ -15,7 +15,7 @@ from matchenv.benchmarks.report.latex import latex_summary
 from matchenv.benchmarks.report.limits import bound_section, optimum_section
 from matchenv.benchmarks.report.page import Section, page_text
 from matchenv.benchmarks.report.ranking import rank_section
-from matchenv.benchmarks.report.replay import replay_section
+from matchenv.benchmarks.report.replay import ratings_in, replay_section
 from matchenv.benchmarks.report.results import content_of
 from matchenv.benchmarks.report.study import study_section
 from matchenv.runtime.files import CHECKSUM, parsed_json, write_together
@@ -31,7 +31,7 @@ SECTIONS: dict[str, Callable[[Any, Path], Section]] = {
     "optimum.json": optimum_section,
     "comparison.json": compare_section,
     "rank.json": lambda content, folder: rank_section(content, folder.name),
-    "report.json": lambda content, folder: replay_section(content, folder.name),
+    "report.json": lambda content, folder: replay_section(content, folder.name, ratings_in(folder)),
 }
 COMMANDS = "train, compare, study, tune, limits, replay, rank or judge"
 

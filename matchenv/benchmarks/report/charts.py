@@ -15,8 +15,9 @@ from matchenv.baselines import KnowledgeGradient, PointEstimate
 from matchenv.evaluation.estimates import Estimate
 from matchenv.evaluation.protocols import HIGH_END, LOW_END
 
-# Okabe and Ito (2008) without black and yellow, which are hard to see on dark and on white pages.
-COLOURS = ("#0072b2", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9")
+# Okabe and Ito (2008), as far as the contrast is 3 : 1 on white and on dark pages; ochre and violet
+# replace orange and sky blue.
+COLOURS = ("#0072b2", "#b87a00", "#009e73", "#d55e00", "#cc79a7", "#8e6bbf")
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "cross", "star")
 DASHES = ("solid", "dash", "dashdot", "longdash", "longdashdot")
 GREY = "#888888"
@@ -25,6 +26,8 @@ LEVEL: dict[str, Any] = {
     "line": {"color": GREY, "width": 1, "dash": "dot"},
     "annotation_position": "top right",
 }
+# ``meta`` of traces that keep their own look.
+REFERENCE = "reference"
 # Heights in pixels: of a figure at least, of a point, and of axis and legend.
 LEAST_HEIGHT, POINT, AROUND = 420, 16, 120
 # Names with the same colour on every page.
@@ -163,7 +166,8 @@ def paint(figures: Iterable[go.Figure]) -> None:
     numbers = {name: number for number, name in enumerate(KNOWN)}
     for figure in figures:
         for trace in figure.data:
-            if trace.type == "heatmap":  # it has a scale of colours
+            # A heatmap has a scale of colours.
+            if trace.type == "heatmap" or trace.meta == REFERENCE:
                 continue
             number = numbers.setdefault(trace.legendgroup or trace.name, len(numbers))
             _paint_trace(trace, number)

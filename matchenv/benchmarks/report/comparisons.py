@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from matchenv.benchmarks.compare.comparison import standing_columns
 from matchenv.benchmarks.report.charts import Curve, NamedValue, new_figure, points
+from matchenv.benchmarks.report.explorer import explorer_of
 from matchenv.benchmarks.report.page import Block, Section, formatted, pivot, table_of
 from matchenv.benchmarks.report.results import json_of, standings_of
 from matchenv.evaluation.estimates import Estimate, Record
@@ -28,6 +29,9 @@ def compare_section(result: Record, folder: Path) -> Section:
     blocks = _difference_blocks(standings, result.against, measures[protocol.measure].heading)
     if {"wait", "true_match_quality"} <= standings[0].keys():
         blocks.append(_front_of_loads(standings))
+    explorer = explorer_of(result, folder)
+    if explorer is not None:
+        blocks.append(Block("Who is chosen when", explorer, explorer.note))
     if (folder / "curves.csv").is_file():
         blocks.append(_accuracy_chart(folder / "curves.csv"))
     columns = [Column("cell", "{title}"), *standing_columns(result.against, protocol, measures)]

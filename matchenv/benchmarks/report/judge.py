@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import plotly.graph_objects as go
 
 from matchenv.benchmarks.judge.text import TITLES, conclusion, tables_of
-from matchenv.benchmarks.report.charts import Curve, NamedValue, new_figure, points
+from matchenv.benchmarks.report.charts import (
+    GREY,
+    LEVEL,
+    REFERENCE,
+    Curve,
+    NamedValue,
+    add_curve,
+    new_figure,
+    points,
+)
 from matchenv.benchmarks.report.page import Block, Section, table_of
-from matchenv.evaluation.estimates import Record
+from matchenv.evaluation.estimates import Estimate, Record
 from matchenv.runtime.files import number
 
 GROUPS_NOTE = "Newcomers are in their first ten games; tenths are by skill, lowest first."
@@ -20,10 +31,9 @@ def judge_section(judgement: Record, name: str) -> Section:
         judgement: the content of ``judge.json``.
         name: name of the folder.
     """
-    against = judgement.against
     blocks = [
         Block("Match quality by group of players", _chart_of_groups(judgement), GROUPS_NOTE),
-        Block("Quality against waiting", _chart_of_matchers(judgement), f"Both minus {against}."),
+        Block("Quality against waiting", _chart_of_matchers(judgement), _note_of_front(judgement)),
     ]
     for title, (columns, rows, note) in tables_of(judgement).items():
         blocks.append(Block(title, table_of(columns, rows), note))
@@ -47,12 +57,57 @@ def _chart_of_groups(judgement: Record) -> go.Figure:
 
 
 def _chart_of_matchers(judgement: Record) -> go.Figure:
-    """Return the chart of the differences in quality and waiting, a point for each matcher."""
-    matchers = [Curve(judgement.against, [0.0], [0.0])]
-    for row in judgement.contests:
-        matchers.append(Curve(row.policy, [row.wait.mean], [row.quality.mean]))
+    """Return the chart of the differences in quality and waiting, a point for each matcher.
+
+    The present rule, or the matcher in its place, is the star at 0.
+    """
     x = "difference in mean wait, in minutes"
-    return new_figure(x, "difference in true match quality", matchers, "markers")
+    figure = new_figure(x, "difference in true match quality")
+    for row in judgement.contests:
+        curve = Curve(row.policy, [row.wait.mean], [row.quality.mean])
+        add_curve(
+            figure,
+            curve,
+            mode="markers",
+            marker_size=9,
+            error_x=_error_of(row.wait),
+            error_y=_error_of(row.quality),
+        )
+    figure.add_vline(0.0, line=LEVEL["line"])
+    figure.add_hline(0.0, line=LEVEL["line"])
+    figure.add_scatter(
+        x=[0.0],
+        y=[0.0],
+        name=_name_of_present(judgement),
+        mode="markers",
+        marker={"size": 18, "symbol": "star", "color": GREY},
+        meta=REFERENCE,
+        legendrank=1,
+    )
+    return figure
+
+
+def _name_of_present(judgement: Record) -> str:
+    """Return the name of the matcher that the others are compared with."""
+    if judgement.has_rule:
+        return f"present rule: {judgement.against}"
+    return f"in place of the unknown rule: {judgement.against}"
+
+
+def _note_of_front(judgement: Record) -> str:
+    return (
+        f"Both minus {judgement.against}, the star at 0, with "
+        f"{100 * judgement.confidence:.0f} % intervals. Higher is more even, left is faster."
+    )
+
+
+def _error_of(difference: Estimate) -> dict[str, Any]:
+    """Return Plotly's error bar of an estimate."""
+    return {
+        "symmetric": False,
+        "array": [difference.high - difference.mean],
+        "arrayminus": [difference.mean - difference.low],
+    }
 
 
 def _lead(judgement: Record) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -13,6 +14,7 @@ import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from matchenv.benchmarks.report.charts import LEAST_HEIGHT, NamedValue, paint
+from matchenv.benchmarks.report.explorer import Explorer
 from matchenv.evaluation.estimates import CONFIDENCE, Estimate
 from matchenv.evaluation.tables import Column, table_cells
 
@@ -25,10 +27,10 @@ CONFIG = {
 
 
 class Block(NamedTuple):
-    """A figure or a table of texts, with a title and an explanatory note."""
+    """A figure, a table of texts or an episode, with a title and an explanatory note."""
 
     title: str
-    content: go.Figure | pd.DataFrame
+    content: go.Figure | pd.DataFrame | Explorer
     note: str = ""
 
 
@@ -85,6 +87,7 @@ def page_text(sections: Sequence[Section], title: str = "Results of matchenv") -
     folder = files("matchenv.benchmarks.report")
     style = (folder / "page.css").read_text("utf-8")
     script = (folder / "page.js").read_text("utf-8")
+    explorer_script = (folder / "explorer.js").read_text("utf-8")
     paint(
         block.content
         for section in sections
@@ -115,7 +118,7 @@ def page_text(sections: Sequence[Section], title: str = "Results of matchenv") -
 <nav><ul>{"".join(links)}</ul></nav>
 {body}
 <script>
-{script}</script>
+{script}{explorer_script}</script>
 </body>
 </html>
 """
@@ -143,6 +146,8 @@ def _block_html(block: Block, identifier: str) -> str:
     if isinstance(block.content, pd.DataFrame):
         table = block.content.to_html(index=False, border=0)
         return f'{heading}<div class="scroll">{table}</div>'
+    if isinstance(block.content, Explorer):
+        return heading + _explorer_html(block.content)
     chart = block.content.to_html(
         full_html=False,
         include_plotlyjs=False,
@@ -150,7 +155,34 @@ def _block_html(block: Block, identifier: str) -> str:
         config=CONFIG,
         default_height=LEAST_HEIGHT,
     )
-    return f"<figure>{heading}{chart}</figure>"
+    label = escape(f"{block.title}: {block.content.layout.yaxis.title.text or 'policies'} against ")
+    label += escape(str(block.content.layout.xaxis.title.text))
+    return f'<figure role="group" aria-label="{label}">{heading}{chart}</figure>'
+
+
+LEGEND = {
+    "player": "player 0",
+    "opponent": "chosen opponents, the last one filled",
+    "others": "all others, together",
+    "truth": "even game",
+    "uneven": "uneven game",
+}
+
+
+def _explorer_html(explorer: Explorer) -> str:
+    """Return the frame of an episode, which ``explorer.js`` fills."""
+    entries = []
+    for colour, name in LEGEND.items():
+        entries.append(f'<li><i style="background:var(--{colour})"></i>{name}</li>')
+    # A script ends at the first "</".
+    content = json.dumps(explorer.content, separators=(",", ":")).replace("</", "<\\/")
+    return f"""<div class="explorer">
+<div class="controls"><button type="button">Play</button>
+<input type="range" min="0" value="0" aria-label="game"><output></output></div>
+<ul class="legend">{"".join(entries)}</ul>
+<div class="panels"></div>
+<script type="application/json">{content}</script>
+</div>"""
 
 
 def _details_html(summary: str, values: Mapping[str, Any]) -> str:

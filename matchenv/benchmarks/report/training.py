@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,9 +15,10 @@ from scipy.stats import trim_mean
 
 from matchenv.agents.environments import training_of
 from matchenv.agents.run_config import RunConfig, RunFolder
-from matchenv.benchmarks.report.charts import Curve, NamedValue, add_curve, new_figure
+from matchenv.benchmarks.report.charts import Curve, NamedValue, add_curve, new_figure, points
 from matchenv.benchmarks.report.page import Block, Section, pivot
 from matchenv.benchmarks.report.results import json_of, standings_of
+from matchenv.evaluation.estimates import CONFIDENCE, Estimate, t_quantile
 from matchenv.runtime.arrays import Floats
 from matchenv.runtime.checks import counted
 
@@ -144,6 +146,23 @@ def middle_of(curves: pd.DataFrame) -> tuple[Floats, Floats, Floats]:
     return np.asarray(trim_mean(curves, 0.25, axis=1)), low, high
 
 
+def interval_of(run: Run, measure: str) -> tuple[Floats, Floats] | None:
+    """Return the limits of the intervals of a measure over the episodes of each evaluation.
+
+    None if the run has none.
+    """
+    evaluations = run.evaluations
+    if f"{measure}_low" in evaluations:
+        low = evaluations[f"{measure}_low"].to_numpy()
+        return low, evaluations[f"{measure}_high"].to_numpy()
+    if measure == RETURN and "standard_error" in evaluations:
+        count = int(evaluations["episodes"].iloc[0])
+        half_width = t_quantile(count) * evaluations["standard_error"].to_numpy()
+        mean = evaluations[RETURN].to_numpy()
+        return mean - half_width, mean + half_width
+    return None
+
+
 def levels_of(runs: Sequence[Run], measure: str) -> dict[str, float]:
     """Return the baselines' mean values in the first evaluations, if ``measure`` is the goal."""
     problem = training_of(runs[0].config.environment)
@@ -212,13 +231,29 @@ def _table_of_evaluations(
     problem = training_of(runs[0].config.environment)
     for measure in dict.fromkeys((problem.goal, *problem.means, RETURN)):
         if measure in last:
-            digits = "+.2f" if "less" in measure else ".2f"
-            table[title_of(measure)] = [format(value, digits) for value in last[measure]]
+            cells = [_evaluation_text(run, measure) for run in runs]
+            table[title_of(measure)] = cells
     return table
 
 
+def _evaluation_text(run: Run, measure: str) -> str:
+    """Return the last value of a measure, with its interval if it has one."""
+    sign = ""
+    if "less" in measure:
+        sign = "+"
+    mean = run.evaluations[measure].iloc[-1]
+    interval = interval_of(run, measure)
+    if interval is None:
+        return f"{mean:{sign}.2f}"
+    low, high = interval
+    return f"{Estimate(mean, math.nan, low[-1], high[-1]):{sign}.2f}"
+
+
 def _final_comparisons(runs: Mapping[str, Run]) -> list[Block]:
-    """Return the table of the final comparisons of runs by name; none without a comparison."""
+    """Return chart and table of the final comparisons of runs; none without a comparison.
+
+    They have the runs by name, and all other policies of the comparisons.
+    """
     differences = []
     rivals: dict[str, None] = {}  # ordered, without repetitions
     for name, run in runs.items():
@@ -229,12 +264,16 @@ def _final_comparisons(runs: Mapping[str, Run]) -> list[Block]:
         rivals[result.against] = None
         standings = standings_of(result)
         for standing in standings:
-            if standing.policy == standings[0].policy:  # that of the run
-                differences.append(NamedValue(name, standing.title, standing.difference))
+            policy = standing.policy
+            if policy == standings[0].policy:  # that of the run
+                policy = name
+            if policy != result.against:
+                differences.append(NamedValue(policy, standing.title, standing.difference))
     if not differences:
         return []
     title = f"Final comparison: differences to {' and '.join(rivals)}"
-    return [pivot(title, differences, 2)]
+    chart = points("difference per episode", differences, level=(0.0, " and ".join(rivals)))
+    return [Block("Final comparison", chart), pivot(title, differences, 2)]
 
 
 def _learning_curves(runs: Sequence[Run], measure: str) -> Block:
@@ -245,8 +284,12 @@ def _learning_curves(runs: Sequence[Run], measure: str) -> Block:
     bands = []
     for name, curves in trainings.items():
         mean, low, high = middle_of(curves)
-        add_curve(figure, Curve(name, curves.index, mean, low, high))
         seeds = curves.shape[1]
+        interval = interval_of(trainings_of(runs)[name][0], measure)
+        if seeds == 1 and interval is not None:
+            low, high = interval
+            bands.append(f"{name}: {100 * CONFIDENCE:.0f} % interval over the episodes")
+        add_curve(figure, Curve(name, curves.index, mean, low, high))
         if seeds >= LEAST_FOR_QUARTILES:
             bands.append(f"{name}: middle half of {seeds} seeds")
         elif seeds > 1:
@@ -260,7 +303,9 @@ def _learning_curves(runs: Sequence[Run], measure: str) -> Block:
         _limit_rise(figure, min(*levels.values(), *last))
     note = ""
     if bands:
-        note = f"Interquartile means; bands: {'; '.join(sorted(bands))}"
+        note = f"Bands: {'; '.join(sorted(bands))}."
+        if any(curves.shape[1] > 1 for curves in trainings.values()):
+            note = f"Interquartile means over seeds. {note}"
     return Block(f"Learning curves: {title}", figure, note)
 
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from matchenv.benchmarks.study.settings import (
+    DRAW,
     MEASURES,
     StudySettings,
     windows_of,
@@ -17,7 +20,11 @@ from matchenv.evaluation.estimates import (
     Estimate,
     Record,
     curve_of_sums,
+    equality_p_value,
+    errors_within_priors,
     estimate_over_priors,
+    independent_values,
+    mean_of_blocks,
     nearer_by,
 )
 from matchenv.runtime.arrays import Floats
@@ -73,7 +80,43 @@ class CellResult:
             return estimate_over_priors(our_values - their_values)
         return estimate_over_priors(nearer_by(our_values, their_values, goal))
 
+    def equality(self, ours: str, theirs: str, measure: str, window: str) -> float:
+        """Return the p-value of the claim that two policies are equal within the margin.
+
+        See ``equality_p_value``.
+        """
+        our_values = independent_values(self.values(ours, measure, window))
+        their_values = independent_values(self.values(theirs, measure, window))
+        return equality_p_value(our_values, their_values)
+
+    def lead(self, policy: str, other: str) -> Record:
+        """Return the running total of the true draw density minus that of another policy.
+
+        It is paired: errors are over draws of the prior, or with a single one over blocks of
+        episodes.
+        """
+        draw = MEASURES.index(DRAW)
+        sums = []
+        for name in (policy, other):
+            of_policy = self.rows.block_totals["curves"][
+                self.number, self.rows.policies.index(name)
+            ]
+            sums.append(of_policy[:, :, draw, :, 0])
+        lead = np.cumsum(sums[0] - sums[1], axis=-1)  # shape (draws, blocks, games)
+        draws, episodes = self.rows.seeds.shape
+        if draws == 1:
+            return mean_of_blocks(lead[0], self.rows.block_sizes)
+        return mean_of_blocks(lead.sum(axis=1), np.full(draws, episodes))
+
     def curve(self, policy: str, measure: str) -> Record:
         """Return a measure at each game, see ``curve_of_sums``."""
-        sums = self.rows.totals["curves"][self.number, self.rows.policies.index(policy)]
-        return curve_of_sums(sums[:, MEASURES.index(measure)], self.rows.seeds.shape[1])
+        return curve_of_sums(self._sums(policy, measure), self.rows.seeds.shape[1])
+
+    def errors(self, policy: str, measure: str) -> Floats:
+        """Return standard errors at each game, for each prior; see ``errors_within_priors``."""
+        return errors_within_priors(self._sums(policy, measure), self.rows.seeds.shape[1])
+
+    def _sums(self, policy: str, measure: str) -> Floats:
+        """Return sums of a measure over the episodes, shape (draws, N, 2)."""
+        curves = self.rows.totals["curves"][self.number, self.rows.policies.index(policy)]
+        return np.asarray(curves[:, MEASURES.index(measure)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,8 +19,20 @@ from matchenv.benchmarks.study.settings import (
     middle_places,
     place_at_share,
 )
-from matchenv.evaluation.estimates import AHEAD, BEHIND, Estimate, Record, t_quantile, verdicts
+from matchenv.evaluation.estimates import (
+    AHEAD,
+    BEHIND,
+    CONFIDENCE,
+    EQUALITY_MARGIN,
+    Estimate,
+    Record,
+    estimate,
+    estimate_over_priors,
+    t_quantile,
+    verdicts,
+)
 from matchenv.evaluation.protocols import ordinal
+from matchenv.runtime.arrays import Floats
 
 if TYPE_CHECKING:
     from matchenv.benchmarks.study.cells import CellResult
@@ -99,7 +110,7 @@ ON_MIDDLE = {
 }
 # Figure 4: the nearness to 0.5 is clearest exactly in the middle.
 ON_CENTRE = CLOSER_TO_HALF._replace(text="KG's win ratio is closer to 0.5, clearest here")
-# Pairs of policies of which none is ahead everywhere.
+# Pairs of policies that perform similarly.
 PAIRS = (("kg", "pe"), ("kg", "drawchance"), ("drawchance", "pe"))
 
 # Results in the cells, by prior and place of player 0.
@@ -111,7 +122,8 @@ def claims_on(results: Sequence[CellResult]) -> list[Record]:
 
     Each has its ``text``; its ``findings``, each a ``label`` and a ``value`` that supports the
     claim if positive; and a ``verdict``, based on the findings whose intervals exclude 0 after
-    Holm's correction over the claim, ``undecided`` if there is none.
+    Holm's correction over the claim, ``undecided`` if there is none. The claim that policies
+    perform similarly is tested as one of equality.
     """
     if not set(PAPER_POLICIES) <= set(results[0].rows.policies):
         return []
@@ -158,64 +170,88 @@ def _claims(
 
 
 def _no_winner(where: str, cells: Sequence[CellResult]) -> Record:
-    """Return the claim that no policy is ahead of both others in draw density in all cells.
+    """Return the claim that the policies perform similarly in draw density over all games.
 
-    It is refused if one is, and supported if each is behind another somewhere.
+    It is supported if each pair of policies is equal within the margin in each cell. All of them
+    must be, so these tests need no correction. Otherwise it is refused if some differences are
+    clearly larger than the margin and none is clearly smaller, and mixed if there are both.
     """
-    pairs = []
     findings = []
+    rooms = []
+    equal = []
     for cell in cells:
         for ours, theirs in PAIRS:
+            difference = cell.paired(ours, theirs, DRAW, "all")
             label = f"{cell.cell.title}, {ours} minus {theirs}, all games"
-            findings.append(Record(label=label, value=cell.paired(ours, theirs, DRAW, "all")))
-            pairs.append((ours, theirs))
-    words = verdicts([finding.value for finding in findings], cells[0].units)
-    wins: Counter[str] = Counter()
-    losers = set()
-    for (ours, theirs), word in zip(pairs, words, strict=True):
-        if word == AHEAD:
-            wins[ours] += 1
-            losers.add(theirs)
-        elif word == BEHIND:
-            wins[theirs] += 1
-            losers.add(ours)
-    verdict = OPEN
-    if 2 * len(cells) in wins.values():
-        verdict = REFUSED
-    elif losers == set(PAPER_POLICIES):
+            findings.append(Record(label=label, value=difference))
+            rooms.append(_beyond_margin(cell, ours, theirs))
+            equal.append(cell.equality(ours, theirs, DRAW, "all") < 1.0 - CONFIDENCE)
+    words = verdicts(rooms, cells[0].units)
+    if all(equal):
         verdict = SUPPORTED
-    text = f"{where}: the policies perform similarly, no clear winner"
+    elif AHEAD not in words:
+        verdict = OPEN
+    elif any(equal):
+        verdict = MIXED
+    else:
+        verdict = REFUSED
+    text = (
+        f"{where}: the policies perform similarly, no clear winner (all are equal within "
+        f"{100.0 * EQUALITY_MARGIN:g} %)"
+    )
     return Record(text=text, findings=findings, verdict=verdict)
 
 
+def _beyond_margin(cell: CellResult, ours: str, theirs: str) -> Estimate:
+    """Return by how much the difference of two policies in draw density exceeds the margin."""
+    sign = 1.0
+    if cell.paired(ours, theirs, DRAW, "all").mean < 0.0:
+        sign = -1.0
+    their_values = cell.values(theirs, DRAW, "all")
+    difference = cell.values(ours, DRAW, "all") - their_values
+    return estimate_over_priors(sign * difference - EQUALITY_MARGIN * their_values)
+
+
 def _noise_findings(cells: Cells, places: Sequence[int]) -> Iterator[Record]:
-    """Yield the findings on the logs of standard errors, whose intervals are symmetric."""
+    """Yield the findings on the noise within a prior.
+
+    They are logs of standard errors, whose intervals are symmetric, since the paper's noise is that
+    over sample paths of one prior. Both cells have the same draws of the prior.
+    """
     for place in places:
         informative = cells.get(("informative", place))
         equal = cells.get(("equal", place))
         if informative is None or equal is None:
             continue
         for measure in (DIFFERENCE, WINS):
-            larger = _typical_error(informative, measure)
-            smaller = _typical_error(equal, measure)
-            if larger == 0.0 or smaller == 0.0:
+            larger = _typical_errors(informative, measure)
+            smaller = _typical_errors(equal, measure)
+            if larger.min() == 0.0 or smaller.min() == 0.0:
                 continue  # all episodes are equal
-            value = math.log(larger / smaller)
-            units = informative.units
-            # The relative error of a standard deviation is 1 / sqrt(2 (n - 1)).
-            error = 1.0 / math.sqrt(units - 1)
-            half = t_quantile(units) * error
+            ratios = np.log(larger / smaller)
+            if ratios.size == 1:
+                value = _log_ratio(float(ratios[0]), informative.units)
+            else:
+                value = estimate(ratios)
             yield Record(
                 label=f"{ordinal(place + 1)}, {measure}: log of the typical standard error of a "
-                "game, informative minus equal priors",
-                value=Estimate(value, error, value - half, value + half),
+                "game within a prior, informative minus equal priors",
+                value=value,
             )
 
 
-def _typical_error(cell: CellResult, measure: str) -> float:
-    """Return the median of a measure's standard errors over the games and the policies."""
-    errors = [cell.curve(policy, measure).standard_error for policy in PAPER_POLICIES]
-    return float(np.median(errors))
+def _typical_errors(cell: CellResult, measure: str) -> Floats:
+    """Return the median of a measure's standard errors over games and policies, for each prior."""
+    errors = [cell.errors(policy, measure) for policy in PAPER_POLICIES]
+    return np.asarray(np.median(errors, axis=(0, 2)))
+
+
+def _log_ratio(value: float, episodes: int) -> Estimate:
+    """Return the log of the ratio of two standard errors over the episodes of one prior."""
+    # The relative error of a standard deviation is 1 / sqrt(2 (n - 1)).
+    error = 1.0 / math.sqrt(episodes - 1)
+    half = t_quantile(episodes) * error
+    return Estimate(value, error, value - half, value + half)
 
 
 def _judged(text: str, findings: list[Record], count: int) -> Record:
@@ -234,7 +270,10 @@ def _judged(text: str, findings: list[Record], count: int) -> Record:
 
 def verdict_text(claims: Sequence[Record], settings: str) -> str:
     """Return the claims with their findings, below a line on the settings, as Markdown."""
-    holm = "Verdicts, not intervals, are after Holm's correction over the findings of a claim."
+    holm = (
+        "Verdicts, not intervals, are after Holm's correction over the findings of a claim; those "
+        "on equality are by two one-sided tests."
+    )
     lines = ["# The paper's claims", "", settings, "", holm, ""]
     if not claims:
         lines += ["The study lacks PE, DrawChance or KG, or all cells that the claims are about."]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from string import ascii_lowercase
 from typing import Any, NamedTuple
@@ -100,6 +101,40 @@ def pictures(results: Sequence[CellResult]) -> Iterator[tuple[str, bytes]]:
             with style("study", 8.0):
                 figure = _drawn(title, panels, cells)
                 yield from files_of(f"figures/{name}", figure, DOTS_PER_INCH)
+    if len(results[0].rows.policies) > 1:
+        for prior in dict.fromkeys(result.cell.labels["prior"] for result in results):
+            same_prior = [result for result in results if result.cell.labels["prior"] == prior]
+            with style("study", 8.0):
+                figure = _drawn_leads(prior, same_prior)
+                yield from files_of(f"figures/leads_{prior}", figure, DOTS_PER_INCH)
+
+
+def _drawn_leads(prior: str, results: Sequence[CellResult]) -> Figure:
+    """Draw the paired running totals of each cell, minus that of the first policy."""
+    rows = math.ceil(len(results) / 2)
+    figure, axes = new_figure(rows, 2, (7.8, 2.1 * rows + 0.7))
+    first, *others = results[0].rows.policies
+    for ax, result, letter in zip(axes.flat, results, ascii_lowercase, strict=False):
+        ax.axhline(0.0, color="0.45", linewidth=0.8)
+        for number, policy in enumerate(others, 1):
+            colour, line, _ = LINES[number % len(LINES)]
+            lead = result.lead(policy, first)
+            games = np.arange(1, lead.mean.size + 1)
+            low = lead.mean - lead.half_width
+            high = lead.mean + lead.half_width
+            ax.fill_between(games, low, high, color=colour, alpha=0.18, linewidth=0)
+            ax.plot(games, lead.mean, color=colour, linestyle=line, linewidth=1.2, label=policy)
+        ax.margins(x=0.01)
+        ax.set_title(f"({letter}) {result.cell.title}", fontsize=7.5)
+        ax.set_xlabel("game")
+        ax.set_ylabel(f"total minus {first}'s")
+    for ax in axes.flat[len(results) :]:
+        ax.set_axis_off()
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(6, len(labels)))
+    title = f"Running total of the true draw density minus that of {first}, {prior} prior"
+    figure.suptitle(f"{title} (paired, with 95 % band)", fontsize=9.0)
+    return figure
 
 
 def binned(curve: Record, together: int) -> tuple[Floats, Floats, Floats]:

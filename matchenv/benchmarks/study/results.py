@@ -123,14 +123,30 @@ class Study:
         """Return the CSV files by name.
 
         ``curves/CELL.csv`` has the measures at each game, ``windows.csv`` their means over windows
-        of games, ``paired.csv`` the differences of every ordered pair of policies.
+        of games, ``paired.csv`` the differences of every ordered pair of policies, and
+        ``leads.csv`` the running totals of the true draw density minus that of the first policy.
         """
         files = {}
         for result in self.results:
             files[f"curves/{result.cell.name}.csv"] = self._curves_csv(result)
         files["windows.csv"] = self._windows_csv()
         files["paired.csv"] = self._paired_csv()
+        files["leads.csv"] = self._leads_csv()
         return files
+
+    def _leads_csv(self) -> bytes:
+        header = ["cell", "policy", "other", "game", "lead", "standard error", "low", "high"]
+        rows = []
+        first, *others = self.rows.policies
+        for result in self.results:
+            for policy in others:
+                lead = result.lead(policy, first)
+                low = lead.mean - lead.half_width
+                high = lead.mean + lead.half_width
+                columns = (lead.mean, lead.standard_error, low, high)
+                for game, numbers in enumerate(zip(*columns, strict=True)):
+                    rows.append([result.cell.name, policy, first, game, *numbers])
+        return csv_bytes(header, rows)
 
     def _curves_csv(self, result: CellResult) -> bytes:
         columns: dict[str, Iterable[Any]] = {"game": range(self.settings.horizon)}

@@ -139,13 +139,13 @@ class ScalarEnv(SimulatorEnv, gym.Env[NDArray[np.float32], np.int64]):
         return self.settings.text_for(self)
 
     def __str__(self) -> str:
-        return repr(self)
+        # Gymnasium's wrappers print <NAME followed by this text and >.
+        return f"<{self!r}>"
 
     def _observation(self) -> NDArray[np.float32]:
         return self.simulator.observe(self.episodes.state)[0].copy()
 
     def _info(self) -> dict[str, Any]:
-        # NumPy numbers, and Python's bool: libraries infer the dtypes of vectors of these.
         info = self.simulator.info(self.episodes.state, 0)
         if self.episodes.has_masks:
             info["action_mask"] = self.action_masks().astype(np.int8)

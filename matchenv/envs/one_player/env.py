@@ -167,6 +167,8 @@ class MatchmakingEnv(OnePlayerProperties, ScalarEnv, settings=Settings, simulato
     After a step, `info` describes the game (all 0 after a reset): `draw_density`, `match_quality`,
     `true_draw_density`, `squared_error` (of mu_0 before the game), `skill_difference` (true skill
     of player 0 minus the opponent's), `won` (by player 0) and `outcome` (+1, -1, or 0 for a draw).
+    They are Python's numbers. An action mask is an array: `json.dumps(info,
+    default=np.ndarray.tolist)` also writes it.
 
     ## Rendering
 

@@ -186,7 +186,7 @@ class Settings(GameOptions):
         known=("game", "opponent"),
     )
     max_games_per_opponent: int | None = option(
-        None, as_limit, "games after which an opponent cannot be chosen; None for no limit"
+        None, as_limit, "games after which an opponent cannot be chosen (default: no limit)"
     )
 
     def __post_init__(self) -> None:

@@ -325,7 +325,7 @@ class OnePlayer(Simulator[State]):
         """Return the measures and the outcome of the last games."""
         infos: Numbers = dict(zip(MEASURES, state.measures.T.copy(), strict=True))
         infos["won"] = state.won.copy()
-        infos["outcome"] = state.outcomes.copy()
+        infos["outcome"] = state.outcomes.astype(np.int64)
         return infos
 
     def measures(self, state: State) -> Numbers:
@@ -337,12 +337,11 @@ class OnePlayer(Simulator[State]):
         return measures
 
     def info(self, state: State, row: int) -> dict[str, Any]:
-        """Return the info of one episode as NumPy scalars."""
+        """Return the ``info`` of one episode; see ``Simulator.info``."""
         # The default spends most of a single step's time on views; even strict= costs a fifth.
-        info: dict[str, Any] = dict(zip(MEASURES, state.measures[row].flat))  # noqa: B905
-        # Gymnasium's vectors infer the dtype of Python's bool, but not of NumPy's.
-        info["won"] = bool(state.won[row])
-        info["outcome"] = state.outcomes[row]
+        info: dict[str, Any] = dict(zip(MEASURES, state.measures[row].tolist()))  # noqa: B905
+        info["won"] = state.won.item(row)
+        info["outcome"] = state.outcomes.item(row)
         return info
 
     def observe(self, state: State) -> NDArray[np.float32]:

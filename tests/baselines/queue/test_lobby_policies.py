@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from party_queues import THREES, party_queue
 from refusals import refusals
 from scipy.optimize import Bounds, LinearConstraint, milp
 
@@ -20,46 +21,10 @@ from matchenv.envs.core.episodes import Episodes
 from matchenv.envs.queue import QueueSettings, QueueView, WaitingParties
 from matchenv.envs.queue.simulator import QueueSimulator
 from matchenv.evaluation.registry import policy_class
-from matchenv.trueskill import match_quality, win_probability
+from matchenv.trueskill import match_quality, update, win_probability
 
 Floats = NDArray[np.float64]
 RECORDED = Path(__file__).parent / "recorded_actions.json"
-THREES = QueueSettings(side_size=3, party_sizes=(0.6, 0.3, 0.1), capacity=32)
-
-
-def party_queue(
-    rng: np.random.Generator, count: int, settings: QueueSettings = THREES, lobby: Any = (0,)
-) -> WaitingParties:
-    """Return a queue of ``count`` random parties, the longest waiting first, with an open lobby."""
-    n = settings.side_size
-    size = rng.choice(len(settings.party_sizes), count, p=settings.party_sizes) + 1
-    is_member = np.arange(n) < size[:, np.newaxis]
-    is_newcomer = rng.random((count, n)) < 0.2
-    means = np.where(is_newcomer, 0.0, rng.normal(0.0, 2.0, (count, n)))
-    sigmas = np.where(is_newcomer, 2.5, rng.uniform(0.5, 1.0, (count, n)))
-    member_mu = np.where(is_member, means, 0.0)
-    member_sigma = np.where(is_member, sigmas, 0.0)
-    mu = member_mu.sum(axis=1)
-    joined = np.array(lobby)
-    mean = mu[joined].sum() / size[joined].sum()
-    others = np.setdiff1d(np.arange(count), joined)
-    others = others[np.argsort(np.abs(mu[others] / size[others] - mean), kind="stable")]
-    return WaitingParties(
-        mu=mu,
-        sigma=np.sqrt((member_sigma**2).sum(axis=1)),
-        waited=np.sort(rng.integers(0, 9, count))[::-1].copy(),
-        party=rng.permutation(5 * count)[:count],
-        focal=int(joined[0]),
-        candidates=others[: settings.capacity - 1],
-        tick=3,
-        playing=0,
-        settings=settings,
-        size=size,
-        member=np.where(is_member, np.arange(count * n).reshape(count, n), -1),
-        member_mu=member_mu,
-        member_sigma=member_sigma,
-        lobby=joined,
-    )
 
 
 def actions_of(policy: rules.QueuePolicy, settings: QueueSettings) -> list[str]:
@@ -183,17 +148,14 @@ def test_planned_lobbies_begin_as_planned(seed: int) -> None:
     policy = Recorded(0.3, 0.05)
     begun = 0
     while episodes.running.any():
-        state = episodes.state
-        lobby = state.lobby[0, : state.clock["lobby_parties"][0]].copy()
-        view = episodes.simulator.view(state)
+        view = episodes.simulator.view(episodes.state)
+        waiting = view[0]
         action = policy.act(view)
-        parties = frozenset(
-            state.parties["number"][0, [*lobby, state.shown[0, action[0]]]].tolist()
-        )
-        before = int(state.clock["games_begun"][0])
+        parties = {*waiting.party[waiting.lobby].tolist(), int(view.party[0, action[0]])}
+        before = int(episodes.state.clock["games_begun"][0])
         episodes.step(action, strict=True)
         if episodes.state.clock["games_begun"][0] > before:
-            assert parties in planned
+            assert frozenset(parties) in planned
             begun += 1
     assert begun > 5
 
@@ -245,8 +207,6 @@ def gain_by_enumeration(
 
     # The player against one opponent whose performance is that of everybody else.
     rest = np.sqrt(variance - sigma[player] ** 2 - 2.0 * beta**2)
-    from matchenv.trueskill import update
-
     win = win_probability(mu[player], sigma[player], mu[player] - gap, rest, beta)
     expected = 0.0
     for outcome, probability in ((1, win), (-1, 1.0 - win)):

@@ -22,8 +22,10 @@ from matchenv.benchmarks.judge.matchers import differences_of
 from matchenv.benchmarks.judge.service import arrivals_of, read_rule
 from matchenv.benchmarks.judge.text import judgement_text
 from matchenv.benchmarks.report import sections_of
+from matchenv.benchmarks.report.judge import judge_section
 from matchenv.benchmarks.report.page import page_text
 from matchenv.benchmarks.report.results import json_of
+from matchenv.evaluation.tables import WIDTH, as_wide_as_the_terminal
 from matchenv.evaluation.visits import GROUPS
 from matchenv.logs import smooth
 from matchenv.logs.match_log import MatchLog
@@ -139,7 +141,8 @@ def test_a_group_in_few_runs_has_their_number(monkeypatch: pytest.MonkeyPatch) -
 
 def test_the_text_begins_with_its_conclusion(judgement: Judgement) -> None:
     paragraph, tables = judgement.text.split("\n\n", 1)
-    assert "\n" not in paragraph
+    paragraph = " ".join(paragraph.split())
+    tables = " ".join(tables.split())
     assert f"{judgement.evenness.groups[0].hindsight.mean:.3f}" in paragraph
     assert f"matching in place of {RULE}" in paragraph
     oracle = judgement.comparison.values("true_reward", 0, "oracle").mean()
@@ -157,6 +160,30 @@ def test_the_text_begins_with_its_conclusion(judgement: Judgement) -> None:
         assert words in tables
     # A spreadsheet would read 1/10 as a date.
     assert re.search(r"\d/\d", judgement.text) is None
+
+
+@pytest.mark.parametrize("width", [80, WIDTH, 300])
+def test_the_text_fits_the_terminal(
+    judgement: Judgement, width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    with as_wide_as_the_terminal():
+        lines = judgement.text.splitlines()
+    longest = max(len(line) for line in lines)
+    assert 0.8 * min(width, WIDTH) < longest <= min(width, WIDTH)
+
+
+def test_the_front_has_intervals_and_the_present_rule(judgement: Judgement) -> None:
+    section = judge_section(judgement, "log")
+    (front,) = (block for block in section.blocks if block.title == "Quality against waiting")
+    *others, present = front.content.data
+    assert present.name == f"present rule: {RULE}"
+    assert (present.x, present.y) == ((0.0,), (0.0,))
+    assert [trace.name for trace in others] == [row.policy for row in judgement.contests]
+    for trace, row in zip(others, judgement.contests, strict=True):
+        assert trace.x[0] - trace.error_x.arrayminus[0] == pytest.approx(row.wait.low)
+        assert trace.y[0] + trace.error_y.array[0] == pytest.approx(row.quality.high)
+        assert present.marker.size > trace.marker.size
 
 
 def test_a_failed_fit_has_no_verdicts() -> None:
