@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -63,7 +62,8 @@ def elo_of_choix(votes: list[Game], path: Path) -> pd.DataFrame:
     return pd.DataFrame({"elo": elo, "low": elo - reach, "high": elo + reach}, index=NAMES)
 
 
-ARENA_RANK = os.environ.get("ARENA_RANK_PYTHON", "")
+# An environment of its own, see docs/ranking.md.
+ARENA_RANK = Path(__file__).resolve().parent.parent / "build" / "arena" / "bin" / "python"
 ARENA_RANK_PROGRAM = """
 import sys
 import pandas as pd
@@ -78,9 +78,9 @@ pd.DataFrame(model.compute_ratings_and_cis(votes)).to_csv(sys.argv[2], index=Fal
 def elo_of_arena_rank(votes: list[Game], path: Path) -> pd.DataFrame:
     """Return ratings with 95 % intervals; it requires a NumPy of its own, so a Python too."""
     del votes
-    if not ARENA_RANK:
-        pytest.skip("ARENA_RANK_PYTHON is not set, see docs/ranking.md")
-    program = [ARENA_RANK, "-c", ARENA_RANK_PROGRAM, str(path), "arena_rank.csv"]
+    if not ARENA_RANK.exists():
+        pytest.skip("Arena-Rank is not installed, see docs/ranking.md")
+    program = [str(ARENA_RANK), "-c", ARENA_RANK_PROGRAM, str(path), "arena_rank.csv"]
     subprocess.run(program, check=True)
     table = pd.read_csv("arena_rank.csv").set_index("competitors").loc[NAMES]
     named = {"ratings": "elo", "rating_lower": "low", "rating_upper": "high"}

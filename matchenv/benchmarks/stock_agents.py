@@ -230,7 +230,7 @@ def compared(problem: Problem, trainings: Sequence[Training], out: Path) -> Comp
         against=problem.rivals[0],
         episodes=problem.episodes,
         seed=COMPARISON_SEED,
-        run=RunOptions(out=out / problem.name, quiet=True),
+        run=RunOptions(out=out / "comparisons" / problem.name, quiet=True),
     )
 
 

@@ -94,7 +94,7 @@ class Ranker:
 
     Args:
         items: at least two distinct names; at most 10,000, or 200,000 with ``goal="top"`` and a k
-            of at most 500, or with ``goal="best"``.
+            of at most 100, or with ``goal="best"``.
         beta: standard deviation of one performance around skill, > 0.
         sigma: prior standard deviation of a skill, > 0; None to estimate it from the games.
         draw_margin: performances no further apart are a draw; 0 for games without draws; None to

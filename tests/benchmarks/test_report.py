@@ -14,6 +14,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 from plotly.colors import hex_to_rgb
+from scipy import stats
 
 from matchenv.agents.environments import HeldOutGames
 from matchenv.agents.run_config import RunConfig, RunFolder, configured
@@ -22,6 +23,7 @@ from matchenv.benchmarks import figures
 from matchenv.benchmarks.report import charts, latex, sections_of
 from matchenv.benchmarks.report import page as pages
 from matchenv.benchmarks.report.explorer import Explorer
+from matchenv.benchmarks.report.replay import wilson_interval
 from matchenv.benchmarks.report.training import curves_of, levels_of, middle_of, read_runs
 from matchenv.cli import DONE, run_command
 from matchenv.evaluation.estimates import Estimate
@@ -562,6 +564,90 @@ def test_the_page_shows_the_difference_and_the_return(tmp_path):
     assert mean.name == band.legendgroup == "ppo"
     assert mean.y.tolist() == [-100.0, 5.5]
     assert band.y.tolist() == [-100.0, 6.0, 5.0, -100.0]
+
+
+def test_intervals_of_evaluations_are_shown(tmp_path):
+    write_run(tmp_path, 3, [1.0, 2.0])
+    evaluations = RunFolder(tmp_path).read_evaluations()
+    for evaluation in evaluations:
+        evaluation["standard_error"] = 0.5
+        evaluation["true_q_less_kg_low"] = evaluation["true_q_less_kg"] - 0.25
+        evaluation["true_q_less_kg_high"] = evaluation["true_q_less_kg"] + 0.75
+    RunFolder(tmp_path).write_evaluations(3, evaluations)
+    (section,) = sections_of([tmp_path])
+    difference, returned, last = section.blocks
+    band, line, *_ = difference.content.data
+    assert line.y.tolist() == [-1.0, 0.0]
+    assert band.y.tolist() == [-0.25, 0.75, -0.25, -1.25]
+    assert last.content["true q minus kg's"].tolist() == ["+0.00 [-0.25, +0.75]"]
+    low, high = stats.t.interval(0.95, EPISODES - 1, 2.0, 0.5)
+    assert last.content["mean return"].tolist() == [f"2.00 [{low:.2f}, {high:.2f}]"]
+    assert returned.content.data[0].y[1] == pytest.approx(high)
+
+
+def test_final_comparisons_show_all_policies_of_the_terminal(results: Path) -> None:
+    (section,) = sections_of([results / "runs"])
+    table = next(block for block in section.blocks if block.title.endswith("differences to kg"))
+    compared = json.loads((results / "runs/seed0/comparison/comparison.json").read_text())
+    others = set(compared["policies"]) - {"pe", "kg"}  # pe stands for the run
+    assert set(table.content.columns) == {"cell", "seed0", *others}
+    (chart,) = (block for block in section.blocks if block.title == "Final comparison")
+    assert {trace.name for trace in chart.content.data} == {"seed0", *others}
+
+
+def test_leads_of_a_study_have_paired_bands(tmp_path: Path) -> None:
+    words = "study --num-opponents 3 --horizon 12 --episodes 4 --prior-draws 3 --rank top bottom"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("matchenv.benchmarks.study.figures.files_of", lambda *_: [])
+        command = [*words.split(), "--workers", "1", "--quiet", "--out", str(tmp_path)]
+        assert run_command(command) == DONE
+    (section,) = sections_of([tmp_path])
+    titles = [block.title for block in section.blocks[:4]]
+    assert titles == [
+        "drawchance minus pe, informative prior",
+        "kg minus pe, informative prior",
+        "drawchance minus pe, equal prior",
+        "kg minus pe, equal prior",
+    ]
+    paired = pd.read_csv(tmp_path / "paired.csv")
+    for block in section.blocks[:4]:
+        policy, _, rest = block.title.partition(" minus pe, ")
+        prior = rest.removesuffix(" prior")
+        bands = [trace for trace in block.content.data if trace.fill]
+        lines = [trace for trace in block.content.data if not trace.fill]
+        for band, line in zip(bands, lines, strict=True):
+            rank, _, _ = line.name.partition(", ")
+            is_row = paired["cell"] == f"{prior}_{rank}"
+            is_row &= (paired["policy"] == policy) & (paired["other"] == "pe")
+            is_row &= (paired["games"] == "all") & (paired["measure"] == "true_draw_density")
+            (row,) = paired[is_row].to_dict("records")
+            # At the end it is the paired difference of the totals.
+            assert line.y[-1] == pytest.approx(12 * row["difference"])
+            assert band.y[11] == pytest.approx(12 * row["high"])
+
+
+def test_the_page_of_a_replay_has_ratings_and_counts(results: Path) -> None:
+    (section,) = sections_of([results / "f"])
+    tables = {block.title: block.content for block in section.blocks}
+    ratings = pd.read_csv(results / "f" / "ratings.csv")
+    ratings["bound"] = ratings["mu"] - 3.0 * ratings["sigma"]
+    best = ratings.sort_values("bound", ascending=False)["player"].astype(str).tolist()
+    assert tables["Ratings"]["player"].tolist() == best
+    content = json.loads((results / "f" / "report.json").read_text())
+    system = content["systems"]["trueskill"]["wins"]
+    counts = tables["Calibration of wins: counts"]
+    rows = counts[counts["system"] == "trueskill"]
+    assert rows["forecasts"].astype(int).tolist() == [n for n in system["count"] if n]
+    chart = tables["Calibration of wins"].data[0]
+    assert chart.customdata[:, 0].tolist() == system["count"]
+
+
+@pytest.mark.parametrize(("events", "count"), [(0, 10), (3, 20), (50, 50)])
+def test_wilson_intervals(events: int, count: int) -> None:
+    low, high = wilson_interval(np.array([events / count]), np.array([count]))
+    interval = stats.binomtest(events, count).proportion_ci(0.95, "wilson")
+    assert low[0] == pytest.approx(interval.low, abs=1e-4)
+    assert high[0] == pytest.approx(interval.high, abs=1e-4)
 
 
 def test_settings_that_differ_are_those_of_each_training(tmp_path):

@@ -69,7 +69,7 @@ def test_the_table_holds_the_mean_over_seeds_and_parts_are_kept(tmp_path, monkey
     monkeypatch.setattr(stock_agents, "PROBLEMS", (TOP,))
     text = run_stock_agents(tmp_path, quiet=True)
     totals = {}
-    with (tmp_path / "top" / "episodes.csv").open() as stream:
+    with (tmp_path / "comparisons" / "top" / "episodes.csv").open() as stream:
         for row in csv.DictReader(stream):
             totals.setdefault(row["policy"], []).append(float(row["true_draw_density"]))
     ours = [totals[str(tmp_path / "tiny" / f"seed{seed}")] for seed in (0, 1)]

@@ -105,6 +105,15 @@ def test_the_order_of_rows_never_decides_who_was_first(rank: Any) -> None:
     assert "advantage of the first side" not in rank("").out
 
 
+def test_a_bad_game_is_set_aside(typed: Any) -> None:
+    write_votes(20)
+    with Path("votes.csv").open("a") as votes:
+        votes.write("m0,m1,nobody,prompt 1,English\nm0,,model_a,prompt 2,Polish\n")
+    ended = typed("rank votes.csv --out out")
+    assert ended.status == 0
+    assert pd.read_csv(OUT / "ranking.csv").games.sum() == 2 * 20
+
+
 def test_a_saved_ranking_goes_on(typed: Any) -> None:
     write_votes(100, seed=1)
     assert typed("rank votes.csv --goal best --out out").status == 0

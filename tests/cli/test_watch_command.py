@@ -15,7 +15,7 @@ from PIL import Image, ImageSequence
 
 SMALL = "--num-opponents 4 --horizon 6 --width 700"
 DOCS = Path(__file__).parents[2] / "docs"
-GUIDE = (DOCS / "watching.md").read_text().replace("\\\n", "")  # with commands on one line
+GUIDE = (DOCS / "gallery.md").read_text().replace("\\\n", "")  # with commands on one line
 DOCUMENTED = re.findall(r"matchenv (watch .*?) --out docs/(\S+)", GUIDE)
 
 

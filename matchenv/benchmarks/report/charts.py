@@ -26,6 +26,8 @@ LEVEL: dict[str, Any] = {
     "line": {"color": GREY, "width": 1, "dash": "dot"},
     "annotation_position": "top right",
 }
+# ``meta`` of traces that keep their own look.
+REFERENCE = "reference"
 # Heights in pixels: of a figure at least, of a point, and of axis and legend.
 LEAST_HEIGHT, POINT, AROUND = 420, 16, 120
 # Names with the same colour on every page.
@@ -164,7 +166,8 @@ def paint(figures: Iterable[go.Figure]) -> None:
     numbers = {name: number for number, name in enumerate(KNOWN)}
     for figure in figures:
         for trace in figure.data:
-            if trace.type == "heatmap":  # it has a scale of colours
+            # A heatmap has a scale of colours.
+            if trace.type == "heatmap" or trace.meta == REFERENCE:
                 continue
             number = numbers.setdefault(trace.legendgroup or trace.name, len(numbers))
             _paint_trace(trace, number)

@@ -10,6 +10,7 @@ from matchenv.benchmarks.judge.text import TITLES, conclusion, tables_of
 from matchenv.benchmarks.report.charts import (
     GREY,
     LEVEL,
+    REFERENCE,
     Curve,
     NamedValue,
     add_curve,
@@ -72,14 +73,15 @@ def _chart_of_matchers(judgement: Record) -> go.Figure:
             error_x=_error_of(row.wait),
             error_y=_error_of(row.quality),
         )
-    figure.add_vline(0.0, **LEVEL)
-    figure.add_hline(0.0, **LEVEL)
+    figure.add_vline(0.0, line=LEVEL["line"])
+    figure.add_hline(0.0, line=LEVEL["line"])
     figure.add_scatter(
         x=[0.0],
         y=[0.0],
         name=_name_of_present(judgement),
         mode="markers",
-        marker={"size": 18, "line": {"width": 1, "color": GREY}},
+        marker={"size": 18, "symbol": "star", "color": GREY},
+        meta=REFERENCE,
         legendrank=1,
     )
     return figure
@@ -94,7 +96,7 @@ def _name_of_present(judgement: Record) -> str:
 
 def _note_of_front(judgement: Record) -> str:
     return (
-        f"Both minus {judgement.against}, the large mark at 0, with "
+        f"Both minus {judgement.against}, the star at 0, with "
         f"{100 * judgement.confidence:.0f} % intervals. Higher is more even, left is faster."
     )
 

@@ -184,7 +184,7 @@ def wilson_interval(share: Floats, count: Floats) -> tuple[Floats, Floats]:
         middle = (share + 0.5 * weight) / (1.0 + weight)
         spread = np.sqrt(share * (1.0 - share) / count + (0.5 * BAND / count) ** 2)
         half_width = BAND * spread / (1.0 + weight)
-    return middle - half_width, middle + half_width
+    return np.maximum(middle - half_width, 0.0), np.minimum(middle + half_width, 1.0)
 
 
 def _table_of_calibration(systems: Mapping[str, Content], measure: str) -> pd.DataFrame:

@@ -104,18 +104,21 @@ def _charts_of_leads(file: Path) -> list[Block]:
     blocks = []
     for (policy, other, prior), rows in leads.groupby(["policy", "other", "prior"], sort=False):
         curves = []
+        has_bands = not rows["low"].isna().any()
+        note = "Running totals, paired; a study of a single block of episodes has no bands."
+        if has_bands:
+            note = f"Running totals, paired, with {100 * CONFIDENCE:.0f} % bands."
         for cell, lead in rows.groupby("cell", sort=False):
             low: Any = lead["low"]
             high: Any = lead["high"]
-            if lead["low"].isna().any():  # of a single block
+            if not has_bands:
                 low = None
                 high = None
             curves.append(Curve(str(cell), lead["game"] + 1, lead["lead"], low, high))
         title = f"{policy} minus {other}, {prior} prior"
         y = f"total true q minus that of {other}"
         figure = new_figure("games", y, curves, hovermode="x unified")
-        figure.add_hline(0.0, **LEVEL)
-        note = f"Running totals, paired, with {100 * CONFIDENCE:.0f} % bands."
+        figure.add_hline(0.0, line=LEVEL["line"])
         blocks.append(Block(title, figure, note))
     return blocks
 

@@ -273,7 +273,7 @@ def _final_comparisons(runs: Mapping[str, Run]) -> list[Block]:
         return []
     title = f"Final comparison: differences to {' and '.join(rivals)}"
     chart = points("difference per episode", differences, level=(0.0, " and ".join(rivals)))
-    return [Block(title, chart), pivot(title, differences, 2)]
+    return [Block("Final comparison", chart), pivot(title, differences, 2)]
 
 
 def _learning_curves(runs: Sequence[Run], measure: str) -> Block:

@@ -18,7 +18,7 @@ from matchenv.envs.core.settings import Options
 from matchenv.envs.core.view import View
 from matchenv.runtime.arrays import Floats, Integers, Keys, Masks
 
-# Numbers about B episodes by name, shape (B,) each.
+# Numbers about B episodes by name, shape (B,) or (B, ...) each.
 Numbers = dict[str, NDArray[Any]]
 
 State = TypeVar("State", bound=tuple[Any, ...])
