@@ -365,8 +365,6 @@ class QueueSimulator(Simulator[State]):
         state.clock["num_visits"] = 0
         is_recorded = np.arange(state.visits.shape[1]) < counts[:, np.newaxis]
         visits = state.visits[is_recorded]
-        # Fields of the game are written only if there is one.
-        state.visits[is_recorded] = np.zeros((), VISIT)
         columns = {"environment": np.nonzero(is_recorded)[0].astype(np.float64)}
         for name in VISIT.names or ():
             columns[name] = visits[name].astype(np.float64)
