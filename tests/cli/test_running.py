@@ -240,6 +240,14 @@ def test_lists_have_two_forms_in_all_commands(values: str) -> None:
     assert parse_lists("space", [f"n_steps={values}"]) == {"n_steps": [5, 6]}
 
 
+@pytest.mark.parametrize("values", ["[.6,.3,.1]", "{.6,.3,.1}", "[0.6, 0.3, 0.1]"])
+def test_an_option_that_is_a_list_gets_one(values: str) -> None:
+    words = [*QUEUE.split(), "--env-kwargs", "side_size=3", f"party_sizes={values}"]
+    problem = problem_from(parser_of("compare").parse(words))
+    assert problem["env_kwargs"] == {"side_size": 3, "party_sizes": [0.6, 0.3, 0.1]}
+    assert set(problem["cells"]) == {"load"}
+
+
 @pytest.mark.parametrize(
     ("text", "value"),
     [

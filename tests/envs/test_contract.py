@@ -55,6 +55,10 @@ SETTINGS: list[tuple[str, dict[str, Any], AutoresetMode, int | None]] = [
      NEXT, 4),
     (QUEUE, {"horizon": 5, "population": ([0.0, 3.0], [1.0, 2.0]), "abandonment_cost": 2.0,
              "capacity": 5}, SAME, None),
+    (QUEUE, {"side_size": 2, "party_sizes": (0.7, 0.3), "party_bonus": 0.5, "arrival_rate": 6.0,
+             "horizon": 5, "capacity": 6}, NEXT, 9),
+    (QUEUE, {"num_sides": 3, "arrival_rate": (1.0, 5.0), "horizon": 6, "draw_margin": 0.5,
+             "belief_knows_party": True, "game_length": 1}, SAME, 5),
     (RANKING, {"num_items": 5, "horizon": 6}, NEXT, 4),
     (RANKING, {"num_items": 2, "horizon": 1, "draw_margin": 0.5, "cost": 0.1, "goal": "best"},
      SAME, None),
@@ -163,7 +167,8 @@ def test_the_episodes_of_a_rollout_are_the_environment(
             np.testing.assert_array_equal(observations[row], observation)
             assert (step.reward[row], step.terminated[row]) == (reward, terminated)
             assert step.truncated[row] == truncated
-            assert all(infos[name][row] == info[name] for name in infos)
+            for name in infos:
+                np.testing.assert_array_equal(infos[name][row], info[name], err_msg=name)
     pytest.fail("the episodes did not end")
 
 

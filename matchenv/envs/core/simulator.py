@@ -18,7 +18,7 @@ from matchenv.envs.core.settings import Options
 from matchenv.envs.core.view import View
 from matchenv.runtime.arrays import Floats, Integers, Keys, Masks
 
-# Numbers about B episodes by name, shape (B,) each.
+# Numbers about B episodes by name, shape (B,) or (B, ...) each.
 Numbers = dict[str, NDArray[Any]]
 
 State = TypeVar("State", bound=tuple[Any, ...])
@@ -141,8 +141,14 @@ class Simulator(ABC, Generic[State]):
         return self.infos(state)
 
     def info(self, state: State, row: int) -> dict[str, Any]:
-        """Return the ``info`` of one episode as Python's numbers, which JSON can hold."""
-        return {name: values.item(row) for name, values in self.infos(state).items()}
+        """Return the ``info`` of one episode: Python's numbers, which JSON can hold, and arrays."""
+        info: dict[str, Any] = {}
+        for name, values in self.infos(state).items():
+            if values.ndim == 1:
+                info[name] = values.item(row)
+            else:
+                info[name] = values[row]
+        return info
 
     def allowed_actions(
         self, state: State, actions: Integers, running: Masks, *, strict: bool

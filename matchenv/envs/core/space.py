@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,8 @@ from numpy.typing import NDArray
 
 from matchenv.envs.core.registration import environment_named
 from matchenv.envs.core.settings import Options
+
+NO_NUMBERS: Mapping[int, float] = MappingProxyType({})
 
 
 class ObservationBox(spaces.Box):
@@ -51,16 +55,21 @@ class ObservationBox(spaces.Box):
         return settings_type.checked(**options)
 
 
-def observation_box(settings: Any, unbounded: int, positive: int) -> ObservationBox:
+def observation_box(
+    settings: Any, unbounded: int, positive: int, largest: Mapping[int, float] = NO_NUMBERS
+) -> ObservationBox:
     """Return the box of an observation of K = ``settings.observation_size`` numbers.
 
     Args:
         settings: of the environment.
         unbounded: number of means, which come first.
         positive: end of the deviations, which follow and are at least 0; the rest is in [0, 1].
+        largest: upper bounds of single numbers of the rest, by index.
     """
     low = np.zeros(settings.observation_size, dtype=np.float32)
     high = np.ones(settings.observation_size, dtype=np.float32)
     low[:unbounded] = -np.inf
     high[:positive] = np.inf
+    for index, bound in largest.items():
+        high[index] = bound
     return ObservationBox(low, high, settings)

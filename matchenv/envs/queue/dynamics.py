@@ -564,15 +564,23 @@ def end_visit(state: State, params: Params, row: int, slot: int, side: int) -> N
         visit.mu = player.mu
         visit.sigma = player.sigma
         visit.true_skill = player.true_skill
-        if side != NONE:
-            visit.match_quality = clock.match_quality
-            visit.true_match_quality = clock.true_match_quality
-            visit.win_probability = last_game[side, WIN_PROBABILITY]
-            visit.true_win_probability = last_game[side, TRUE_WIN_PROBABILITY]
-            visit.favourite = last_game[favourite, WIN_PROBABILITY]
-            visit.true_favourite = last_game[favourite, TRUE_WIN_PROBABILITY]
-            visit.spread = clock.spread
-            visit.true_spread = clock.true_spread
+        visit.match_quality = clock.match_quality
+        visit.true_match_quality = clock.true_match_quality
+        visit.win_probability = last_game[side, WIN_PROBABILITY]
+        visit.true_win_probability = last_game[side, TRUE_WIN_PROBABILITY]
+        visit.favourite = last_game[favourite, WIN_PROBABILITY]
+        visit.true_favourite = last_game[favourite, TRUE_WIN_PROBABILITY]
+        visit.spread = clock.spread
+        visit.true_spread = clock.true_spread
+        if side == NONE:
+            visit.match_quality = 0.0
+            visit.true_match_quality = 0.0
+            visit.win_probability = 0.0
+            visit.true_win_probability = 0.0
+            visit.favourite = 0.0
+            visit.true_favourite = 0.0
+            visit.spread = 0.0
+            visit.true_spread = 0.0
         member = player.next
 
 

@@ -12,7 +12,7 @@ from matchenv.envs.core.view import View, truth
 from matchenv.envs.queue.lobby import Parties, packing_table
 from matchenv.envs.queue.observation import quality_of_lobby
 from matchenv.envs.queue.settings import QueueSettings
-from matchenv.envs.queue.state import NOBODY
+from matchenv.envs.queue.state import NOBODY as NOBODY
 from matchenv.runtime.arrays import Floats, Integers, Keys, Masks
 from matchenv.trueskill.two_player import match_quality
 
