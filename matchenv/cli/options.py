@@ -222,7 +222,7 @@ def problem_from(arguments: Arguments) -> dict[str, Any]:
     options = with_pairs(arguments.env_kwargs, options)
     again = options.keys() & swept
     refuse(arguments, again, "env-kwargs must not repeat other options")
-    lists = _options_with_lists(arguments.env)
+    lists = options_with_lists(arguments.env)
     env_kwargs = {}
     for name, value in options.items():
         has_choices = isinstance(value, list) and name not in lists
@@ -233,7 +233,7 @@ def problem_from(arguments: Arguments) -> dict[str, Any]:
     return {"env": arguments.env, "cells": cells, "env_kwargs": env_kwargs}
 
 
-def _options_with_lists(env: str) -> list[str]:
+def options_with_lists(env: str) -> list[str]:
     """Return the options of an environment whose values are lists, for example of shares."""
     settings_class = environment_named(env).part("settings")
     return [field.name for field in fields(settings_class) if isinstance(field.default, tuple)]
