@@ -100,8 +100,8 @@ def test_tables_have_the_numbers_of_the_files(results: Path, html: str) -> None:
     assert "+100.50" in cells
     assert "<th>oracle - bound</th>" in html
     for band in json.loads((results / "teams" / "comparison.json").read_text())["bands"]:
-        wait = Estimate(**band["wait"])
-        assert format(wait, ".2f") in cells or not wait.known
+        if band["wait"]["mean"] is not None:
+            assert format(Estimate(**band["wait"]), ".2f") in cells
     for claim in json.loads((results / "b" / "verdict.json").read_text())["claims"]:
         assert {claim["text"], claim["verdict"]} <= cells
 
