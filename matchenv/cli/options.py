@@ -224,7 +224,9 @@ def problem_from(arguments: Arguments) -> dict[str, Any]:
     refuse(arguments, again, "env-kwargs must not repeat other options")
     env_kwargs = {}
     for name, value in options.items():
-        if isinstance(value, list) or name in again:
+        # Where the protocol names the swept options, a list is one value, as in party_sizes.
+        is_swept = isinstance(value, list) and not swept
+        if is_swept or name in again:
             cells[name] = _as_tuple(value)
         else:
             env_kwargs[name] = value
