@@ -43,7 +43,7 @@ def find_candidates(state: State, params: Params, table: LobbyTable | None, row:
     insertion sort orders candidates by the gap of the means per player, and equal gaps by joining.
     """
     clock = state.clock[row]
-    parties = state.parties[row]
+    parties = state.players[row]
     line = state.line[row]
     entries = state.entries[row]
     fits = params.integers[FITS]
@@ -61,15 +61,15 @@ def find_candidates(state: State, params: Params, table: LobbyTable | None, row:
             party = parties[slot]
             if party.seated == 1 or fits[party.size] == 0:
                 continue
-            gap = abs(party.mean - mean)
+            gap = abs(party.party_mean - mean)
             if count < capacity:
                 k = count
                 count += 1
-            elif gap < abs(parties[entries[capacity - 1].slot].mean - mean):
+            elif gap < abs(parties[entries[capacity - 1].slot].party_mean - mean):
                 k = capacity - 1
             else:
                 continue
-            while k > 1 and gap < abs(parties[entries[k - 1].slot].mean - mean):
+            while k > 1 and gap < abs(parties[entries[k - 1].slot].party_mean - mean):
                 entries[k].slot = entries[k - 1].slot
                 k -= 1
             entries[k].slot = slot
@@ -89,8 +89,8 @@ def find_sizes(state: State, params: Params, table: LobbyTable, row: int) -> Non
     counts[:] = 0
     slot = clock.focal
     while slot != NONE:
-        counts[state.parties[row, slot].size - 1] += 1
-        slot = state.parties[row, slot].next
+        counts[state.players[row, slot].size - 1] += 1
+        slot = state.players[row, slot].next_party
     free_seats = params.rules.num_seats - clock.seats_taken
     for size in range(1, side_size + 1):
         fits[size] = 0
@@ -114,10 +114,10 @@ def observe_queue(state: State, params: Params, table: LobbyTable | None, row: i
             for section in range(4):
                 observation[section * capacity + k] = 0.0
             continue
-        party = state.parties[row, slot]
+        party = state.players[row, slot]
         waited = clock.tick - party.joined
-        observation[k] = party.mu
-        observation[capacity + k] = party.sigma
+        observation[k] = party.party_mu
+        observation[capacity + k] = party.party_sigma
         observation[2 * capacity + k] = waited / (waited + params.rules.game_length)
         observation[3 * capacity + k] = 1.0
     end = 4 * capacity
@@ -149,10 +149,10 @@ def observe_lobby(state: State, params: Params, table: LobbyTable, row: int) -> 
             size = clock.seats_taken
             number = num_parties
             if k > 0:
-                party = state.parties[row, entries[k].slot]
+                party = state.players[row, entries[k].slot]
                 size = party.size
-                params.numbers[PARTY_MEAN, num_parties] = party.mu
-                params.numbers[PARTY_VARIANCE, num_parties] = party.sigma * party.sigma
+                params.numbers[PARTY_MEAN, num_parties] = party.party_mu
+                params.numbers[PARTY_VARIANCE, num_parties] = party.party_sigma * party.party_sigma
                 params.integers[SIZE, num_parties] = party.size
                 number += 1
             lobby = parties_of(params, number)
