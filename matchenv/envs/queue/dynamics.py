@@ -149,7 +149,7 @@ def carry_out(
         dissolve_lobby(state, row)
         return
     join_lobby(state, row, state.entries[row, action].slot)
-    if clock.seats_taken == params.rules.num_seats:
+    if clock.seats_taken == params.rules[0].num_seats:
         begin_game(state, params, table, row)
 
 
@@ -168,7 +168,7 @@ def advance(state: State, params: Params, table: LobbyTable | None, row: int) ->
             clock.had_choice = 1
             break
         end_tick(state, params, row)
-        if clock.tick >= params.rules.horizon:
+        if clock.tick >= params.rules[0].horizon:
             end_run(state, params, table, row)
             break
     observe_queue(state, params, table, row)
@@ -187,7 +187,7 @@ def find_choice(state: State, params: Params, table: LobbyTable | None, row: int
         if clock.lobby_parties == 0:
             while clock.cursor < clock.length and state.line[row, clock.cursor] == NONE:
                 clock.cursor += 1
-            if clock.cursor >= clock.length or clock.waiting < params.rules.num_seats:
+            if clock.cursor >= clock.length or clock.waiting < params.rules[0].num_seats:
                 return False
             found_lobby(state, row, state.line[row, clock.cursor])
         if find_candidates(state, params, table, row):
@@ -273,7 +273,7 @@ def end_games(state: State, params: Params, table: LobbyTable | None, row: int) 
             leave_game(state, params, row, slot)
             slot = following
         clock.oldest = (clock.oldest + 1) % state.games.shape[1]
-        clock.playing -= params.rules.num_seats
+        clock.playing -= params.rules[0].num_seats
         clock.num_games -= 1
 
 
@@ -283,7 +283,7 @@ def leave_game(state: State, params: Params, row: int, slot: int) -> None:
     party = state.players[row, slot]
     u = uniform(state.clock[row].key, STAY, joint_index(party.party, party.played))
     party.played += 1
-    if u <= params.rules.stay:
+    if u <= params.rules[0].stay:
         join(state, params, row, slot)
     else:
         log_off(state, row, slot)
@@ -312,9 +312,9 @@ def log_on_parties(state: State, params: Params, row: int) -> bool:
             player.mu = mu
             player.sigma = group[DEVIATION]
             player.newcomer = 0
-            if u <= params.rules.newcomers:
-                player.mu = params.rules.mean
-                player.sigma = params.rules.deviation
+            if u <= params.rules[0].newcomers:
+                player.mu = params.rules[0].mean
+                player.sigma = params.rules[0].deviation
                 player.newcomer = 1
         join(state, params, row, slot)
         clock.next_log_on = next_log_on(state, params, row)
@@ -382,16 +382,16 @@ def next_log_on(state: State, params: Params, row: int) -> float:
 
     Log-ons are a Poisson process whose rate is constant within a tick.
     """
-    if params.rules.rate_of_day == 0.0:
+    if params.rules[0].rate_of_day == 0.0:
         return math.inf
     clock = state.clock[row]
     amount = exponential(clock.key, LOG_ON, clock.log_ons)
     num_ticks = params.rates.size
     if num_ticks == 1:
-        return clock.next_log_on + amount / params.rules.rate_of_day
+        return clock.next_log_on + amount / params.rules[0].rate_of_day
     # The time at which the integral of the rate has grown by this amount.
-    days = math.floor(amount / params.rules.rate_of_day)
-    amount -= days * params.rules.rate_of_day
+    days = math.floor(amount / params.rules[0].rate_of_day)
+    amount -= days * params.rules[0].rate_of_day
     time = clock.next_log_on + days * num_ticks
     while True:
         end = math.floor(time) + 1.0
@@ -421,7 +421,7 @@ def join(state: State, params: Params, row: int, slot: int) -> None:
     clock = state.clock[row]
     party = state.players[row, slot]
     u = uniform(clock.key, PATIENCE, joint_index(party.party, party.played))
-    ticks = geometric(u, params.rules.patience)
+    ticks = geometric(u, params.rules[0].patience)
     party.joined = clock.tick
     party.leaves = NEVER
     if ticks < NEVER:
@@ -438,6 +438,12 @@ def join(state: State, params: Params, row: int, slot: int) -> None:
 def sum_members(state: State, params: Params, row: int, slot: int) -> None:
     """Write mean and deviation of the performance of a party."""
     party = state.players[row, slot]
+    if party.size == 1:
+        # The offset is 0, and nothing is rounded: this is only quicker.
+        party.party_mu = party.mu
+        party.party_sigma = party.sigma
+        party.party_mean = party.mu
+        return
     mu = party.size * params.offsets[KNOWN_OFFSET, party.size]
     variance = 0.0
     member = slot
@@ -473,7 +479,7 @@ def begin_game(state: State, params: Params, table: LobbyTable | None, row: int)
         name_parties(state, params, row, party)
     game = state.games[row, (clock.oldest + clock.num_games) % state.games.shape[1]]
     game.number = clock.games_begun
-    game.end = clock.tick + params.rules.game_length
+    game.end = clock.tick + params.rules[0].game_length
     game.party = party
     while party != NONE:
         leave_queue_for_game(state, params, row, party)
@@ -481,7 +487,7 @@ def begin_game(state: State, params: Params, table: LobbyTable | None, row: int)
     clock.lobby_parties = 0
     clock.seats_taken = 0
     clock.cursor += 1
-    clock.playing += params.rules.num_seats
+    clock.playing += params.rules[0].num_seats
     clock.num_games += 1
     clock.games_begun += 1
 
@@ -497,10 +503,10 @@ def leave_queue_for_game(state: State, params: Params, row: int, slot: int) -> N
     end_visit(state, params, row, slot, party.side)
     clock.matched_players += party.size
     quality = clock.match_quality
-    if params.rules.by_truth == 1:
+    if params.rules[0].by_truth == 1:
         quality = clock.true_match_quality
     for _ in range(party.size):
-        clock.reward += quality - params.rules.usual_quality
+        clock.reward += quality - params.rules[0].usual_quality
 
 
 @compiled(refcounted=False, inline=True)
@@ -508,7 +514,7 @@ def end_tick(state: State, params: Params, row: int) -> None:
     """Count the tick for waiting players and remove parties who give up."""
     clock = state.clock[row]
     line = state.line[row]
-    clock.reward -= params.rules.waiting_cost * clock.waiting
+    clock.reward -= params.rules[0].waiting_cost * clock.waiting
     length = clock.length
     clock.length = 0
     for position in range(length):
@@ -520,7 +526,7 @@ def end_tick(state: State, params: Params, row: int) -> None:
             end_visit(state, params, row, slot, NONE)
             clock.abandoned += party.size
             for _ in range(party.size):
-                clock.reward -= params.rules.abandonment_cost
+                clock.reward -= params.rules[0].abandonment_cost
             log_off(state, row, slot)
         else:
             line[clock.length] = slot
@@ -553,7 +559,7 @@ def end_visit(state: State, params: Params, row: int, slot: int, side: int) -> N
         return
     last_game = state.last_game[row]
     favourite = 0
-    for other in range(1, params.rules.num_sides):
+    for other in range(1, params.rules[0].num_sides):
         if last_game[other, WIN_PROBABILITY] > last_game[favourite, WIN_PROBABILITY]:
             favourite = other
     member = slot

@@ -109,10 +109,10 @@ def split_lobby(state: State, params: Params, table: LobbyTable | None, row: int
         return founder
     count = read_lobby(state, params, row)
     sides = params.integers[SIDE]
-    best_split(table, parties_of(params, count), params.rules.beta, sides)
+    best_split(table, parties_of(params, count), params.rules[0].beta, sides)
     # The chain is built from its end.
     following = NONE
-    for side in range(params.rules.num_sides - 1, -1, -1):
+    for side in range(params.rules[0].num_sides - 1, -1, -1):
         for k in range(count - 1, -1, -1):
             if sides[k] == side:
                 slot = params.integers[PARTY, k]
@@ -150,7 +150,7 @@ def sum_sides(params: Params, of_truth: bool) -> None:
         of_truth: by the true skills instead of the beliefs.
     """
     numbers = params.numbers
-    for side in range(params.rules.num_sides):
+    for side in range(params.rules[0].num_sides):
         mean = 0.0
         variance = 0.0
         for seat in range(params.integers[SIDE_START, side], params.integers[SIDE_START, side + 1]):
@@ -161,22 +161,22 @@ def sum_sides(params: Params, of_truth: bool) -> None:
                 variance += numbers[SIGMA, seat] * numbers[SIGMA, seat]
         numbers[SIDE_MEAN, side] = mean
         numbers[SIDE_VARIANCE, side] = variance
-        numbers[SIDE_TOTAL, side] = variance + params.rules.side_beta * params.rules.side_beta
+        numbers[SIDE_TOTAL, side] = variance + params.rules[0].side_beta * params.rules[0].side_beta
 
 
 @compiled(refcounted=False, inline=True)
 def spread_within_sides(params: Params, number_row: int) -> float:
     """Return the standard deviation within the sides of the seated players' MU or true skills."""
     values = params.numbers[number_row]
-    side_size = params.rules.side_size
+    side_size = params.rules[0].side_size
     square = 0.0
-    for side in range(params.rules.num_sides):
+    for side in range(params.rules[0].num_sides):
         mean = 0.0
         for seat in range(side * side_size, (side + 1) * side_size):
             mean += values[seat] / side_size
         for seat in range(side * side_size, (side + 1) * side_size):
             square += (values[seat] - mean) * (values[seat] - mean)
-    return math.sqrt(square / params.rules.num_seats)
+    return math.sqrt(square / params.rules[0].num_seats)
 
 
 @compiled(refcounted=False, inline=True)
@@ -185,7 +185,7 @@ def gap_and_variance(params: Params) -> tuple[float, float]:
     numbers = params.numbers
     gap = numbers[SIDE_MEAN, 0] - numbers[SIDE_MEAN, 1]
     variance = numbers[SIDE_VARIANCE, 0] + numbers[SIDE_VARIANCE, 1]
-    return gap, variance + performance_variance(params.rules.side_beta)
+    return gap, variance + performance_variance(params.rules[0].side_beta)
 
 
 @compiled(refcounted=False, inline=True)
@@ -198,11 +198,11 @@ def forecast_game(state: State, params: Params, row: int, column: int) -> float:
         row: of the queue.
         column: of ``state.last_game``.
     """
-    num_sides = params.rules.num_sides
+    num_sides = params.rules[0].num_sides
     if num_sides == 2:
         gap, variance = gap_and_variance(params)
         forecast_two_sides(state, params, row, column, gap, variance)
-        return match_quality_of(gap, variance, params.rules.side_beta)
+        return match_quality_of(gap, variance, params.rules[0].side_beta)
     mean = params.numbers[SIDE_MEAN, :num_sides]
     variance = params.numbers[SIDE_TOTAL, :num_sides]
     noise = params.numbers[SIDE_NOISE, :num_sides]
@@ -227,7 +227,7 @@ def forecast_two_sides(
         gap: mean of the difference of the sides' performances.
         variance: its variance.
     """
-    margin = params.rules.draw_margin
+    margin = params.rules[0].draw_margin
     weaker = 0
     if gap > 0.0:
         weaker = 1
@@ -244,7 +244,7 @@ def judge_game(state: State, params: Params, row: int, party: int) -> None:
     """Write the forecasts of the next game, and let the true skills of its players drift."""
     seat_players(state, params, row, party)
     clock = state.clock[row]
-    rules = params.rules
+    rules = params.rules[0]
     sum_sides(params, False)
     clock.match_quality = forecast_game(state, params, row, WIN_PROBABILITY)
     if rules.tau > 0.0:
@@ -264,7 +264,7 @@ def judge_game(state: State, params: Params, row: int, party: int) -> None:
 def judge_pair(state: State, params: Params, row: int, party: int) -> None:
     """Do the same for a game of two players; only visits show who is likely to win."""
     clock = state.clock[row]
-    rules = params.rules
+    rules = params.rules[0]
     first = state.players[row, party]
     second = state.players[row, first.next_party]
     gap = first.party_mu - second.party_mu
@@ -286,7 +286,7 @@ def judge_pair(state: State, params: Params, row: int, party: int) -> None:
 @compiled(refcounted=False, inline=True)
 def name_parties(state: State, params: Params, row: int, party: int) -> None:
     """Write the numbers and sizes of the parties of a game to ``state.last_game``."""
-    side_size = params.rules.side_size
+    side_size = params.rules[0].side_size
     side = NONE
     column = 0
     while party != NONE:
@@ -303,8 +303,8 @@ def name_parties(state: State, params: Params, row: int, party: int) -> None:
 @compiled(refcounted=False, inline=True)
 def forget_game(state: State, params: Params, row: int) -> None:
     """Reset what ``judge_game`` and ``name_parties`` wrote about the last game."""
-    side_size = params.rules.side_size
-    for side in range(params.rules.num_sides):
+    side_size = params.rules[0].side_size
+    for side in range(params.rules[0].num_sides):
         last_game = state.last_game[row, side]
         last_game[WIN_PROBABILITY] = 0.0
         last_game[TRUE_WIN_PROBABILITY] = 0.0
@@ -316,7 +316,7 @@ def forget_game(state: State, params: Params, row: int) -> None:
 @compiled(refcounted=False, inline=True)
 def decide_game(state: State, params: Params, row: int, number: int, party: int) -> None:
     """Draw the outcome of a game under the true skills, and update all beliefs."""
-    rules = params.rules
+    rules = params.rules[0]
     num_sides = rules.num_sides
     mu = params.numbers[MU]
     sigma = params.numbers[SIGMA]
@@ -341,7 +341,7 @@ def decide_game(state: State, params: Params, row: int, number: int, party: int)
 @compiled(refcounted=False, inline=True)
 def decide_pair(state: State, params: Params, row: int, number: int, party: int) -> None:
     """Do the same for a game of two players."""
-    rules = params.rules
+    rules = params.rules[0]
     one = state.players[row, party]
     two = state.players[row, one.next_party]
     gap = one.true_skill - two.true_skill
@@ -371,7 +371,7 @@ def draw_outcome(
         gap: difference of the sums of the true skills.
         variance: of the difference of the performances around it.
     """
-    margin = params.rules.draw_margin
+    margin = params.rules[0].draw_margin
     u = uniform(state.clock[row].key, OUTCOME, number)
     if number < state.luck.shape[1] and not math.isnan(state.luck[row, number]):
         u = state.luck[row, number]
@@ -401,7 +401,7 @@ def draw_ranks(state: State, params: Params, row: int, number: int) -> None:
 
     Neighbours in the order whose performances differ by at most the margin have equal ranks.
     """
-    rules = params.rules
+    rules = params.rules[0]
     performance = params.numbers[PERFORMANCES]
     ranks = params.numbers[RANK]
     for side in range(rules.num_sides):
