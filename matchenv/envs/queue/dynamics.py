@@ -87,13 +87,16 @@ def log_on_at_reset(
             if party_size[row, k] == 0:
                 break
             slot = log_on_party(state, row, party_size[row, k])
-            for _ in range(party_size[row, k]):
-                number = clock.logged_on
+            new_slot = slot
+            for member in range(party_size[row, k]):
+                if member > 0:
+                    new_slot = add_member(state, row, new_slot)
+                player = state.players[row, new_slot]
+                number = player.number
                 skill = true_skill[row, number]
                 if math.isnan(skill):
                     z = normal(clock.key, SKILL, 2 * number)
                     skill = mu[row, number] + sigma[row, number] * z
-                player = state.players[row, log_on(state, row, slot)]
                 player.mu = mu[row, number]
                 player.sigma = sigma[row, number]
                 player.true_skill = skill
@@ -138,12 +141,15 @@ def carry_out(
 ) -> None:
     """Carry out a choice: 0 to dissolve the lobby, k to add the k-th candidate."""
     clock = state.clock[row]
-    forget_game(state, params, row)
+    clock.match_quality = 0.0
+    clock.true_match_quality = 0.0
+    if table is not None:
+        forget_game(state, params, row)
     if action == DISSOLVE:
         dissolve_lobby(state, row)
         return
     join_lobby(state, row, state.entries[row, action].slot)
-    if clock.seats_taken == params.rules.num_seats:
+    if clock.seats_taken == params.rules[0].num_seats:
         begin_game(state, params, table, row)
 
 
@@ -162,7 +168,7 @@ def advance(state: State, params: Params, table: LobbyTable | None, row: int) ->
             clock.had_choice = 1
             break
         end_tick(state, params, row)
-        if clock.tick >= params.rules.horizon:
+        if clock.tick >= params.rules[0].horizon:
             end_run(state, params, table, row)
             break
     observe_queue(state, params, table, row)
@@ -181,7 +187,7 @@ def find_choice(state: State, params: Params, table: LobbyTable | None, row: int
         if clock.lobby_parties == 0:
             while clock.cursor < clock.length and state.line[row, clock.cursor] == NONE:
                 clock.cursor += 1
-            if clock.cursor >= clock.length or clock.waiting < params.rules.num_seats:
+            if clock.cursor >= clock.length or clock.waiting < params.rules[0].num_seats:
                 return False
             found_lobby(state, row, state.line[row, clock.cursor])
         if find_candidates(state, params, table, row):
@@ -206,16 +212,16 @@ def found_lobby(state: State, row: int, slot: int) -> None:
 def join_lobby(state: State, row: int, slot: int) -> None:
     """Add a waiting party to the open lobby."""
     clock = state.clock[row]
-    party = state.parties[row, slot]
+    party = state.players[row, slot]
     if clock.last != NONE:
-        state.parties[row, clock.last].next = slot
+        state.players[row, clock.last].next_party = slot
     clock.last = slot
-    party.next = NONE
+    party.next_party = NONE
     party.seated = 1
     clock.lobby_parties += 1
     clock.seats_taken += party.size
-    clock.lobby_mu += party.mu
-    clock.lobby_variance += party.sigma * party.sigma
+    clock.lobby_mu += party.party_mu
+    clock.lobby_variance += party.party_sigma * party.party_sigma
 
 
 @compiled(refcounted=False, inline=True)
@@ -224,12 +230,12 @@ def dissolve_lobby(state: State, row: int) -> None:
     clock = state.clock[row]
     slot = clock.focal
     while slot != NONE:
-        state.parties[row, slot].seated = 0
-        slot = state.parties[row, slot].next
+        state.players[row, slot].seated = 0
+        slot = state.players[row, slot].next_party
     clock.lobby_parties = 0
     clock.seats_taken = 0
     clock.cursor += 1
-    clock.to_ask -= state.parties[row, clock.focal].size
+    clock.to_ask -= state.players[row, clock.focal].size
 
 
 @compiled(refcounted=False, inline=True)
@@ -263,21 +269,21 @@ def end_games(state: State, params: Params, table: LobbyTable | None, row: int) 
             decide_game(state, params, row, game.number, game.party)
         slot = game.party
         while slot != NONE:
-            following = state.parties[row, slot].next
+            following = state.players[row, slot].next_party
             leave_game(state, params, row, slot)
             slot = following
         clock.oldest = (clock.oldest + 1) % state.games.shape[1]
-        clock.playing -= params.rules.num_seats
+        clock.playing -= params.rules[0].num_seats
         clock.num_games -= 1
 
 
 @compiled(refcounted=False, inline=True)
 def leave_game(state: State, params: Params, row: int, slot: int) -> None:
     """Let a party whose game is over queue again or log off."""
-    party = state.parties[row, slot]
-    u = uniform(state.clock[row].key, STAY, joint_index(party.number, party.played))
+    party = state.players[row, slot]
+    u = uniform(state.clock[row].key, STAY, joint_index(party.party, party.played))
     party.played += 1
-    if u <= params.rules.stay:
+    if u <= params.rules[0].stay:
         join(state, params, row, slot)
     else:
         log_off(state, row, slot)
@@ -290,22 +296,25 @@ def log_on_parties(state: State, params: Params, row: int) -> bool:
     num_groups = params.population.shape[0]
     while clock.next_log_on < clock.tick + 1:
         size = size_of_party(state, params, row)
-        if clock.num_free_players < size:
+        if clock.num_free < size:
             return False
         slot = log_on_party(state, row, size)
-        for _ in range(size):
-            number = clock.logged_on
+        new_slot = slot
+        for member in range(size):
+            if member > 0:
+                new_slot = add_member(state, row, new_slot)
+            player = state.players[row, new_slot]
+            number = player.number
             u, v = two_uniforms(clock.key, ORIGIN, number)
             group = params.population[min(num_groups - 1, int(v * num_groups))]
             mu = group[CENTRE] + group[SPREAD] * normal(clock.key, SKILL, 2 * number)
-            player = state.players[row, log_on(state, row, slot)]
             player.true_skill = mu + group[DEVIATION] * normal(clock.key, SKILL, 2 * number + 1)
             player.mu = mu
             player.sigma = group[DEVIATION]
             player.newcomer = 0
-            if u <= params.rules.newcomers:
-                player.mu = params.rules.mean
-                player.sigma = params.rules.deviation
+            if u <= params.rules[0].newcomers:
+                player.mu = params.rules[0].mean
+                player.sigma = params.rules[0].deviation
                 player.newcomer = 1
         join(state, params, row, slot)
         clock.next_log_on = next_log_on(state, params, row)
@@ -327,15 +336,12 @@ def size_of_party(state: State, params: Params, row: int) -> int:
 
 @compiled(refcounted=False, inline=True)
 def log_on_party(state: State, row: int, size: int) -> int:
-    """Give a party a slot and return it; its members log on next."""
+    """Log on a party with its first member, and return their slot."""
     clock = state.clock[row]
-    slot = clock.free_party
-    party = state.parties[row, slot]
-    clock.free_party = party.next
-    party.next = NONE
-    party.number = clock.log_ons
+    slot = log_on(state, row)
+    party = state.players[row, slot]
+    party.party = clock.log_ons
     party.size = size
-    party.member = NONE
     party.played = 0
     party.seated = 0
     clock.log_ons += 1
@@ -343,25 +349,31 @@ def log_on_party(state: State, row: int, size: int) -> int:
 
 
 @compiled(refcounted=False, inline=True)
-def log_on(state: State, row: int, slot: int) -> int:
-    """Give the next member of a party a player's slot, and return it."""
+def add_member(state: State, row: int, last: int) -> int:
+    """Log on the next member of a party, and return the slot.
+
+    Args:
+        state: changed.
+        row: of the queue.
+        last: slot of the last member so far.
+    """
+    slot = log_on(state, row)
+    state.players[row, last].next_member = slot
+    return slot
+
+
+@compiled(refcounted=False, inline=True)
+def log_on(state: State, row: int) -> int:
+    """Give the next player a free slot, and return it."""
     clock = state.clock[row]
-    new_slot = clock.free_player
-    player = state.players[row, new_slot]
-    clock.free_player = player.next
-    clock.num_free_players -= 1
-    player.next = NONE
+    slot = clock.free_slot
+    player = state.players[row, slot]
+    clock.free_slot = player.next_member
+    clock.num_free -= 1
+    player.next_member = NONE
     player.number = clock.logged_on
     clock.logged_on += 1
-    party = state.parties[row, slot]
-    if party.member == NONE:
-        party.member = new_slot
-        return new_slot
-    last = party.member
-    while state.players[row, last].next != NONE:
-        last = state.players[row, last].next
-    state.players[row, last].next = new_slot
-    return new_slot
+    return slot
 
 
 @compiled(refcounted=False, inline=True)
@@ -370,16 +382,16 @@ def next_log_on(state: State, params: Params, row: int) -> float:
 
     Log-ons are a Poisson process whose rate is constant within a tick.
     """
-    if params.rules.rate_of_day == 0.0:
+    if params.rules[0].rate_of_day == 0.0:
         return math.inf
     clock = state.clock[row]
     amount = exponential(clock.key, LOG_ON, clock.log_ons)
     num_ticks = params.rates.size
     if num_ticks == 1:
-        return clock.next_log_on + amount / params.rules.rate_of_day
+        return clock.next_log_on + amount / params.rules[0].rate_of_day
     # The time at which the integral of the rate has grown by this amount.
-    days = math.floor(amount / params.rules.rate_of_day)
-    amount -= days * params.rules.rate_of_day
+    days = math.floor(amount / params.rules[0].rate_of_day)
+    amount -= days * params.rules[0].rate_of_day
     time = clock.next_log_on + days * num_ticks
     while True:
         end = math.floor(time) + 1.0
@@ -392,28 +404,24 @@ def next_log_on(state: State, params: Params, row: int) -> float:
 
 @compiled(refcounted=False, inline=True)
 def log_off(state: State, row: int, slot: int) -> None:
-    """Remove a party and its members from the service."""
+    """Remove the members of a party from the service."""
     clock = state.clock[row]
-    party = state.parties[row, slot]
-    member = party.member
-    while member != NONE:
-        player = state.players[row, member]
-        following = player.next
-        player.next = clock.free_player
-        clock.free_player = member
-        clock.num_free_players += 1
-        member = following
-    party.next = clock.free_party
-    clock.free_party = slot
+    while slot != NONE:
+        player = state.players[row, slot]
+        following = player.next_member
+        player.next_member = clock.free_slot
+        clock.free_slot = slot
+        clock.num_free += 1
+        slot = following
 
 
 @compiled(refcounted=False, inline=True)
 def join(state: State, params: Params, row: int, slot: int) -> None:
     """Add a party to the end of the line."""
     clock = state.clock[row]
-    party = state.parties[row, slot]
-    u = uniform(clock.key, PATIENCE, joint_index(party.number, party.played))
-    ticks = geometric(u, params.rules.patience)
+    party = state.players[row, slot]
+    u = uniform(clock.key, PATIENCE, joint_index(party.party, party.played))
+    ticks = geometric(u, params.rules[0].patience)
     party.joined = clock.tick
     party.leaves = NEVER
     if ticks < NEVER:
@@ -429,18 +437,24 @@ def join(state: State, params: Params, row: int, slot: int) -> None:
 @compiled(refcounted=False, inline=True)
 def sum_members(state: State, params: Params, row: int, slot: int) -> None:
     """Write mean and deviation of the performance of a party."""
-    party = state.parties[row, slot]
+    party = state.players[row, slot]
+    if party.size == 1:
+        # The offset is 0, and nothing is rounded: this is only quicker.
+        party.party_mu = party.mu
+        party.party_sigma = party.sigma
+        party.party_mean = party.mu
+        return
     mu = party.size * params.offsets[KNOWN_OFFSET, party.size]
     variance = 0.0
-    member = party.member
+    member = slot
     while member != NONE:
         player = state.players[row, member]
         mu += player.mu
         variance += player.sigma * player.sigma
-        member = player.next
-    party.mu = mu
-    party.sigma = math.sqrt(variance)
-    party.mean = mu / party.size
+        member = player.next_member
+    party.party_mu = mu
+    party.party_sigma = math.sqrt(variance)
+    party.party_mean = mu / party.size
 
 
 @compiled
@@ -462,18 +476,18 @@ def begin_game(state: State, params: Params, table: LobbyTable | None, row: int)
         judge_pair(state, params, row, party)
     else:
         judge_game(state, params, row, party)
-    name_parties(state, params, row, party)
+        name_parties(state, params, row, party)
     game = state.games[row, (clock.oldest + clock.num_games) % state.games.shape[1]]
     game.number = clock.games_begun
-    game.end = clock.tick + params.rules.game_length
+    game.end = clock.tick + params.rules[0].game_length
     game.party = party
     while party != NONE:
         leave_queue_for_game(state, params, row, party)
-        party = state.parties[row, party].next
+        party = state.players[row, party].next_party
     clock.lobby_parties = 0
     clock.seats_taken = 0
     clock.cursor += 1
-    clock.playing += params.rules.num_seats
+    clock.playing += params.rules[0].num_seats
     clock.num_games += 1
     clock.games_begun += 1
 
@@ -482,17 +496,17 @@ def begin_game(state: State, params: Params, table: LobbyTable | None, row: int)
 def leave_queue_for_game(state: State, params: Params, row: int, slot: int) -> None:
     """Remove a party from the queue for a game, and count the reward of its members."""
     clock = state.clock[row]
-    party = state.parties[row, slot]
+    party = state.players[row, slot]
     party.seated = 0
     if party.position >= clock.cursor:
         clock.to_ask -= party.size
     end_visit(state, params, row, slot, party.side)
     clock.matched_players += party.size
     quality = clock.match_quality
-    if params.rules.by_truth == 1:
+    if params.rules[0].by_truth == 1:
         quality = clock.true_match_quality
     for _ in range(party.size):
-        clock.reward += quality - params.rules.usual_quality
+        clock.reward += quality - params.rules[0].usual_quality
 
 
 @compiled(refcounted=False, inline=True)
@@ -500,19 +514,19 @@ def end_tick(state: State, params: Params, row: int) -> None:
     """Count the tick for waiting players and remove parties who give up."""
     clock = state.clock[row]
     line = state.line[row]
-    clock.reward -= params.rules.waiting_cost * clock.waiting
+    clock.reward -= params.rules[0].waiting_cost * clock.waiting
     length = clock.length
     clock.length = 0
     for position in range(length):
         slot = line[position]
         if slot == NONE:
             continue
-        party = state.parties[row, slot]
+        party = state.players[row, slot]
         if party.leaves <= clock.tick:
             end_visit(state, params, row, slot, NONE)
             clock.abandoned += party.size
             for _ in range(party.size):
-                clock.reward -= params.rules.abandonment_cost
+                clock.reward -= params.rules[0].abandonment_cost
             log_off(state, row, slot)
         else:
             line[clock.length] = slot
@@ -534,7 +548,7 @@ def end_visit(state: State, params: Params, row: int, slot: int, side: int) -> N
         side: of the party in the game that begins, or ``NONE`` if it gives up.
     """
     clock = state.clock[row]
-    party = state.parties[row, slot]
+    party = state.players[row, slot]
     waited = clock.tick - party.joined
     if side == NONE:
         waited += 1
@@ -545,17 +559,17 @@ def end_visit(state: State, params: Params, row: int, slot: int, side: int) -> N
         return
     last_game = state.last_game[row]
     favourite = 0
-    for other in range(1, params.rules.num_sides):
+    for other in range(1, params.rules[0].num_sides):
         if last_game[other, WIN_PROBABILITY] > last_game[favourite, WIN_PROBABILITY]:
             favourite = other
-    member = party.member
+    member = slot
     while member != NONE:
         player = state.players[row, member]
         visit = state.visits[row, clock.num_visits]
         clock.num_visits += 1
         visit.tick = clock.tick
         visit.player = player.number
-        visit.party = party.number
+        visit.party = party.party
         visit.party_size = party.size
         visit.newcomer = player.newcomer
         visit.games_played = party.played
@@ -581,7 +595,7 @@ def end_visit(state: State, params: Params, row: int, slot: int, side: int) -> N
             visit.true_favourite = 0.0
             visit.spread = 0.0
             visit.true_spread = 0.0
-        member = player.next
+        member = player.next_member
 
 
 @compiled(refcounted=False, inline=True)

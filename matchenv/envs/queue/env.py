@@ -188,12 +188,14 @@ class MatchmakingQueueEnv(ScalarEnv, settings=QueueSettings, simulator=QueueSimu
     After a reset and each step, `info` has totals since the reset: `tick`, `queued` (times that a
     player joined the queue), `matched_players`, `abandoned` and `mean_wait` (in ticks, of all
     players who left the queue). `waiting` and `playing` are current numbers of players.
-    `match_quality` and `true_match_quality` describe the game that the step began, else 0. So do
-    `win_probability` and `true_win_probability`, shape (k,), each side's probability to beat all
-    others under the beliefs and the true skills, and `parties` and `party_sizes`, shape (k, n), the
-    numbers of the parties on each side, -1 beyond the last one, and their sizes. `action_mask` and
-    `invalid_action` are described above. `queued = matched_players + abandoned + waiting` always
-    holds.
+    `match_quality` and `true_match_quality` describe the game that the step began, else 0.
+    `action_mask` and `invalid_action` are described above. `queued = matched_players + abandoned +
+    waiting` always holds.
+
+    With more than two players in a game, `win_probability` and `true_win_probability`, shape (k,),
+    are each side's probabilities to beat all others in the game that the step began, under the
+    beliefs and the true skills. `parties` and `party_sizes`, shape (k, n), are the numbers of the
+    parties on each side, -1 beyond the last one, and their sizes.
 
     ## Rendering
 

@@ -80,13 +80,13 @@ def read_lobby(state: State, params: Params, row: int) -> int:
     slot = state.clock[row].focal
     count = 0
     while slot != NONE:
-        party = state.parties[row, slot]
+        party = state.players[row, slot]
         params.integers[PARTY, count] = slot
         params.integers[SIZE, count] = party.size
-        params.numbers[PARTY_MEAN, count] = party.mu
-        params.numbers[PARTY_VARIANCE, count] = party.sigma * party.sigma
+        params.numbers[PARTY_MEAN, count] = party.party_mu
+        params.numbers[PARTY_VARIANCE, count] = party.party_sigma * party.party_sigma
         count += 1
-        slot = party.next
+        slot = party.next_party
     return count
 
 
@@ -100,24 +100,24 @@ def parties_of(params: Params, count: int) -> Parties:
 @compiled(refcounted=False, inline=True)
 def split_lobby(state: State, params: Params, table: LobbyTable | None, row: int) -> int:
     """Split a full lobby into the sides of a game, and return the slot of the first party."""
-    parties = state.parties[row]
+    parties = state.players[row]
     if table is None:
         # The founder, and its only candidate.
         founder = state.clock[row].focal
         parties[founder].side = 0
-        parties[parties[founder].next].side = 1
+        parties[parties[founder].next_party].side = 1
         return founder
     count = read_lobby(state, params, row)
     sides = params.integers[SIDE]
-    best_split(table, parties_of(params, count), params.rules.beta, sides)
+    best_split(table, parties_of(params, count), params.rules[0].beta, sides)
     # The chain is built from its end.
     following = NONE
-    for side in range(params.rules.num_sides - 1, -1, -1):
+    for side in range(params.rules[0].num_sides - 1, -1, -1):
         for k in range(count - 1, -1, -1):
             if sides[k] == side:
                 slot = params.integers[PARTY, k]
                 parties[slot].side = side
-                parties[slot].next = following
+                parties[slot].next_party = following
                 following = slot
     return following
 
@@ -128,8 +128,8 @@ def seat_players(state: State, params: Params, row: int, party: int) -> None:
     numbers = params.numbers
     seat = 0
     while party != NONE:
-        size = state.parties[row, party].size
-        slot = state.parties[row, party].member
+        size = state.players[row, party].size
+        slot = party
         while slot != NONE:
             player = state.players[row, slot]
             params.integers[SEAT, seat] = slot
@@ -137,8 +137,8 @@ def seat_players(state: State, params: Params, row: int, party: int) -> None:
             numbers[SIGMA, seat] = player.sigma
             numbers[SKILL_IN_PARTY, seat] = player.true_skill + params.offsets[TRUE_OFFSET, size]
             seat += 1
-            slot = player.next
-        party = state.parties[row, party].next
+            slot = player.next_member
+        party = state.players[row, party].next_party
 
 
 @compiled(refcounted=False, inline=True)
@@ -150,7 +150,7 @@ def sum_sides(params: Params, of_truth: bool) -> None:
         of_truth: by the true skills instead of the beliefs.
     """
     numbers = params.numbers
-    for side in range(params.rules.num_sides):
+    for side in range(params.rules[0].num_sides):
         mean = 0.0
         variance = 0.0
         for seat in range(params.integers[SIDE_START, side], params.integers[SIDE_START, side + 1]):
@@ -161,22 +161,22 @@ def sum_sides(params: Params, of_truth: bool) -> None:
                 variance += numbers[SIGMA, seat] * numbers[SIGMA, seat]
         numbers[SIDE_MEAN, side] = mean
         numbers[SIDE_VARIANCE, side] = variance
-        numbers[SIDE_TOTAL, side] = variance + params.rules.side_beta * params.rules.side_beta
+        numbers[SIDE_TOTAL, side] = variance + params.rules[0].side_beta * params.rules[0].side_beta
 
 
 @compiled(refcounted=False, inline=True)
 def spread_within_sides(params: Params, number_row: int) -> float:
     """Return the standard deviation within the sides of the seated players' MU or true skills."""
     values = params.numbers[number_row]
-    side_size = params.rules.side_size
+    side_size = params.rules[0].side_size
     square = 0.0
-    for side in range(params.rules.num_sides):
+    for side in range(params.rules[0].num_sides):
         mean = 0.0
         for seat in range(side * side_size, (side + 1) * side_size):
             mean += values[seat] / side_size
         for seat in range(side * side_size, (side + 1) * side_size):
             square += (values[seat] - mean) * (values[seat] - mean)
-    return math.sqrt(square / params.rules.num_seats)
+    return math.sqrt(square / params.rules[0].num_seats)
 
 
 @compiled(refcounted=False, inline=True)
@@ -185,7 +185,7 @@ def gap_and_variance(params: Params) -> tuple[float, float]:
     numbers = params.numbers
     gap = numbers[SIDE_MEAN, 0] - numbers[SIDE_MEAN, 1]
     variance = numbers[SIDE_VARIANCE, 0] + numbers[SIDE_VARIANCE, 1]
-    return gap, variance + performance_variance(params.rules.side_beta)
+    return gap, variance + performance_variance(params.rules[0].side_beta)
 
 
 @compiled(refcounted=False, inline=True)
@@ -198,10 +198,11 @@ def forecast_game(state: State, params: Params, row: int, column: int) -> float:
         row: of the queue.
         column: of ``state.last_game``.
     """
-    num_sides = params.rules.num_sides
+    num_sides = params.rules[0].num_sides
     if num_sides == 2:
         gap, variance = gap_and_variance(params)
-        return forecast_two_sides(state, params, row, column, gap, variance)
+        forecast_two_sides(state, params, row, column, gap, variance)
+        return match_quality_of(gap, variance, params.rules[0].side_beta)
     mean = params.numbers[SIDE_MEAN, :num_sides]
     variance = params.numbers[SIDE_TOTAL, :num_sides]
     noise = params.numbers[SIDE_NOISE, :num_sides]
@@ -215,8 +216,8 @@ def forecast_game(state: State, params: Params, row: int, column: int) -> float:
 @compiled(refcounted=False, inline=True)
 def forecast_two_sides(
     state: State, params: Params, row: int, column: int, gap: float, variance: float
-) -> float:
-    """Return the match quality of two sides, and write their probabilities to win.
+) -> None:
+    """Write the probabilities to win of two sides.
 
     Args:
         state: changed.
@@ -226,7 +227,7 @@ def forecast_two_sides(
         gap: mean of the difference of the sides' performances.
         variance: its variance.
     """
-    margin = params.rules.draw_margin
+    margin = params.rules[0].draw_margin
     weaker = 0
     if gap > 0.0:
         weaker = 1
@@ -236,7 +237,6 @@ def forecast_two_sides(
         win = win_probability_of(abs(gap), variance, margin)
     state.last_game[row, weaker, column] = upset
     state.last_game[row, 1 - weaker, column] = win
-    return match_quality_of(gap, variance, params.rules.side_beta)
 
 
 @compiled(refcounted=False, inline=True)
@@ -244,7 +244,7 @@ def judge_game(state: State, params: Params, row: int, party: int) -> None:
     """Write the forecasts of the next game, and let the true skills of its players drift."""
     seat_players(state, params, row, party)
     clock = state.clock[row]
-    rules = params.rules
+    rules = params.rules[0]
     sum_sides(params, False)
     clock.match_quality = forecast_game(state, params, row, WIN_PROBABILITY)
     if rules.tau > 0.0:
@@ -262,56 +262,49 @@ def judge_game(state: State, params: Params, row: int, party: int) -> None:
 
 @compiled(refcounted=False, inline=True)
 def judge_pair(state: State, params: Params, row: int, party: int) -> None:
-    """Do the same for a game of two players."""
+    """Do the same for a game of two players; only visits show who is likely to win."""
     clock = state.clock[row]
-    rules = params.rules
-    first = state.parties[row, party]
-    second = state.parties[row, first.next]
-    gap = first.mu - second.mu
-    variance = total_variance(first.sigma, second.sigma, rules.beta)
-    clock.match_quality = forecast_two_sides(state, params, row, WIN_PROBABILITY, gap, variance)
-    one = state.players[row, first.member]
-    two = state.players[row, second.member]
+    rules = params.rules[0]
+    first = state.players[row, party]
+    second = state.players[row, first.next_party]
+    gap = first.party_mu - second.party_mu
+    variance = total_variance(first.party_sigma, second.party_sigma, rules.beta)
+    clock.match_quality = match_quality_of(gap, variance, rules.beta)
+    if state.visits.shape[1] > 0:
+        forecast_two_sides(state, params, row, WIN_PROBABILITY, gap, variance)
     if rules.tau > 0.0:
         number = clock.games_begun
-        one.true_skill += rules.tau * normal(clock.key, DRIFT, joint_index(number, 0))
-        two.true_skill += rules.tau * normal(clock.key, DRIFT, joint_index(number, 1))
-    gap = one.true_skill - two.true_skill
+        first.true_skill += rules.tau * normal(clock.key, DRIFT, joint_index(number, 0))
+        second.true_skill += rules.tau * normal(clock.key, DRIFT, joint_index(number, 1))
+    gap = first.true_skill - second.true_skill
     variance = performance_variance(rules.beta)
-    clock.true_match_quality = forecast_two_sides(
-        state, params, row, TRUE_WIN_PROBABILITY, gap, variance
-    )
+    clock.true_match_quality = match_quality_of(gap, variance, rules.beta)
+    if state.visits.shape[1] > 0:
+        forecast_two_sides(state, params, row, TRUE_WIN_PROBABILITY, gap, variance)
 
 
 @compiled(refcounted=False, inline=True)
 def name_parties(state: State, params: Params, row: int, party: int) -> None:
     """Write the numbers and sizes of the parties of a game to ``state.last_game``."""
-    state.clock[row].began = party
-    side_size = params.rules.side_size
+    side_size = params.rules[0].side_size
     side = NONE
     column = 0
     while party != NONE:
-        record = state.parties[row, party]
+        record = state.players[row, party]
         if record.side != side:
             side = record.side
             column = FORECASTS
-        state.last_game[row, side, column] = record.number
+        state.last_game[row, side, column] = record.party
         state.last_game[row, side, column + side_size] = record.size
         column += 1
-        party = record.next
+        party = record.next_party
 
 
 @compiled(refcounted=False, inline=True)
 def forget_game(state: State, params: Params, row: int) -> None:
-    """Reset the results of the last choice."""
-    clock = state.clock[row]
-    if clock.began == NONE:
-        return
-    clock.began = NONE
-    clock.match_quality = 0.0
-    clock.true_match_quality = 0.0
-    side_size = params.rules.side_size
-    for side in range(params.rules.num_sides):
+    """Reset what ``judge_game`` and ``name_parties`` wrote about the last game."""
+    side_size = params.rules[0].side_size
+    for side in range(params.rules[0].num_sides):
         last_game = state.last_game[row, side]
         last_game[WIN_PROBABILITY] = 0.0
         last_game[TRUE_WIN_PROBABILITY] = 0.0
@@ -323,7 +316,7 @@ def forget_game(state: State, params: Params, row: int) -> None:
 @compiled(refcounted=False, inline=True)
 def decide_game(state: State, params: Params, row: int, number: int, party: int) -> None:
     """Draw the outcome of a game under the true skills, and update all beliefs."""
-    rules = params.rules
+    rules = params.rules[0]
     num_sides = rules.num_sides
     mu = params.numbers[MU]
     sigma = params.numbers[SIGMA]
@@ -348,10 +341,9 @@ def decide_game(state: State, params: Params, row: int, number: int, party: int)
 @compiled(refcounted=False, inline=True)
 def decide_pair(state: State, params: Params, row: int, number: int, party: int) -> None:
     """Do the same for a game of two players."""
-    rules = params.rules
-    first = state.parties[row, party]
-    one = state.players[row, first.member]
-    two = state.players[row, state.parties[row, first.next].member]
+    rules = params.rules[0]
+    one = state.players[row, party]
+    two = state.players[row, one.next_party]
     gap = one.true_skill - two.true_skill
     outcome = draw_outcome(state, params, row, number, gap, performance_variance(rules.beta))
     one.mu, one.sigma, two.mu, two.sigma = update_two(
@@ -379,7 +371,7 @@ def draw_outcome(
         gap: difference of the sums of the true skills.
         variance: of the difference of the performances around it.
     """
-    margin = params.rules.draw_margin
+    margin = params.rules[0].draw_margin
     u = uniform(state.clock[row].key, OUTCOME, number)
     if number < state.luck.shape[1] and not math.isnan(state.luck[row, number]):
         u = state.luck[row, number]
@@ -392,15 +384,15 @@ def write_beliefs(state: State, params: Params, row: int, party: int) -> None:
     """Write the seated players' beliefs after a game, without the bonus of their parties."""
     seat = 0
     while party != NONE:
-        offset = params.offsets[KNOWN_OFFSET, state.parties[row, party].size]
-        slot = state.parties[row, party].member
+        offset = params.offsets[KNOWN_OFFSET, state.players[row, party].size]
+        slot = party
         while slot != NONE:
             player = state.players[row, slot]
             player.mu = params.numbers[MU, seat] - offset
             player.sigma = params.numbers[SIGMA, seat]
             seat += 1
-            slot = player.next
-        party = state.parties[row, party].next
+            slot = player.next_member
+        party = state.players[row, party].next_party
 
 
 @compiled(refcounted=False, inline=True)
@@ -409,7 +401,7 @@ def draw_ranks(state: State, params: Params, row: int, number: int) -> None:
 
     Neighbours in the order whose performances differ by at most the margin have equal ranks.
     """
-    rules = params.rules
+    rules = params.rules[0]
     performance = params.numbers[PERFORMANCES]
     ranks = params.numbers[RANK]
     for side in range(rules.num_sides):

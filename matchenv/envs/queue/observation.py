@@ -43,33 +43,33 @@ def find_candidates(state: State, params: Params, table: LobbyTable | None, row:
     insertion sort orders candidates by the gap of the means per player, and equal gaps by joining.
     """
     clock = state.clock[row]
-    parties = state.parties[row]
+    parties = state.players[row]
     line = state.line[row]
     entries = state.entries[row]
-    fits = params.integers[FITS]
     capacity = entries.size
     entries[0].slot = clock.focal
     count = 1
     if clock.focal != NONE:
+        mean = parties[clock.focal].party_mean
         if table is not None:
             find_sizes(state, params, table, row)
-        mean = clock.lobby_mu / clock.seats_taken
+            mean = clock.lobby_mu / clock.seats_taken
         for position in range(clock.length):
             slot = line[position]
             if slot == NONE:
                 continue
             party = parties[slot]
-            if party.seated == 1 or fits[party.size] == 0:
+            if party.seated == 1 or not can_join(params, table, party.size):
                 continue
-            gap = abs(party.mean - mean)
+            gap = abs(party.party_mean - mean)
             if count < capacity:
                 k = count
                 count += 1
-            elif gap < abs(parties[entries[capacity - 1].slot].mean - mean):
+            elif gap < abs(parties[entries[capacity - 1].slot].party_mean - mean):
                 k = capacity - 1
             else:
                 continue
-            while k > 1 and gap < abs(parties[entries[k - 1].slot].mean - mean):
+            while k > 1 and gap < abs(parties[entries[k - 1].slot].party_mean - mean):
                 entries[k].slot = entries[k - 1].slot
                 k -= 1
             entries[k].slot = slot
@@ -80,18 +80,26 @@ def find_candidates(state: State, params: Params, table: LobbyTable | None, row:
 
 
 @compiled(refcounted=False, inline=True)
+def can_join(params: Params, table: LobbyTable | None, size: int) -> bool:
+    """Return whether parties of a size can join the open lobby."""
+    if table is None:
+        return True
+    return params.integers[FITS, size] == 1
+
+
+@compiled(refcounted=False, inline=True)
 def find_sizes(state: State, params: Params, table: LobbyTable, row: int) -> None:
     """Write to ``params`` which sizes of parties can join the open lobby."""
     clock = state.clock[row]
-    side_size = params.rules.side_size
+    side_size = params.rules[0].side_size
     counts = params.integers[COUNT, :side_size]
     fits = params.integers[FITS]
     counts[:] = 0
     slot = clock.focal
     while slot != NONE:
-        counts[state.parties[row, slot].size - 1] += 1
-        slot = state.parties[row, slot].next
-    free_seats = params.rules.num_seats - clock.seats_taken
+        counts[state.players[row, slot].size - 1] += 1
+        slot = state.players[row, slot].next_party
+    free_seats = params.rules[0].num_seats - clock.seats_taken
     for size in range(1, side_size + 1):
         fits[size] = 0
         if size <= free_seats:
@@ -114,17 +122,17 @@ def observe_queue(state: State, params: Params, table: LobbyTable | None, row: i
             for section in range(4):
                 observation[section * capacity + k] = 0.0
             continue
-        party = state.parties[row, slot]
+        party = state.players[row, slot]
         waited = clock.tick - party.joined
-        observation[k] = party.mu
-        observation[capacity + k] = party.sigma
-        observation[2 * capacity + k] = waited / (waited + params.rules.game_length)
+        observation[k] = party.party_mu
+        observation[capacity + k] = party.party_sigma
+        observation[2 * capacity + k] = waited / (waited + params.rules[0].game_length)
         observation[3 * capacity + k] = 1.0
     end = 4 * capacity
     if table is not None:
         observe_lobby(state, params, table, row)
         end = 6 * capacity
-        observation[end + 3] = clock.seats_taken / params.rules.num_seats
+        observation[end + 3] = clock.seats_taken / params.rules[0].num_seats
     observation[end] = clock.waiting / (clock.waiting + capacity)
     observation[end + 1] = clock.to_ask / (clock.to_ask + capacity)
     observation[end + 2] = clock.playing / (clock.playing + capacity)
@@ -149,16 +157,16 @@ def observe_lobby(state: State, params: Params, table: LobbyTable, row: int) -> 
             size = clock.seats_taken
             number = num_parties
             if k > 0:
-                party = state.parties[row, entries[k].slot]
+                party = state.players[row, entries[k].slot]
                 size = party.size
-                params.numbers[PARTY_MEAN, num_parties] = party.mu
-                params.numbers[PARTY_VARIANCE, num_parties] = party.sigma * party.sigma
+                params.numbers[PARTY_MEAN, num_parties] = party.party_mu
+                params.numbers[PARTY_VARIANCE, num_parties] = party.party_sigma * party.party_sigma
                 params.integers[SIZE, num_parties] = party.size
                 number += 1
             lobby = parties_of(params, number)
-            quality = quality_of_lobby(table, lobby, params.rules.beta, params.integers[SIDE])
+            quality = quality_of_lobby(table, lobby, params.rules[0].beta, params.integers[SIDE])
         entries[k].quality = quality
-        observation[4 * capacity + k] = size / params.rules.side_size
+        observation[4 * capacity + k] = size / params.rules[0].side_size
         observation[5 * capacity + k] = quality
 
 

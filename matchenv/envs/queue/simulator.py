@@ -129,11 +129,10 @@ class QueueSimulator(Simulator[State]):
         clock["key"] = keys
         clock["focal"] = NONE
         clock["last"] = NONE
-        # The results of the last run's last choice are forgotten.
-        clock["began"] = NONE
         clock["num_visits"] = state.clock["num_visits"][rows]
         state.clock[rows] = clock
         free_all_slots(state, rows)
+        # The game of the last run's last choice is forgotten.
         state.last_game[rows] = 0.0
         state.last_game[rows, :, FORECASTS : FORECASTS + self.settings.side_size] = NOBODY
         log_on_at_reset(
@@ -183,10 +182,10 @@ class QueueSimulator(Simulator[State]):
 
         def numbers(name: str, missing: float) -> NDArray[Any]:
             """Return a field of the parties in the view, shape (B, C)."""
-            return np.where(is_party, state.parties[name][rows, slots], missing)
+            return np.where(is_party, state.players[name][rows, slots], missing)
 
-        mu = numbers("mu", 0.0)
-        sigma = numbers("sigma", 1.0)
+        mu = numbers("party_mu", 0.0)
+        sigma = numbers("party_sigma", 1.0)
         size = is_party.astype(np.int64)
         quality = None
         if self.settings.has_lobbies:
@@ -199,14 +198,14 @@ class QueueSimulator(Simulator[State]):
         true_skill = None
         if truth:
             true_skill = self._true_skills(state, rows, slots).sum(axis=2)
-            following = state.parties["next"]
+            following = state.players["next_party"]
             lobby = chained(rows[:, 0], clock["focal"], following, self.settings.num_seats)
             true_skill[:, 0] = self._true_skills(state, rows, lobby).sum(axis=(1, 2))
         return QueueView(
             mu=mu,
             sigma=sigma,
             waited=np.where(has_lobby, tick - numbers("joined", 0)[:, 0], 0.0),
-            party=numbers("number", NOBODY),
+            party=numbers("party", NOBODY),
             tick=tick,
             run=clock["key"],
             settings=self.settings,
@@ -225,6 +224,8 @@ class QueueSimulator(Simulator[State]):
         infos["mean_wait"] = clock["waited"] / departed
         for name in QUALITIES:
             infos[name] = clock[name].copy()
+        if not self.settings.has_lobbies:
+            return infos
         last_game = state.last_game
         end = FORECASTS + self.settings.side_size
         infos["win_probability"] = last_game[:, :, WIN_PROBABILITY].copy()
@@ -249,7 +250,7 @@ class QueueSimulator(Simulator[State]):
         tick = int(clock["tick"])
         line = state.line[row, : clock["length"]]
         slots = line[line != NONE]
-        parties = state.parties[row, slots]
+        parties = state.players[row, slots]
         # Indices of the parties in ``slots``; the last element is that of NONE.
         index = np.empty(state.room + 1, dtype=np.int64)
         index[slots] = np.arange(slots.size)
@@ -263,17 +264,17 @@ class QueueSimulator(Simulator[State]):
             """Return a field of the members, shape (Q, n)."""
             return np.where(is_member, members[name], missing)
 
-        lobby = chained(row, clock["focal"], state.parties["next"], self.settings.num_seats)
+        lobby = chained(row, clock["focal"], state.players["next_party"], self.settings.num_seats)
         true_skill = None
         member_true_skill = None
         if truth:
             true_skill = self._true_skills(state, row, slots).sum(axis=1)
             member_true_skill = numbers("true_skill", 0.0)
         return WaitingParties(
-            mu=parties["mu"],
-            sigma=parties["sigma"],
+            mu=parties["party_mu"],
+            sigma=parties["party_sigma"],
             waited=tick - parties["joined"].astype(np.int64),
-            party=parties["number"],
+            party=parties["party"],
             focal=int(index[clock["focal"]]),
             candidates=index[state.entries["slot"][row, 1:][mask[1:]]],
             tick=tick,
@@ -298,13 +299,12 @@ class QueueSimulator(Simulator[State]):
             rows: of the queues; broadcasts with ``slots``.
             slots: of parties, or NONE, shape (...).
         """
-        first = np.where(slots == NONE, NONE, state.parties["member"][rows, slots])
-        return chained(rows, first, state.players["next"], self.settings.side_size)
+        return chained(rows, slots, state.players["next_member"], self.settings.side_size)
 
     def _true_skills(self, state: State, rows: int | Integers, slots: Integers) -> Floats:
         """Return the members' true skills with the ``party_bonus``, as ``_members``; or 0."""
         members = self._members(state, rows, slots)
-        offset = self._params.offsets[TRUE_OFFSET, state.parties["size"][rows, slots]]
+        offset = self._params.offsets[TRUE_OFFSET, state.players["size"][rows, slots]]
         if isinstance(rows, np.ndarray):
             rows = rows[..., np.newaxis]
         skills = state.players["true_skill"][rows, members]
@@ -320,12 +320,12 @@ class QueueSimulator(Simulator[State]):
         num_games = clock["num_games"]
         columns = (clock["oldest"] + np.arange(num_games)) % state.games.shape[1]
         first = state.games["party"][row, columns]
-        parties = chained(row, first, state.parties["next"], settings.num_seats)
+        parties = chained(row, first, state.players["next_party"], settings.num_seats)
         members = self._members(state, row, parties)
         mu = np.where(members == NONE, 0.0, state.players["mu"][row, members]).sum(axis=2)
         means = np.zeros((num_games, settings.num_sides))
         for side in range(settings.num_sides):
-            is_on_side = state.parties["side"][row, parties] == side
+            is_on_side = state.players["side"][row, parties] == side
             means[:, side] = np.where(is_on_side, mu, 0.0).sum(axis=1) / settings.side_size
         return means
 
@@ -342,11 +342,11 @@ class QueueSimulator(Simulator[State]):
             return np.empty(0, dtype=np.int64), np.empty((0, self.settings.side_size))
         column = (clock["oldest"] + num_games - 1) % state.games.shape[1]
         first = state.games["party"][row, column]
-        parties = chained(row, first, state.parties["next"], self.settings.num_seats)
+        parties = chained(row, first, state.players["next_party"], self.settings.num_seats)
         parties = parties[parties != NONE]
         members = self._members(state, row, parties)
         mu = np.where(members == NONE, np.nan, state.players["mu"][row, members])
-        return state.parties["side"][row, parties], mu
+        return state.players["side"][row, parties], mu
 
     def keeping_visits(self, state: State) -> State:
         """Return a state that records visits."""
@@ -385,7 +385,7 @@ class QueueSimulator(Simulator[State]):
         # One visit for each member.
         party, _ = np.nonzero(members != NONE)
         players = state.players[run[party], members[members != NONE]]
-        parties = state.parties[run, slots][party]
+        parties = state.players[run, slots][party]
         columns = {
             "environment": run[party],
             "newcomer": players["newcomer"],

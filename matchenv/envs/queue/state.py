@@ -1,9 +1,10 @@
 """The state of B queues: records in arrays with a row for each queue.
 
-Each player who is logged on has a slot, a column of ``State.players``, and each party a slot, a
-column of ``State.parties``. The members of a party, the parties of the open lobby, those of each
-game, and the free slots are chains: a record has the slot of the first, and ``next`` is the slot
-after it, or NONE. Few arrays, whatever the sides, keep the compiled functions quick to compile.
+Each player who is logged on has a slot, a column of ``State.players``. The slot of a party is that
+of its first member. The members of a party, the parties of the open lobby, those of each game, and
+the free slots are chains: a record has the slot of the first, each slot that of the next, and the
+last one NONE. Few arrays, whatever the sides, keep the compiled functions quick to compile, and a
+single player is one record in memory.
 """
 
 from __future__ import annotations
@@ -60,21 +61,19 @@ CLOCK = np.dtype(
         ("last", np.int64),  # slot of the last party
         ("lobby_parties", np.int64),  # parties in it
         ("seats_taken", np.int64),  # players in it
-        ("lobby_mu", np.float64),  # sum of the parties' ``mu``
-        ("lobby_variance", np.float64),  # sum of the squares of the parties' ``sigma``
+        ("lobby_mu", np.float64),  # sum of the parties' ``party_mu``
+        ("lobby_variance", np.float64),  # sum of the squares of their ``party_sigma``
         ("num_allowed", np.int64),  # allowed actions: the candidates, and 0
         # Positions in the arrays of the state.
         ("length", np.int64),  # positions of the line that are in use
         ("cursor", np.int64),  # position in the line of the next founder
-        ("free_player", np.int64),  # first slot without a player
-        ("num_free_players", np.int64),  # slots without a player
-        ("free_party", np.int64),  # first slot without a party; no fewer than without a player
+        ("free_slot", np.int64),  # first slot without a player
+        ("num_free", np.int64),  # slots without a player
         ("oldest", np.int64),  # column of ``games`` with the oldest current game
         ("num_visits", np.int64),  # records in ``visits``
         # Results of the last choice.
         ("reward", np.float64),  # since that choice
-        ("began", np.int64),  # slot of the first party of the game that it began, else NONE
-        ("match_quality", np.float64),  # of that game, else 0
+        ("match_quality", np.float64),  # of the game that it began, else 0
         ("true_match_quality", np.float64),  # the same under the true skills
         # Standard deviations within the sides of the last game, if visits are recorded.
         ("spread", np.float64),  # of the means
@@ -83,35 +82,28 @@ CLOCK = np.dtype(
     align=True,
 )
 
-# A player.
+# A player. What begins with ``party`` and below is kept in the slot of the party's first member.
 PLAYER = np.dtype(
     [
-        ("next", np.int32),  # slot of the next member of the party, or the next free slot
-        ("newcomer", np.int32),  # 1 for a newcomer, 0 for a regular
         ("number", np.int64),  # in the order of logging on, from 0
         ("mu", np.float64),  # mean of the belief, in skill points
         ("sigma", np.float64),  # standard deviation of the belief
         ("true_skill", np.float64),  # in skill points
-    ],
-    align=True,
-)
-
-# A party, which waits, plays, stays, gives up and leaves together.
-PARTY = np.dtype(
-    [
-        ("mean", np.float64),  # ``mu`` per member
-        ("mu", np.float64),  # mean of the party's performance as forecasts count it
-        ("sigma", np.float64),  # root of the members' summed variances
-        ("leaves", np.int64),  # last tick of patience
-        ("number", np.int64),  # in the order of logging on, from 0
-        ("joined", np.int32),  # tick of joining the queue
-        ("position", np.int32),  # in the line
-        ("played", np.int32),  # games since the log-on
-        ("next", np.int32),  # slot of the next party in the lobby or game, or the next free slot
-        ("member", np.int32),  # slot of the first member
+        ("next_member", np.int32),  # slot of the next member of the party, or the next free slot
+        ("newcomer", np.int8),  # 1 for a newcomer, 0 for a regular
+        # The party, which waits, plays, stays, gives up and leaves together.
         ("size", np.int8),  # number of members
         ("side", np.int8),  # in the game
         ("seated", np.int8),  # 1 in the open lobby, else 0
+        ("party", np.int64),  # number of the party in the order of logging on, from 0
+        ("party_mean", np.float64),  # ``party_mu`` per member
+        ("party_mu", np.float64),  # mean of the party's performance as forecasts count it
+        ("party_sigma", np.float64),  # root of the members' summed variances
+        ("leaves", np.int64),  # last tick of patience
+        ("next_party", np.int32),  # slot of the next party in the lobby or game
+        ("played", np.int32),  # games since the log-on
+        ("joined", np.int32),  # tick of joining the queue
+        ("position", np.int32),  # in the line
     ],
     align=True,
 )
@@ -168,21 +160,21 @@ VISIT = np.dtype(
 
 
 class State(NamedTuple):
-    """B queues with C actions and room for P players, P parties, G games and V visits.
+    """B queues with C actions and room for P players, G games and V visits.
 
     A game has k sides of n players.
 
     Attributes:
         clock: CLOCK records, shape (B,).
         players: PLAYER records, one for each slot, shape (B, P).
-        parties: PARTY records, one for each slot, shape (B, P).
         line: parties' slots in the order of joining, shape (B, P); NONE for a party that left in
             this tick.
         games: GAME records of the current games in the order of beginning, shape (B, G); a ring
             from ``clock["oldest"]`` on.
         last_game: of each side of the game that the last choice began, WIN_PROBABILITY,
             TRUE_WIN_PROBABILITY, the numbers of its parties and their sizes, shape (B, k, 2 + 2 n).
-            Where a side has fewer parties, or without a game, these are ``NOBODY`` and 0.
+            Where a side has fewer parties, or without a game, these are ``NOBODY`` and 0. With two
+            seats, only the forecasts are written, and only if visits are recorded.
         entries: ENTRY records: the open lobby, then the candidates, shape (B, C).
         mask: allowed actions, shape (B, C).
         observation: shape (B, ``QueueSettings.observation_size``), float32.
@@ -192,7 +184,6 @@ class State(NamedTuple):
 
     clock: Records
     players: Records
-    parties: Records
     line: Integers
     games: Records
     last_game: Floats
@@ -216,7 +207,6 @@ def empty_state(settings: QueueSettings, count: int) -> State:
     return State(
         clock=np.zeros(count, CLOCK),
         players=np.zeros((count, room), PLAYER),
-        parties=np.zeros((count, room), PARTY),
         line=np.full((count, room), NONE),
         games=np.zeros((count, math.ceil(room / settings.num_seats)), GAME),
         last_game=np.zeros((count, settings.num_sides, numbers_of_side)),
@@ -229,28 +219,24 @@ def empty_state(settings: QueueSettings, count: int) -> State:
 
 
 def free_all_slots(state: State, rows: Integers) -> None:
-    """Begin the chains of free slots with all slots; the records of the clock are new."""
+    """Chain all slots as free; the records of the clock are new."""
     following = np.arange(1, state.room + 1)
     following[-1] = NONE
-    state.players["next"][rows] = following
-    state.parties["next"][rows] = following
-    state.clock["free_player"][rows] = 0
-    state.clock["free_party"][rows] = 0
-    state.clock["num_free_players"][rows] = state.room
+    state.players["next_member"][rows] = following
+    state.clock["free_slot"][rows] = 0
+    state.clock["num_free"][rows] = state.room
 
 
 def grown(state: State) -> State:
-    """Return the same queues with twice the room for players, parties, games and visits."""
+    """Return the same queues with twice the room for players, games and visits."""
     clock = state.clock.copy()
     room = 2 * state.room
     players = extended(state.players, room)
-    parties = extended(state.parties, room)
-    for slots, first in ((players, "free_player"), (parties, "free_party")):
-        # The new slots come before the slots that were free.
-        slots["next"][:, state.room :] = np.arange(state.room + 1, room + 1)
-        slots["next"][:, -1] = clock[first]
-        clock[first] = state.room
-    clock["num_free_players"] += state.room
+    # The new slots come before the slots that were free.
+    players["next_member"][:, state.room :] = np.arange(state.room + 1, room + 1)
+    players["next_member"][:, -1] = clock["free_slot"]
+    clock["free_slot"] = state.room
+    clock["num_free"] += state.room
     # The new ring begins with the oldest game.
     rows = np.arange(len(clock))[:, np.newaxis]
     most_games = state.games.shape[1]
@@ -259,7 +245,6 @@ def grown(state: State) -> State:
     return state._replace(
         clock=clock,
         players=players,
-        parties=parties,
         line=extended(state.line, room),
         games=extended(state.games[rows, in_order], 2 * most_games),
         visits=extended(state.visits, 2 * state.visits.shape[1]),

@@ -377,17 +377,17 @@ def conserved(env: MatchmakingQueueVectorEnv, infos: dict[str, Any]) -> None:
             sides = np.zeros(config.num_sides, dtype=int)
             slot = state.games["party"][row, column]
             while slot != NOBODY:
-                party = state.parties[row, slot]
+                party = state.players[row, slot]
                 sides[party["side"]] += party["size"]
-                in_games.append(int(party["number"]))
-                slot = party["next"]
+                in_games.append(int(party["party"]))
+                slot = party["next_party"]
             assert (sides == config.side_size).all()
         numbers = waiting.party.tolist() + in_games
         assert len(set(numbers)) == len(numbers)
         members = waiting.member[waiting.member != NOBODY]
         assert members.size == np.unique(members).size == clock["waiting"]
         free = state.room - clock["waiting"] - clock["playing"]
-        assert clock["num_free_players"] == free
+        assert clock["num_free"] == free
 
 
 PARAMETERS = st.fixed_dictionaries(
@@ -509,7 +509,7 @@ def test_conservation_over_a_million_ticks(options: dict[str, Any]) -> None:
         assert (infos["playing"] % config.num_seats == 0).all()
         clock = env.episodes.state.clock
         free = env.episodes.state.room - clock["waiting"] - clock["playing"]
-        np.testing.assert_array_equal(clock["num_free_players"], free)
+        np.testing.assert_array_equal(clock["num_free"], free)
         steps += 1
         if steps % 2000 == 0:
             conserved(env, infos)
