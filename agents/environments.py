@@ -63,7 +63,10 @@ def _has_ranks(settings: Settings) -> bool:
 
 
 def load_cells(options: Kwargs, _: list[Any]) -> Kwargs:
-    """Return the loads of the queue, removed from ``options``."""
+    """Return the loads of the queue, removed from ``options``, whose lists of one value end."""
+    for name, value in options.items():
+        if name != "arrival_rate" and isinstance(value, list) and len(value) == 1:
+            options[name] = value[0]
     names = {rate: name for name, rate in LOADS.items()}
     loads = []
     for rate in values_of(options.pop("arrival_rate", QueueSettings.arrival_rate)):
@@ -118,7 +121,7 @@ ONE_PLAYER_TRAINING = Training(
 
 QUEUE_TRAINING = Training(
     rivals=("matching",),
-    same=("capacity", "horizon", "beta"),
+    same=("num_sides", "side_size", "capacity", "horizon", "beta"),
     means=("true_reward",),
     part="rate_{0.arrival_rate:g}",
     opponents=("fcfs", "drawchance", "matching"),

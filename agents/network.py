@@ -24,7 +24,12 @@ from matchenv.belief.belief import Belief, difference_variance
 from matchenv.envs import environment_of, simulator_of
 from matchenv.envs.core.settings import Options
 from matchenv.envs.core.space import ObservationBox
-from matchenv.envs.queue.settings import QUEUE_NUMBERS
+from matchenv.envs.queue.settings import (
+    ACTION_NUMBERS,
+    LOBBY_ACTION_NUMBERS,
+    QUEUE_NUMBERS,
+    QueueSettings,
+)
 
 # Observations are read in blocks that fit into the processor's cache.
 AT_ONCE = 1024
@@ -108,6 +113,11 @@ class Reader(BaseFeaturesExtractor):
         self.settings = settings
         self.num_actions = num_actions
         self.register_buffer("low", torch.from_numpy(observation_space.low), persistent=False)
+
+    @classmethod
+    def for_settings(cls, settings: Options) -> type[Reader]:
+        """Return the reader for an environment with these settings, by default this one."""
+        return cls
 
     @abstractmethod
     def read(self, observations: torch.Tensor) -> Columns:
@@ -258,6 +268,26 @@ class OpponentReader(Reader):
         return online * weights
 
 
+class Entries(NamedTuple):
+    """Entries of n observations of the queue with A actions, each of shape (n, A).
+
+    The first entry is that of waiting: the focal player or the open lobby.
+
+    Attributes:
+        mu: mean skill of a player of each entry.
+        sigma: standard deviation of the belief about it.
+        waited: ticks w that it has waited, as w / (w + game_length).
+        present: 1 for an entry, else 0.
+        quality: match quality of a game of the first entry and this one.
+    """
+
+    mu: torch.Tensor
+    sigma: torch.Tensor
+    waited: torch.Tensor
+    present: torch.Tensor
+    quality: torch.Tensor
+
+
 class CandidateReader(Reader):
     """Reader of ``MatchmakingQueue-v0``: action 0 is to wait, the others are candidates.
 
@@ -266,6 +296,7 @@ class CandidateReader(Reader):
     distance from the middle of the population, uncertainty and ticks waited (for waiting, those of
     the focal player). The numbers of the state are the last three of the focal player, the best
     quality, and the numbers of players in a game, waiting and still to be matched in this tick.
+    Lobbies have a reader of their own, ``LobbyReader``.
 
     No number depends on the capacity, or on the origin, unit and direction of the scale of skills.
 
@@ -284,15 +315,33 @@ class CandidateReader(Reader):
         self.mean: float = self.settings.population.mean
         self.deviation: float = self.settings.population.deviation
 
+    @classmethod
+    def for_settings(cls, settings: Options) -> type[Reader]:
+        """Return the reader of pairs, or that of lobbies for games of more than two seats."""
+        if isinstance(settings, QueueSettings) and settings.has_lobbies:
+            return LobbyReader
+        return CandidateReader
+
     def read(self, observations: torch.Tensor) -> Columns:
         """Return rows, allowed actions and context."""
-        players = observations[:, : 4 * self.num_actions].view(-1, 4, self.num_actions)
-        mu, sigma, waited, present = players.unbind(dim=1)
-        shares = observations[:, -QUEUE_NUMBERS:]
-        waiting, to_ask, playing = (self.num_actions * shares / (1.0 - shares)).T
+        players = observations[:, : ACTION_NUMBERS * self.num_actions]
+        mu, sigma, waited, present = self._sections(players, ACTION_NUMBERS)
         noise = 2.0 * self.settings.beta**2
         total = noise + sigma[:, :1] ** 2 + sigma**2
         quality = torch.sqrt(noise / total) * torch.exp(-0.5 * (mu[:, :1] - mu) ** 2 / total)
+        entries = Entries(mu, sigma, waited, present, quality)
+        return self.read_entries(entries, observations[:, -QUEUE_NUMBERS:])
+
+    def read_entries(self, entries: Entries, shares: torch.Tensor) -> Columns:
+        """Return rows, allowed actions and context.
+
+        Args:
+            entries: of the actions.
+            shares: numbers n of players who wait, have no choice yet in this tick and play, as
+                n / (n + A), shape (n, 3).
+        """
+        mu, sigma, waited, present, quality = entries
+        waiting, to_ask, playing = (self.num_actions * shares / (1.0 - shares)).T
         ticks = self.settings.game_length * waited / (1.0 - waited)
         waits = torch.zeros_like(mu)
         waits[:, 0] = 1.0
@@ -316,6 +365,47 @@ class CandidateReader(Reader):
         )
         rows = (score, _squashed(score - best), waits, from_middle, doubt, patience)
         return rows, allowed, torch.stack(context, dim=1)
+
+    def _sections(self, numbers: torch.Tensor, count: int) -> tuple[torch.Tensor, ...]:
+        """Return ``count`` numbers of each entry, each of shape (n, A)."""
+        sections: tuple[torch.Tensor, ...]
+        sections = numbers.view(-1, count, self.num_actions).unbind(dim=1)
+        return sections
+
+
+class LobbyReader(CandidateReader):
+    """Reader of ``MatchmakingQueue-v0`` with teams: the entries are the open lobby and parties.
+
+    The numbers are those of ``CandidateReader``, per player of a lobby or party: means are divided
+    by the number of players and deviations by its root. The quality is that of the lobby with the
+    party. An action has two numbers more: the seats that it takes, as a share of a side (for
+    waiting, of the seats of a game), and how much it changes the quality of the lobby. The state
+    has the share of the seats that are taken and the quality of the lobby.
+
+    No number depends on the capacity, or on the origin, unit and direction of the scale of skills.
+
+    Args:
+        observation_space: observation space of the environment.
+    """
+
+    row_size: ClassVar[int] = 8
+    context_size: ClassVar[int] = 9
+
+    def read(self, observations: torch.Tensor) -> Columns:
+        """Return rows, allowed actions and context."""
+        end = LOBBY_ACTION_NUMBERS * self.num_actions
+        sections = self._sections(observations[:, :end], LOBBY_ACTION_NUMBERS)
+        mu, sigma, waited, present, size, quality = sections
+        shares = observations[:, end : end + QUEUE_NUMBERS]
+        taken = observations[:, end + QUEUE_NUMBERS]
+        players = (self.settings.side_size * size).clamp_min(1.0)
+        entries = Entries(mu / players, sigma / players.sqrt(), waited, present, quality)
+        rows, allowed, context = self.read_entries(entries, shares)
+        seats = size.clone()
+        seats[:, 0] = taken
+        change = FARTHEST * present * (quality - quality[:, :1])
+        of_lobby = torch.stack((2.0 * taken - 1.0, 4.0 * quality[:, 0] - 2.0), dim=1)
+        return (*rows, seats, change), allowed, torch.cat((context, of_lobby), dim=1)
 
 
 class PairReader(Reader):
@@ -423,7 +513,7 @@ def reader_of(settings: Options) -> dict[str, Any]:
     reader = environment_of(settings).part("reader")
     if reader is None:
         return {}
-    return {"features_extractor_class": reader}
+    return {"features_extractor_class": reader.for_settings(settings)}
 
 
 def spaces_of(settings: Options) -> tuple[spaces.Box, spaces.Discrete]:

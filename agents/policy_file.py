@@ -154,6 +154,13 @@ class LearnedPolicy(PredictMixin):
                 f"numbers for {actions.n} actions"
             )
         arguments = network._get_constructor_parameters()
+        reader = arguments["features_extractor_class"]
+        if self.is_shared and reader is not reader.for_settings(settings):
+            own = self.settings.text_for(self.settings)
+            raise ValueError(
+                f"the policy {self.name} plays {env_id} with {own} and cannot play "
+                f"{settings.text_for(settings)}: a network plays games of two seats or of more"
+            )
         arguments["observation_space"] = observations
         arguments["action_space"] = actions
         with torch.random.fork_rng(devices=[]):

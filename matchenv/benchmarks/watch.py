@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -54,6 +54,7 @@ LEAST_DIFFERENCE = 1e-9
 # Episodes of the mean differences that are shown beside those of the one episode.
 USUAL_EPISODES = 100
 RATE = 10  # frames per second of a film
+MOST_CHOICES = 1000  # frames of choices at the end of a film
 
 
 class Film(NamedTuple):
@@ -158,6 +159,17 @@ class Stage:
             for episodes, decisions, renderer in self.performers:
                 while episodes.running[0] and renderer.clock(episodes.state, 0) < self.clock:
                     decisions.step(episodes)
+
+    def choose(self) -> None:
+        """Let every policy make one choice, of which a tick of a queue has several."""
+        clocks = []
+        with one_thread():
+            for episodes, decisions, renderer in self.performers:
+                if episodes.running[0]:
+                    decisions.step(episodes)
+                clocks.append(renderer.clock(episodes.state, 0))
+        self.clock = max(self.clock, min(clocks))
+        self.end_at(max(self.end, self.clock))
 
     def totals(self) -> tuple[str, list[Floats]]:
         """Return the name of the compared measure and each policy's running total of it."""
@@ -284,7 +296,10 @@ def watch_live(stage: Stage, window: Any = None) -> Stage:
     """
     if window is None:
         window = Window("matchenv watch")
-    keys = f"space pause · → one {stage.unit} · ↑ faster · ↓ slower · n next instance · q quit"
+    one = f"→ one {stage.unit}"
+    if stage.unit == "tick":
+        one += " · c one choice"
+    keys = f"space pause · {one} · ↑ faster · ↓ slower · n next instance · q quit"
     paused = False
     speed = FIRST_SPEED
     try:
@@ -308,6 +323,10 @@ def watch_live(stage: Stage, window: Any = None) -> Stage:
                         paused = True
                         units = 0
                         stage.step()
+                    case "c":
+                        paused = True
+                        units = 0
+                        stage.choose()
                     case "n":
                         stage = replace(stage, episode=stage.episode + 1)
                         units = 0
@@ -327,6 +346,7 @@ def write_film(
     *,
     until: int | None = None,
     every: int | None = None,
+    choices: int = 0,
     quiet: bool = False,
 ) -> int:
     """Play an episode and write it as a film, or its last frame as a picture.
@@ -337,6 +357,8 @@ def write_film(
         until: last game or tick; None for the whole episode.
         every: games or ticks between frames; None for about 100 frames, more of them while the
             policies differ. The first and the last frame are always included.
+        choices: further choices after the last game or tick, with a frame each, for example to see
+            how a lobby forms.
         quiet: show no progress bar.
 
     Returns:
@@ -356,6 +378,7 @@ def write_film(
         last = as_integer("games", until, 1, stage.horizon)
     if every is not None:
         as_integer("every", every, 1, stage.horizon)
+    as_integer("choices", choices, 0, MOST_CHOICES)
     stage.end_at(last)
     if suffix == ".png":
         moments = [last]
@@ -365,9 +388,13 @@ def write_film(
         moments = [*range(0, last, every), last]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, f"film{suffix}")
-        _encode(stage, path, moments, quiet=quiet)
+        pictures = _pictures(stage, moments, choices, last_alone=suffix == ".png")
+        count = len(moments)
+        if suffix != ".png":
+            count += choices
+        _encode(stage, path, tqdm(pictures, "frames", count, leave=False, disable=quiet or None))
         write_bytes(out, _complete_film(path))
-    return len(moments)
+    return count
 
 
 def moments_of(stage: Stage, last: int) -> list[int]:
@@ -394,8 +421,29 @@ def moments_of(stage: Stage, last: int) -> list[int]:
     return [0, *np.unique(np.minimum(units, last)).tolist()]
 
 
-def _encode(stage: Stage, path: Path, moments: Sequence[int], *, quiet: bool) -> None:
-    """Play an episode, and write a frame for each moment with ffmpeg, which hides its errors."""
+def _pictures(
+    stage: Stage, moments: Sequence[int], choices: int, *, last_alone: bool
+) -> Iterator[Pixels]:
+    """Play an episode, and yield a picture at each moment, and after each of further choices.
+
+    Args:
+        stage: the policies.
+        moments: games or ticks.
+        choices: after the last moment.
+        last_alone: yield only the last picture.
+    """
+    for moment in moments:
+        stage.step(moment - stage.clock)
+        if not last_alone or (moment == moments[-1] and choices == 0):
+            yield stage.picture(stage.caption)
+    for choice in range(1, choices + 1):
+        stage.choose()
+        if not last_alone or choice == choices:
+            yield stage.picture(stage.caption)
+
+
+def _encode(stage: Stage, path: Path, pictures: Iterable[Pixels]) -> None:
+    """Write pictures of a stage with ffmpeg, which hides its errors."""
     film = FILMS[path.suffix]
     frames = write_frames(
         path,
@@ -409,9 +457,8 @@ def _encode(stage: Stage, path: Path, moments: Sequence[int], *, quiet: bool) ->
         output_params=film.arguments,
     )
     frames.send(None)
-    for moment in tqdm(moments, desc="frames", leave=False, disable=quiet or None):
-        stage.step(moment - stage.clock)
-        frames.send(stage.picture(stage.caption))
+    for picture in pictures:
+        frames.send(picture)
     frames.close()
 
 

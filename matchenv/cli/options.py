@@ -222,13 +222,22 @@ def problem_from(arguments: Arguments) -> dict[str, Any]:
     options = with_pairs(arguments.env_kwargs, options)
     again = options.keys() & swept
     refuse(arguments, again, "env-kwargs must not repeat other options")
+    lists = options_with_lists(arguments.env)
     env_kwargs = {}
     for name, value in options.items():
-        if isinstance(value, list) or name in again:
+        # Where the protocol names the swept options, other lists are one value.
+        is_swept = isinstance(value, list) and not swept and name not in lists
+        if is_swept or name in again:
             cells[name] = _as_tuple(value)
         else:
             env_kwargs[name] = value
     return {"env": arguments.env, "cells": cells, "env_kwargs": env_kwargs}
+
+
+def options_with_lists(env: str) -> list[str]:
+    """Return the options of an environment whose values are lists, for example of shares."""
+    settings_class = environment_named(env).part("settings")
+    return [field.name for field in fields(settings_class) if isinstance(field.default, tuple)]
 
 
 def _as_tuple(value: Any) -> tuple[Any, ...]:

@@ -31,6 +31,7 @@ from matchenv.cli.options import (
     add_settings,
     add_workers,
     environment_options,
+    options_with_lists,
     parse_lists,
     with_pairs,
 )
@@ -314,12 +315,18 @@ def configured(arguments: Arguments) -> RunConfig:
         hyperparameters["teacher"] = arguments.imitate
     if arguments.tune is not None and timesteps is None:
         timesteps = TUNING_TIMESTEPS
+    env_kwargs = with_pairs(arguments.env_kwargs, environment_options(arguments))
+    for name in options_with_lists(arguments.env):
+        values = env_kwargs.get(name)
+        if isinstance(values, list) and not any(isinstance(value, list) for value in values):
+            # One value, not one for each of several environments.
+            env_kwargs[name] = [values]
     return configured(
         algorithm,
         timesteps=timesteps,
         config_file=arguments.config,
         hyperparameters=hyperparameters,
-        env_kwargs=with_pairs(arguments.env_kwargs, environment_options(arguments)),
+        env_kwargs=env_kwargs,
         environment=arguments.env,
         num_envs=arguments.num_envs,
         seed=arguments.seed,

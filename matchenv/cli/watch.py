@@ -1,7 +1,8 @@
 """Watch policies side by side, in one episode and with the same random numbers.
 
 Keys in the window: space pauses, right plays one game, up and down change the
-speed, n shows the next episode, q quits. With --out it writes a film instead.
+speed, n shows the next episode, q quits; in the queue, c makes one choice. With
+--out it writes a film instead.
 
 Example:
     matchenv watch --policy drawchance kg --rank top --out watch.gif
@@ -58,6 +59,13 @@ def add_arguments(parser: Parser) -> None:
         "--every", type=int, help="games from one frame to the next (default: about 100 frames)"
     )
     film.add_argument(
+        "--choices",
+        type=int,
+        default=0,
+        help="further choices after the last tick, with a frame each: how a lobby forms "
+        "(default: %(default)s)",
+    )
+    film.add_argument(
         "--width", type=int, help="width in pixels (default: depends on the number of policies)"
     )
     film.add_argument(
@@ -74,7 +82,7 @@ def run(arguments: Arguments) -> None:
     from matchenv.benchmarks.watch import Stage, watch_live, write_film
 
     if arguments.out is None:
-        refuse(arguments, ("games", "every"), "these options need --out FILE.gif")
+        refuse(arguments, ("games", "every", "choices"), "these options need --out FILE.gif")
     problem = problem_from(arguments)
     for name, values in problem["cells"].items():
         single(name, values)
@@ -102,7 +110,12 @@ def run(arguments: Arguments) -> None:
         return
     film = arguments.out
     pictures = write_film(
-        stage, film, until=arguments.games, every=arguments.every, quiet=arguments.quiet
+        stage,
+        film,
+        until=arguments.games,
+        every=arguments.every,
+        choices=arguments.choices,
+        quiet=arguments.quiet,
     )
     megabytes = film.stat().st_size / 1e6
     print_result(f"{film}: {counted(pictures, 'picture')}, {megabytes:.2f} MB", arguments.quiet)

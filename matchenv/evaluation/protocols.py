@@ -18,6 +18,7 @@ from matchenv.envs.core.simulator import Simulator
 from matchenv.envs.one_player.priors import Prior
 from matchenv.envs.one_player.settings import ANY, Settings, place_of_rank
 from matchenv.envs.one_player.simulator import OnePlayer
+from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.episode_table import Cell
 from matchenv.evaluation.ranking import ranking_sums
 from matchenv.evaluation.rollout import REWARD, Summary, sums
@@ -106,12 +107,13 @@ def protocol_of(env_id: str) -> Protocol:
     return protocol
 
 
-def load_of(name: str, rate: float | None = None) -> Cell:
+def load_of(name: str, rate: float | None = None, who: str = "players") -> Cell:
     """Return the cell of a load of the queue.
 
     Args:
         name: name of the load. Without a rate one of ``LOADS``, or an arrival rate.
         rate: arrival rate in players a tick.
+        who: who log on, for the title.
 
     Raises:
         ValueError: if the name is neither.
@@ -125,8 +127,16 @@ def load_of(name: str, rate: float | None = None) -> Cell:
         name = repr(rate).removesuffix(".0")
     if rate is None:
         rate = LOADS[name]
-    title = f"{name} load: players log on at a rate of {rate:g} a tick"
+    title = f"{name} load: {who} log on at a rate of {rate:g} a tick"
     return Cell(name, title, {"load": name}, {"arrival_rate": rate})
+
+
+def loads_of(swept: Mapping[str, Sequence[Any]], settings: QueueSettings) -> tuple[Cell, ...]:
+    """Return the cell of each load of the queue; see ``load_of``."""
+    who = "players"
+    if len(settings.party_sizes) > 1:
+        who = "parties"
+    return tuple(load_of(str(load), who=who) for load in swept["load"])
 
 
 def variants_of(swept: Mapping[str, Sequence[Any]], settings: Options) -> tuple[Cell, ...]:
@@ -268,7 +278,7 @@ QUEUE_PROTOCOL = Protocol(
         )
     ),
     swept={"load": tuple(LOADS)},
-    cells=lambda swept, _: tuple(map(load_of, map(str, swept["load"]))),
+    cells=loads_of,
     fixed=("arrival_rate", "reward"),
     block=50,
     key=(QUEUE_RUNS,),

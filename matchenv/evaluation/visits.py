@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,22 +13,27 @@ from scipy.special import ndtr
 
 from matchenv.envs.core.episodes import Episodes
 from matchenv.envs.queue.population import CENTRE, DEVIATION, SPREAD, Population
-from matchenv.envs.queue.settings import QueueSettings
+from matchenv.envs.queue.settings import LARGEST_SIDE, QueueSettings
 from matchenv.envs.queue.simulator import QueueSimulator
 from matchenv.evaluation.episode_table import EpisodeTable
 from matchenv.evaluation.rollout import REWARD, TOTAL, Steps, sums
-from matchenv.runtime.arrays import Floats
+from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.files import Arrays
 
 # Groups of players: everyone, those who logged on as newcomers and as regulars, and the deciles of
-# the population by true skill, weakest first.
+# the population by true skill, weakest first. With sides of n players, the members of parties of 1
+# to n players follow.
 DECILES = 10
 GROUPS = ("all", "newcomers", "regulars", *(f"decile_{k}" for k in range(1, DECILES + 1)))
+PARTIES = tuple(f"party_{size}" for size in range(1, LARGEST_SIDE + 1))
+INDEX = {group: k for k, group in enumerate((*GROUPS, *PARTIES))}
 
-# Sums over the visits that have ended.
-SUMS = ("visits", "served", "waited", "match_quality", "true_match_quality")
+# Sums over the visits that have ended, of ``VISIT`` fields: of the games, the qualities, and
+# numbers of the sides.
+OF_SIDES = ("favourite", "true_favourite", "spread", "true_spread")
+SUMS = ("visits", "served", "waited", "match_quality", "true_match_quality", *OF_SIDES)
 
-# Means over the visits, and over the games, of each group.
+# Means over the visits, and over the games, of each group; those of ``OF_SIDES`` are over games.
 MEANS = ("match_quality", "true_match_quality", "wait", "left")
 
 # Numbers of games after which the errors of newcomers' beliefs are measured.
@@ -57,8 +62,9 @@ def visit_sums(episodes: Episodes[Any], steps: Steps) -> Arrays:
         Columns ``reward`` and ``true_reward`` (believed and true match qualities minus the costs),
         the ``MEANS``, the mean squared errors of newcomers' beliefs after ``ERROR_GAMES``, and the
         numbers of players ``queued`` and ``abandoned``; NaN if undefined. Further arrays are
-        ``sums``, shape (B, groups, ``SUMS``), and ``total/waits``, shape (groups,
-        LONGEST_WAIT + 1): the number of visits by ticks waited.
+        ``sums``, shape (B, groups, ``SUMS``); ``unended``, shape (B, groups), the number of players
+        who wait at the end; and ``total/waits``, shape (groups, LONGEST_WAIT + 1): the number of
+        visits by ticks waited.
     """
     simulator = episodes.simulator
     assert isinstance(simulator, QueueSimulator)
@@ -72,6 +78,7 @@ def visit_sums(episodes: Episodes[Any], steps: Steps) -> Arrays:
 
     columns = sums(episodes, watched())
     visits.add(episodes.state)
+    unended = visits.waiting(episodes.state)
     everyone = visits.sums[:, 0]
     believed = everyone[:, SUMS.index("match_quality")]
     true = everyone[:, SUMS.index("true_match_quality")]
@@ -81,7 +88,8 @@ def visit_sums(episodes: Episodes[Any], steps: Steps) -> Arrays:
         arrays[name] = mean_of(name, everyone)
     for k, games in enumerate(ERROR_GAMES):
         arrays[f"error_{games}"] = share(visits.errors[:, k, 1], visits.errors[:, k, 0])
-    return {**arrays, **columns, "sums": visits.sums, f"{TOTAL}waits": visits.waits}
+    arrays |= columns
+    return {**arrays, "sums": visits.sums, "unended": unended, f"{TOTAL}waits": visits.waits}
 
 
 class VisitSums:
@@ -101,8 +109,9 @@ class VisitSums:
     def __init__(self, simulator: QueueSimulator, runs: int) -> None:
         self.simulator = simulator
         self.runs = runs
-        self.sums = np.zeros((runs, len(GROUPS), len(SUMS)))
-        self.waits = np.zeros((len(GROUPS), LONGEST_WAIT + 1))
+        self.groups = len(GROUPS) + simulator.settings.side_size
+        self.sums = np.zeros((runs, self.groups, len(SUMS)))
+        self.waits = np.zeros((self.groups, LONGEST_WAIT + 1))
         self.errors = np.zeros((runs, len(ERROR_GAMES), 2))
         population = simulator.settings.population
         self._decile_limits = skill_quantiles(population, np.arange(1, DECILES) / DECILES)
@@ -111,27 +120,54 @@ class VisitSums:
         """Add the visits that ended since the last call, and delete their records."""
         visits = self.simulator.taken_visits(state)
         run = visits["environment"].astype(np.int64)
-        is_newcomer = visits["newcomer"] > 0.0
-        decile = np.searchsorted(self._decile_limits, visits["true_skill"])
         values = [np.ones(run.size)]
         for name in SUMS[1:]:
             values.append(visits[name])
         waited = np.minimum(visits["waited"], LONGEST_WAIT).astype(np.int64)
-        for group in (np.zeros_like(run), np.where(is_newcomer, 1, 2), 3 + decile):
-            index = run * len(GROUPS) + group
+        for group in self._groups_of(visits):
             for column, value in enumerate(values):
-                added = np.bincount(index, value, self.runs * len(GROUPS))
-                self.sums[:, :, column] += added.reshape(self.runs, len(GROUPS))
+                self.sums[:, :, column] += self._sums_by_group(run, group, value)
             np.add.at(self.waits, (group, waited), 1.0)
+        is_newcomer = visits["newcomer"] > 0.0
         squared_error = (visits["mu"] - visits["true_skill"]) ** 2
         for k, games in enumerate(ERROR_GAMES):
             chosen = is_newcomer & (visits["games_played"] == games)
             self.errors[:, k, 0] += np.bincount(run[chosen], minlength=self.runs)
             self.errors[:, k, 1] += np.bincount(run[chosen], squared_error[chosen], self.runs)
 
+    def waiting(self, state: Any) -> Floats:
+        """Return the number of players who wait, shape (B, groups)."""
+        visits = self.simulator.unended_visits(state)
+        run = visits["environment"].astype(np.int64)
+        waiting = np.zeros(self.sums.shape[:2])
+        for group in self._groups_of(visits):
+            waiting += self._sums_by_group(run, group, np.ones(run.size))
+        return waiting
+
+    def _groups_of(self, visits: dict[str, Floats]) -> list[Integers]:
+        """Return the indices of the groups of each visit, shape (V,) each."""
+        decile = np.searchsorted(self._decile_limits, visits["true_skill"])
+        party = visits["party_size"].astype(np.int64)
+        return [
+            np.zeros_like(party),
+            np.where(visits["newcomer"] > 0.0, 1, 2),
+            INDEX["decile_1"] + decile,
+            INDEX["party_1"] + party - 1,
+        ]
+
+    def _sums_by_group(self, run: Integers, group: Integers, values: Floats) -> Floats:
+        """Return sums of a value of each visit, shape (B, groups)."""
+        sums = np.bincount(run * self.groups + group, values, self.runs * self.groups)
+        return sums.astype(np.float64).reshape(self.runs, self.groups)
+
 
 def mean_of(measure: str, sums: Floats) -> Floats:
-    """Return one of the ``MEANS``, shape (...), from sums of shape (..., ``SUMS``)."""
+    """Return one of the ``MEANS`` or ``OF_SIDES``, shape (...).
+
+    Args:
+        measure: its name.
+        sums: shape (..., ``SUMS``).
+    """
     visits = sums[..., SUMS.index("visits")]
     served = sums[..., SUMS.index("served")]
     waited = sums[..., SUMS.index("waited")]
@@ -148,17 +184,40 @@ def share(amount: Floats, whole: Floats) -> Floats:
     return np.divide(amount, whole, out=shares, where=whole > 0.0)
 
 
-def group_values(rows: EpisodeTable, measure: str, cell: int, policy: str, group: str) -> Floats:
-    """Return one of the ``MEANS`` of a group in each run, shape (E,)."""
-    sums = rows.values("sums", cell, policy)[0]
-    return mean_of(measure, sums[:, GROUPS.index(group)])
+def group_values(rows: EpisodeTable, measure: str, cell: int, policy: str, *groups: str) -> Floats:
+    """Return a mean over the players of some groups in each run, shape (E,).
+
+    Args:
+        rows: the runs.
+        measure: one of the ``MEANS`` or ``OF_SIDES``, or ``"unended"``: the players who wait at
+            the end, as a share of all visits that began.
+        cell: index of the cell.
+        policy: label of the policy.
+        groups: disjoint groups.
+    """
+    indices = [INDEX[group] for group in groups]
+    sums = rows.values("sums", cell, policy)[0][:, indices].sum(axis=1)
+    if measure == "unended":
+        unended = rows.values("unended", cell, policy)[0][:, indices].sum(axis=1)
+        return share(unended, unended + sums[:, SUMS.index("visits")])
+    return mean_of(measure, sums)
+
+
+def wait_quantile(
+    rows: EpisodeTable, cell: int, policy: str, groups: Sequence[str], probability: float
+) -> float:
+    """Return a quantile of the wait of some groups in all runs, in ticks; NaN without visits."""
+    indices = [INDEX[group] for group in groups]
+    waits = rows.totals["waits"][cell, rows.policies.index(policy), 0, indices].sum(axis=0)
+    visits = np.cumsum(waits)
+    if visits[-1] == 0.0:
+        return math.nan
+    return float(np.searchsorted(visits, probability * visits[-1]))
 
 
 def long_wait(rows: EpisodeTable, cell: int, policy: str, group: str = GROUPS[0]) -> float:
     """Return the 95th percentile of the wait in all runs, in ticks; NaN without visits."""
-    waits = rows.totals["waits"][cell, rows.policies.index(policy), 0, GROUPS.index(group)]
-    visits = np.cumsum(waits)
-    return float(np.searchsorted(visits, 0.95 * visits[-1])) if visits[-1] > 0.0 else math.nan
+    return wait_quantile(rows, cell, policy, [group], 0.95)
 
 
 def skill_quantiles(population: Population, shares: Floats) -> Floats:

@@ -135,7 +135,8 @@ def draw_curve(canvas: Canvas, curve: Curve, horizontal: Axis, vertical: Axis) -
     if curve.style == "area":
         canvas.area(x, y, curve.colour, curve.strength)
     elif curve.style == "dots":
-        radius = LARGEST_DOT * (UNITS_OF_LARGEST_DOT / horizontal.high) ** 0.25
+        units = horizontal.high - horizontal.low
+        radius = LARGEST_DOT * (UNITS_OF_LARGEST_DOT / units) ** 0.25
         radius = min(LARGEST_DOT, max(SMALLEST_DOT, radius))
         canvas.dots(x, y, radius, curve.colour, curve.strength)
     elif curve.shades is not None:

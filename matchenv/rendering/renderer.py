@@ -73,7 +73,7 @@ class SceneRenderer(ABC, Generic[State]):
     """
 
     unit: ClassVar[str] = "game"
-    caption: ClassVar[str] = ""
+    caption: str = ""
 
     def __init__(
         self, simulator: Any, render_mode: str, count: int, render_true_skill: bool

@@ -15,7 +15,7 @@ from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_suppo
 from stable_baselines3 import PPO
 
 from matchenv import MatchmakingEnv, MatchmakingVectorEnv, Settings, agents
-from matchenv.agents.network import CandidateReader, OpponentReader, spaces_of
+from matchenv.agents.network import CandidateReader, OpponentReader, reader_of, spaces_of
 from matchenv.agents.policy_file import LearnedPolicy, PolicyDescription
 from matchenv.agents.run_config import ALGORITHMS
 from matchenv.agents.sb3_policies import SharedPolicy
@@ -166,10 +166,57 @@ def test_candidates_are_invariant_to_scale_and_capacity():
         torch.testing.assert_close(same, context)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"side_size": 2, "party_sizes": (0.7, 0.3)},
+        {"side_size": 5, "party_sizes": (0.6, 0.2, 0.1, 0.05, 0.05)},
+        {"num_sides": 3, "side_size": 2},
+    ],
+)
+def test_lobbies_are_invariant_to_scale_and_capacity(options):
+    """The same choices in queues whose skills have another unit, origin or capacity.
+
+    There are no newcomers, of whom two can be at the same distance, up to rounding.
+    """
+    options = {**options, "newcomers": 0.0}
+    unit = 3.0
+    changes = (
+        {},
+        {
+            "population": NormalPopulation(25.0, unit * QueueSettings().population.deviation),
+            "beta": unit * QueueSettings().beta,
+        },
+        {"capacity": 40},
+    )
+    queues = []
+    for change in changes:
+        env = gym.make_vec("MatchmakingQueue-v0", 16, **options, **change)
+        reader = reader_of(QueueSettings(**options, **change))["features_extractor_class"]
+        queues.append((env, reader(env.single_observation_space)))
+    observations = [env.reset(seed=3)[0] for env, _ in queues]
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        read = [
+            reader.split(reader(torch.from_numpy(observation)))
+            for (_, reader), observation in zip(queues, observations, strict=True)
+        ]
+        chances = read[0].allowed.numpy() * rng.random(read[0].allowed.shape)
+        for numbers_of_queue in read[1:]:
+            rows = numbers_of_queue.rows[:, :, :16]
+            torch.testing.assert_close(rows, read[0].rows, atol=1e-3, rtol=1e-3)
+            torch.testing.assert_close(
+                numbers_of_queue.context, read[0].context, atol=1e-3, rtol=1e-3
+            )
+        actions = chances.argmax(axis=1)
+        observations = [env.step(actions)[0] for env, _ in queues]
+
+
 OPTIONS = [
     ("Matchmaking-v0", {"num_opponents": 3, "beta": 8.0, "horizon": 30, "belief": "full"}),
     ("Matchmaking-v0", {"num_opponents": 3, "availability": 0.5, "mean_stay": 4.0}),
     ("MatchmakingQueue-v0", {"population": NormalPopulation(25.0, 8.0), "game_length": 3}),
+    ("MatchmakingQueue-v0", {"side_size": 3, "party_sizes": (0.5, 0.3, 0.2)}),
     ("Ranking-v0", {"num_items": 5, "barred_pairs": ((0, 3),), "goal": "top", "k": 2}),
 ]
 

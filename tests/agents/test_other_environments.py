@@ -8,9 +8,10 @@ import pytest
 import torch
 
 from matchenv import agents
-from matchenv.agents.environments import portable_options, training_of
+from matchenv.agents.environments import portable_options, settings_of, training_of
 from matchenv.agents.network import PairReader, spaces_of
 from matchenv.agents.policy_file import LearnedPolicy, PolicyDescription
+from matchenv.agents.vec_env import MatchmakingVecEnv
 from matchenv.baselines.ranking import Shrinkage
 from matchenv.benchmarks.compare.training import compare_runs
 from matchenv.envs.one_player.settings import Settings
@@ -35,6 +36,35 @@ def test_a_queue_policy_plays_its_loads_and_any_capacity(trained):
     assert policy.predict(observation)[0] == 0
     with pytest.raises(ValueError, match="only plays MatchmakingQueue-v0"):
         policy.for_settings(Settings())
+
+
+@pytest.mark.parametrize("algo", ["queue", "maskable_ppo"])
+def test_policies_of_lobbies_train_and_play_other_teams(tmp_path, small_config, typed, algo):
+    options = {"side_size": 2, "party_sizes": [[0.7, 0.3]], "horizon": 20, "capacity": 6}
+    changes = {"environment": QUEUE, "env_kwargs": options, "timesteps": 256}
+    run = agents.start_training(tmp_path / "run", small_config(algo, **changes), quiet=True).path
+    compared, _ = compare_runs([run], run, episodes=2, run=ALONE)
+    assert compared.settings.party_sizes == (0.7, 0.3)
+    words = f"compare --env {QUEUE} --policy {run} fcfs --against fcfs --load thick --episodes 2"
+    words += " --workers 1 --env-kwargs side_size=5 party_sizes=[.6,.2,.1,.05,.05]"
+    ended = typed(f"{words} capacity=6 horizon=20")
+    assert ended.status == 0
+    assert "party_sizes (0.6, 0.2, 0.1, 0.05, 0.05)" in ended.out
+    policy = agents.load(run)
+    settings = QueueSettings(side_size=2, party_sizes=(0.7, 0.3), horizon=40, capacity=6)
+    queues = MatchmakingVecEnv(4, environment=QUEUE, **settings.changed())
+    observation = queues.reset()
+    for _ in range(40):
+        actions = policy.predict(observation)[0]
+        assert queues.env_method("action_masks")[0][actions[0]]
+        observation = queues.step(actions)[0]
+    with pytest.raises(ValueError, match="cannot play"):
+        policy.for_settings(QueueSettings(capacity=6))
+
+
+def test_a_training_has_teams_of_one_size():
+    with pytest.raises(ValueError, match="side_size must be the same in all environments"):
+        settings_of(QUEUE, {"side_size": [2, 3]})
 
 
 def test_a_policy_needs_no_file_of_its_training(tmp_path, small_config):

@@ -26,10 +26,12 @@ from matchenv.envs import ENVIRONMENTS
 from matchenv.envs.one_player.simulator import MatchmakingView
 from matchenv.envs.queue.population import NormalPopulation
 from matchenv.envs.ranking import RankingSettings
+from matchenv.evaluation.estimates import estimate, paired_difference
 from matchenv.evaluation.ranking import POINTS
 from matchenv.evaluation.registry import RANKING, family_of, policy_named
 from matchenv.evaluation.rollout import rollout
 from matchenv.evaluation.seeds import episode_seeds
+from matchenv.evaluation.visits import INDEX
 from matchenv.runtime import jobs
 from matchenv.runtime.jobs import RunOptions
 
@@ -372,6 +374,71 @@ def test_standings_of_the_queue_equal_those_of_its_runs_and_of_all_players(compa
         assert group.load == standing.cell["load"]
         assert group.wait == standing.wait
         assert group.long_wait == standing.long_wait
+
+
+@pytest.fixture(scope="module")
+def of_teams() -> Any:
+    options = {**IN_QUEUE["env_kwargs"], "side_size": 2, "party_sizes": [0.6, 0.4]}
+    return run_comparison(
+        ("fcfs", "window:width=0.5"),
+        against="fcfs",
+        cells={"load": ["2", "4"]},
+        **{**IN_QUEUE, "env_kwargs": options},
+    )
+
+
+def test_bands_of_skill_and_party_have_the_means_of_their_players(of_teams: Any) -> None:
+    bands = {(row.load, row.policy, row.group): row for row in of_teams.tables["bands"]}
+    assert len(bands) == len(of_teams.tables["bands"])
+    sums = of_teams.rows.arrays["sums"][1, 1, 0]
+    middle = sums[:, [INDEX[f"decile_{k}"] for k in (4, 5, 6, 7)]].sum(axis=1)
+    by_group = {
+        "all": sums[:, 0],
+        "skill 30-70 %": middle,
+        "parties of 2": sums[:, INDEX["party_2"]],
+    }
+    for group, sums_of_group in by_group.items():
+        visits, served, waited, *_, true_spread = sums_of_group.T
+        row = bands["4", "window:width=0.5", group]
+        for found, values in (
+            (row.wait, waited / visits),
+            (row.left, 1.0 - served / visits),
+            (row.true_spread, true_spread / served),
+        ):
+            expected = estimate(values)
+            assert found.mean == pytest.approx(expected.mean)
+            assert found.half_width == pytest.approx(expected.half_width)
+    (gap,) = (
+        row
+        for row in of_teams.tables["gaps"]
+        if (row.load, row.policy, row.gap) == ("4", "window:width=0.5", "parties - singles")
+    )
+    waits = {}
+    for size in (1, 2):
+        visits, _, waited, *_ = sums[:, INDEX[f"party_{size}"]].T
+        waits[size] = waited / visits
+    assert gap.wait == paired_difference(waits[2], waits[1])
+
+
+def test_tables_of_teams_are_printed_written_and_frames(
+    of_teams: Any, comparison: Any, tmp_path: Path
+) -> None:
+    text = of_teams.table()
+    for row in of_teams.tables["bands"]:
+        assert format(row.wait, ".2f") in text
+        assert format(row.true_favourite, ".3f") in text
+    of_teams.save(tmp_path)
+    for name in ("bands", "gaps"):
+        frame = of_teams.to_frame(name)
+        assert len(pd.read_csv(tmp_path / f"{name}.csv")) == len(frame)
+        np.testing.assert_array_equal(
+            frame["wait_mean"], [row.wait.mean for row in of_teams.tables[name]]
+        )
+    with pytest.raises(ValueError, match=r"table must be one of .*'bands'"):
+        of_teams.to_frame("band")
+    assert "parties log on" in of_teams.cells[0].title
+    # With two seats there are no sides to speak of.
+    assert set(comparison.tables) == {"standings", "groups", "front"}
 
 
 def test_no_policy_of_the_front_is_beaten_by_its_family(tuning: Any) -> None:

@@ -44,6 +44,7 @@ COMMANDS = {
     "f": f"replay {LOG}",
     "queue_compare": f"compare {IN_QUEUE} --policy kg",
     "queue_tune": f"tune {IN_QUEUE} --policy window",
+    "teams": f"compare {IN_QUEUE} --env-kwargs side_size=2 party_sizes=[.5,.5] --policy fcfs",
     "runs/seed0/comparison": f"compare {SMALL} --policy pe",
 }
 
@@ -82,7 +83,7 @@ def kinds_of(*folders: Path) -> list[str]:
 
 def test_every_kind_of_results_has_a_section(results: Path) -> None:
     one_player = ["train", "compare", "study", "tune", "bound", "optimum", "replay"]
-    assert kinds_of(results) == [*one_player, "compare", "tune"]
+    assert kinds_of(results) == [*one_player, "compare", "tune", "compare"]
     for section in sections_of([results]):
         assert section.settings
         types = {type(block.content) for block in section.blocks}
@@ -98,6 +99,9 @@ def test_tables_have_the_numbers_of_the_files(results: Path, html: str) -> None:
     assert f"{difference['mean']:+.2f} {interval}" in cells
     assert "+100.50" in cells
     assert "<th>oracle - bound</th>" in html
+    for band in json.loads((results / "teams" / "comparison.json").read_text())["bands"]:
+        if band["wait"]["mean"] is not None:
+            assert format(Estimate(**band["wait"]), ".2f") in cells
     for claim in json.loads((results / "b" / "verdict.json").read_text())["claims"]:
         assert {claim["text"], claim["verdict"]} <= cells
 
@@ -245,9 +249,9 @@ def test_the_latex_summary_is_balanced(page: Path) -> None:
     summary = page.with_suffix(".tex").read_text()
     without_escapes = re.sub(r"\\[\\{}%&$#_]", "", summary)
     assert without_escapes.count("{") == without_escapes.count("}")
-    assert summary.count(r"\begin{tabular}") >= 9
+    assert summary.count(r"\begin{tabular}") >= 10
     labels = re.findall(r"\\label\{(.*?)\}", summary)
-    assert summary.count(r"\caption{") == len(labels) == len(set(labels)) == 9
+    assert summary.count(r"\caption{") == len(labels) == len(set(labels)) == 10
     assert summary.count(r"\begin{table}") == summary.count(r"\end{table}")
     assert summary.count(r"\begin{tabular}") == summary.count(r"\end{tabular}")
 

@@ -1,6 +1,7 @@
 """Policies side by side: games, pictures, window and films."""
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -341,6 +342,44 @@ def test_keys(presses: Any, games: int, footer: str, monkeypatch: pytest.MonkeyP
         # At most 30 pictures per second, each after several games.
         speed = int(footer.split()[-2])
         assert window.rates[-1] * -(-speed // 30) == pytest.approx(speed)
+
+
+def lobby_stage() -> watch.Stage:
+    settings = QueueSettings(
+        side_size=3, party_sizes=(0.6, 0.4), arrival_rate=2.0, horizon=40, capacity=8
+    )
+    return watch.Stage(["fcfs", "window"], settings, seed=3)
+
+
+def test_a_lobby_forms_choice_by_choice_in_a_film_and_a_window(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    stages = {"film": lobby_stage(), "window": lobby_stage()}
+    seats: dict[str, list[int]] = {"film": [], "window": []}
+
+    def picture(self: watch.Stage, footer: Any) -> Any:
+        name = "film" if self is stages["film"] else "window"
+        state = self.performers[0].episodes.state
+        seats[name].append(int(state.clock["seats_taken"][0]))
+        return np.zeros((16, 16, 3), np.uint8)
+
+    monkeypatch.setattr(watch.Stage, "picture", picture)
+    monkeypatch.setattr(watch, "_encode", lambda _, path, pictures: write_all(path, pictures))
+    film = tmp_path / "film.gif"
+    count = watch.write_film(stages["film"], film, until=20, every=20, choices=6, quiet=True)
+    assert count == len(seats["film"]) == 2 + 6
+    formed = seats["film"][1:]
+    # A founder is asked first; then seats fill up, until a game begins or it gives up.
+    assert any(later > before for before, later in itertools.pairwise(formed))
+    watch.watch_live(stages["window"], ScriptedWindow([["right"] * 20, *[["c"]] * 6]))
+    assert seats["window"][1:] == formed
+    with pytest.raises(ValueError, match="choices must"):
+        watch.write_film(lobby_stage(), film, choices=-1)
+
+
+def write_all(path: Path, pictures: Iterable[Any]) -> None:
+    """Write something that passes for a film of the pictures."""
+    path.write_bytes(b"".join(picture.tobytes() for picture in pictures) + b";")
 
 
 def test_the_window_is_closed_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

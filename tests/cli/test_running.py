@@ -19,6 +19,7 @@ from matchenv.agents.learned_names import CONFIG, POLICY_FILE, SHIPPED
 from matchenv.benchmarks.compare import comparison
 from matchenv.cli import COMMANDS, extras, parser_of
 from matchenv.cli.options import RESUMES, parse_lists, problem_from, with_pairs
+from matchenv.cli.train import configured
 from matchenv.evaluation.protocols import ONE_PLAYER_PROTOCOL, QUEUE_PROTOCOL
 from matchenv.evaluation.registry import candidates_of, expanded, runs_of
 from matchenv.runtime.checks import printable
@@ -238,6 +239,16 @@ def test_lists_have_two_forms_in_all_commands(values: str) -> None:
     assert problem["env_kwargs"] == {"horizon": 9}
     assert with_pairs([f"num_opponents={values}"], {}) == {"num_opponents": [5, 6]}  # of train
     assert parse_lists("space", [f"n_steps={values}"]) == {"n_steps": [5, 6]}
+
+
+@pytest.mark.parametrize("values", ["[.6,.3,.1]", "{.6,.3,.1}", "[0.6, 0.3, 0.1]"])
+def test_an_option_that_is_a_list_gets_one(values: str) -> None:
+    words = [*QUEUE.split(), "--env-kwargs", "side_size=3", f"party_sizes={values}"]
+    problem = problem_from(parser_of("compare").parse(words))
+    assert problem["env_kwargs"] == {"side_size": 3, "party_sizes": [0.6, 0.3, 0.1]}
+    assert set(problem["cells"]) == {"load"}
+    arguments = parser_of("train").parse(["--algo", "maskable_ppo", *words])
+    assert configured(arguments).env_kwargs["party_sizes"] == [[0.6, 0.3, 0.1]]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from matchenv.envs.core.episodes import Episodes
 from matchenv.envs.queue import NormalPopulation, QueueSettings, RatedPopulation
 from matchenv.envs.queue.simulator import QueueSimulator
 from matchenv.evaluation import visits as summary
+from matchenv.evaluation.episode_table import EpisodeTable
 from matchenv.evaluation.protocols import load_of
 from matchenv.evaluation.registry import policy_named
 from matchenv.evaluation.rollout import rollout
@@ -53,7 +54,7 @@ def by_hand(policy: Any, settings: QueueSettings, seed: int) -> tuple[float, dic
             actions = episodes.masks().sum(axis=1) - 1
         total += episodes.step(actions, strict=True).reward[0]
         info = simulator.info(episodes.state, 0)
-        quality += 2.0 * info["match_quality"]
+        quality += settings.num_seats * info["match_quality"]
     visits = simulator.taken_visits(episodes.state)
     assert visits["served"].sum() == info["matched_players"]
     assert (visits["served"] == 0).sum() == info["abandoned"]
@@ -136,6 +137,49 @@ def test_visits_are_summed_by_group(monkeypatch: pytest.MonkeyPatch) -> None:
         if rows.any():
             error = ((visits["mu"] - visits["true_skill"])[rows] ** 2).mean()
         np.testing.assert_allclose(runs[f"error_{games}"], [error], rtol=1e-12)
+
+
+def test_parties_have_sums_and_players_who_still_wait_are_counted() -> None:
+    settings = replace(SETTINGS, horizon=300, side_size=2, party_sizes=(0.6, 0.4), patience=40.0)
+    _, visits = by_hand(Second(), settings, 8)
+    runs = rollout(Second(), settings, [8])
+    for size in (1, 2):
+        rows = visits["party_size"] == size
+        in_parties = {name: column[rows] for name, column in visits.items()}
+        group = summary.INDEX[f"party_{size}"]
+        np.testing.assert_allclose(runs["sums"][0, group], sums_of(in_parties), rtol=1e-12)
+        assert runs["total/waits"][group].sum() == rows.sum() > 0
+    # Everyone who joined the queue has left it or waits.
+    unended = dict(zip(summary.INDEX, runs["unended"][0], strict=False))
+    assert unended["all"] == runs["queued"][0] - visits["served"].size > 0
+    for groups in (("newcomers", "regulars"), summary.GROUPS[3:], summary.PARTIES[:2]):
+        assert sum(unended[group] for group in groups) == unended["all"]
+
+
+def test_means_of_groups_together_weigh_their_players() -> None:
+    settings = replace(SETTINGS, horizon=200, side_size=2, party_sizes=(0.6, 0.4))
+    _, visits = by_hand(Second(), settings, 8)
+    runs = rollout(Second(), settings, [8])
+    arrays = {name: runs[name][None, None, None] for name in ("sums", "unended")}
+    totals = {"waits": runs["total/waits"][None, None, None]}
+    rows = EpisodeTable((), ("own",), np.zeros((1, 1), np.uint64), arrays, totals, np.zeros((1, 1)))
+    served = visits["served"] == 1.0
+    expected = {
+        "wait": visits["waited"].mean(),
+        "left": 1.0 - served.mean(),
+        "true_favourite": visits["true_favourite"][served].mean(),
+        "spread": visits["spread"][served].mean(),
+    }
+    for name, value in expected.items():
+        mean = summary.group_values(rows, name, 0, "own", "party_1", "party_2")
+        np.testing.assert_allclose(mean, [value], rtol=1e-12)
+    unended = runs["unended"][0, 0]
+    share = summary.group_values(rows, "unended", 0, "own", "newcomers", "regulars")
+    np.testing.assert_allclose(share, [unended / (unended + served.size)])
+    for probability in (0.5, 0.95):
+        quantile = np.percentile(visits["waited"], 100 * probability, method="inverted_cdf")
+        groups = ("party_1", "party_2")
+        assert summary.wait_quantile(rows, 0, "own", groups, probability) == quantile
 
 
 def test_means_of_a_group_are_nan_without_visits() -> None:

@@ -116,6 +116,21 @@ def test_human_mode_shows_every_state_without_render(env_id: str, count: int | N
         assert not pygame.display.get_init()
 
 
+@one_and_several
+@pytest.mark.parametrize("mode", ["ansi", "rgb_array", "human"])
+def test_teams_are_rendered_in_any_mode(mode: str, count: int | None) -> None:
+    env = made("MatchmakingQueue-v0", mode, count, side_size=2, party_sizes=(0.5, 0.5))
+    play(env, 1)
+    first = env.render()
+    play(env, 60)
+    last = env.render()
+    if mode == "human":
+        assert first is last is None
+    else:
+        assert not np.array_equal(first, last)
+    env.close()
+
+
 @pytest.mark.parametrize(
     ("env_id", "mode", "options"),
     [

@@ -39,6 +39,7 @@ class Rendered:
     """An environment after some random steps."""
 
     def __init__(self, make: Any, steps: int, start: Any = None, **options: Any) -> None:
+        self.options = options
         self.env = make(render_mode="rgb_array", **options)
         self.env.reset(seed=4, options=start)
         self.env.action_space.seed(0)
@@ -495,6 +496,90 @@ def test_arcs_join_the_players_of_games_and_bars_are_waiting_times() -> None:
     lengths = np.array([bar.y[0] - bar.y[1] for bar in bars])
     np.testing.assert_array_equal(np.argsort(lengths), np.argsort(waiting.waited))
     assert [bar.colour for bar in bars].index("player") == waiting.focal
+
+
+def teams(steps: int, **options: Any) -> Rendered:
+    """Return a queue of 3 against 3 with parties."""
+    settings = {"side_size": 3, "party_sizes": (0.5, 0.3, 0.2), "arrival_rate": 2.0, "horizon": 60}
+    return Rendered(MatchmakingQueueEnv, steps, **{**settings, **options})
+
+
+def dots_at(chart: Chart, y: float) -> list[float]:
+    """Return the values at which a chart has dots in a row."""
+    values: list[float] = []
+    for curve in chart.curves:
+        if curve.style == "dots" and (curve.y == y).all():
+            values += curve.x.tolist()
+    return sorted(values)
+
+
+def steps_to_a_lobby() -> int:
+    """Return after how many steps a lobby has several parties, and a game is under way."""
+    for steps in range(40, 90):
+        rendered = teams(steps)
+        waiting = rendered.env.waiting_parties()
+        if waiting.lobby.size > 1 and rendered.info["playing"] > 0:
+            return steps
+    raise AssertionError
+
+
+@pytest.mark.parametrize("truth", [True, False])
+def test_the_open_lobby_and_the_last_split_are_shown(truth: bool) -> None:
+    steps = steps_to_a_lobby()
+    rendered = teams(steps, render_true_skill=truth)
+    waiting = rendered.env.waiting_parties()
+    chart = rendered.scene.charts[1]
+    in_lobby = []
+    for party in waiting.lobby:
+        in_lobby += waiting.member_mu[party, : waiting.size[party]].tolist()
+    assert dots_at(chart, 2.0) == sorted(in_lobby)
+    founder, joined = rendered.scene.highlighted
+    assert f"party {waiting.party[waiting.focal]} of {waiting.size[waiting.focal]}" in founder
+    assert f"{waiting.lobby_size} of 6 seats" in joined
+    sides = [dots_at(chart, 1.0), dots_at(chart, 0.0)]
+    means = rendered.env.simulator.means_in_games(rendered.state, 0)[-1]
+    np.testing.assert_allclose(np.mean(sides, axis=1), means)
+    # The labels are those of the last game that began.
+    last = last_game_of(rendered, steps)
+    for (_, label), believed, true in zip(chart.y_ticks[1:], *last, strict=True):
+        expected = f"{believed:.2f}"
+        if truth:
+            expected += f" ({true:.2f})"
+        assert label == expected
+
+
+def last_game_of(rendered: Rendered, steps: int) -> tuple[Any, Any]:
+    """Return the win probabilities of the last game that began in the same steps."""
+    env = MatchmakingQueueEnv(**rendered.options)
+    env.reset(seed=4)
+    env.action_space.seed(0)
+    last = (np.zeros(2), np.zeros(2))
+    for _ in range(steps):
+        *_, info = env.step(env.action_space.sample())
+        if info["match_quality"] > 0.0:
+            last = (info["win_probability"], info["true_win_probability"])
+    return last
+
+
+def test_the_text_of_a_lobby_lists_its_parties_and_the_candidates() -> None:
+    rendered = teams(steps_to_a_lobby())
+    waiting = rendered.env.waiting_parties()
+    lines = rendered.text().splitlines()
+    rows = [line.split() for line in lines[6:]]
+    lobby = rows[: waiting.lobby.size]
+    assert [row[0] for row in lobby] == ["founder"] + ["joined"] * (waiting.lobby.size - 1)
+    parties = [*waiting.lobby, *waiting.candidates]
+    assert [int(row[1]) for row in rows] == waiting.party[parties].tolist()
+    assert [int(row[2]) for row in rows] == waiting.size[parties].tolist()
+    qualities = [f"{quality:.4f}" for quality in waiting.candidate_quality()]
+    assert [row[-1] for row in rows[waiting.lobby.size :]] == qualities
+
+
+def test_dots_can_lie_on_any_skill_axis() -> None:
+    for limits in ((-9.0, -3.0), (0.0, 1e-3), (-2e5, 2e5)):
+        middle = np.full(1, np.mean(limits))
+        dots = Curve(middle, np.full(1, 0.5), "player", "dots")
+        assert near(drawn(Chart(limits, (0.0, 1.0), [dots])), "light", "player").any()
 
 
 def test_totals_and_lengths_of_a_queue_follow_its_ticks() -> None:

@@ -214,18 +214,37 @@ class Comparison:
             for policy, rate in zip(self.policies, rates, strict=True):
                 rows.append(Record(self.standing(number, policy), rate=rate))
             lines += ["", cell.title, *text_table(columns, rows)]
+            if self.further:
+                lines += self.further.cell_text(self, number)
         return "\n".join(lines)
 
-    def to_frame(self) -> pd.DataFrame:
+    @property
+    def tables(self) -> dict[str, list[Record]]:
+        """Records by name: the ``standings``, and further ones of the environment."""
+        tables = {"standings": self.standings}
+        if self.further:
+            tables |= self.further.tables(self)
+        return tables
+
+    def to_frame(self, table: str = "standings") -> pd.DataFrame:
         """Return the standings as a table with a row for each policy in each cell.
 
         Columns are the labels of the cell and the policy; each estimate is four columns, as
         ``difference_mean``, ``difference_standard_error``, ``difference_low`` and
         ``difference_high``.
+
+        Args:
+            table: also another of the ``tables``; in the queue ``"groups"`` and ``"front"``, and
+                with more than two seats ``"bands"`` and ``"gaps"``: by skill and size of party.
+
+        Raises:
+            ValueError: for an unknown table.
         """
         import pandas as pd
 
-        return pd.DataFrame([columns_of(standing) for standing in self.standings])
+        tables = self.tables
+        as_choice("table", table, tuple(tables))
+        return pd.DataFrame([columns_of(record) for record in tables[table]])
 
     def save(self, path: str | Path) -> None:
         """Write the result files to a folder, see ``files``.
@@ -243,23 +262,21 @@ class Comparison:
 
     def files(self) -> Iterator[tuple[str, bytes]]:
         """Yield the result files: standings as text, CSV and JSON, and the episodes."""
-        tables: dict[str, list[Record]] = {}
-        if self.further:
-            tables = self.further.tables(self)
+        tables = self.tables
         content = {
             **self.asked,
             "against": self.against,
             "confidence": CONFIDENCE,
             "versions": versions("gymnasium"),
-            "standings": self.standings,
             **tables,
         }
         yield from self.rows.files().items()
         yield "comparison.txt", f"{self.table(timing=False)}\n".encode()
         yield "comparison.json", json_bytes(content, checked=True)
-        for name, records in {"comparison": self.standings, **tables}.items():
+        for name, records in tables.items():
             if records:
-                yield f"{name}.csv", records_csv([columns_of(record) for record in records])
+                file = "comparison" if name == "standings" else name
+                yield f"{file}.csv", records_csv([columns_of(record) for record in records])
 
 
 def heading_of(settings: Options, cells: Sequence[Cell], asked: Mapping[str, Any]) -> str:

@@ -21,6 +21,10 @@ class Compared(Protocol):
         """Label of the policy that the others are compared with."""
 
     @property
+    def settings(self) -> Any:
+        """Settings that all cells share."""
+
+    @property
     def asked(self) -> Mapping[str, Any]:
         """Everything that decides the results, as plain data."""
 

@@ -62,6 +62,11 @@ def games_needed(ours: Floats, theirs: Floats) -> Estimate:
     return Estimate(float(sample), float(np.std(resamples)), low, high)
 
 
+def cell_text(comparison: Compared, cell: int) -> list[str]:
+    """Return the lines of further tables in a cell: none."""
+    return []
+
+
 def tables(comparison: Compared) -> dict[str, list[Record]]:
     """Return the mean ``accuracy`` of each policy in each cell after a share of the games."""
     curves = []

@@ -9,6 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 
 from matchenv.benchmarks.compare.comparison import standing_columns
+from matchenv.benchmarks.compare.queue import FURTHER_TABLES
 from matchenv.benchmarks.report.charts import Curve, NamedValue, new_figure, points
 from matchenv.benchmarks.report.explorer import explorer_of
 from matchenv.benchmarks.report.page import Block, Section, formatted, pivot, table_of
@@ -36,6 +37,11 @@ def compare_section(result: Record, folder: Path) -> Section:
         blocks.append(_accuracy_chart(folder / "curves.csv"))
     columns = [Column("cell", "{title}"), *standing_columns(result.against, protocol, measures)]
     blocks.append(Block("All measures", table_of(columns, standings)))
+    for table in FURTHER_TABLES:
+        if table.records in result:
+            columns = [Column("load", "{load}"), *table.columns]
+            block = Block(table.title, table_of(columns, result[table.records]), table.note)
+            blocks.append(block)
     return Section(
         title=f"compare: {folder.name}",
         lead=(

@@ -329,6 +329,25 @@ class QueueSimulator(Simulator[State]):
             means[:, side] = np.where(is_on_side, mu, 0.0).sum(axis=1) / settings.side_size
         return means
 
+    def newest_game(self, state: State, row: int) -> tuple[Integers, Floats]:
+        """Return the parties of the current game of one queue that began last.
+
+        Returns:
+            The side of each of m parties, shape (m,), and the means of its members, shape (m, n),
+            NaN beyond the size. Without a game, m is 0.
+        """
+        clock = state.clock[row]
+        num_games = clock["num_games"]
+        if num_games == 0:
+            return np.empty(0, dtype=np.int64), np.empty((0, self.settings.side_size))
+        column = (clock["oldest"] + num_games - 1) % state.games.shape[1]
+        first = state.games["party"][row, column]
+        parties = chained(row, first, state.parties["next"], self.settings.num_seats)
+        parties = parties[parties != NONE]
+        members = self._members(state, row, parties)
+        mu = np.where(members == NONE, np.nan, state.players["mu"][row, members])
+        return state.parties["side"][row, parties], mu
+
     def keeping_visits(self, state: State) -> State:
         """Return a state that records visits."""
         if state.visits.size > 0:
@@ -350,6 +369,31 @@ class QueueSimulator(Simulator[State]):
         for name in VISIT.names or ():
             columns[name] = visits[name].astype(np.float64)
         return columns
+
+    def unended_visits(self, state: State) -> dict[str, Floats]:
+        """Return the visits of the players who wait.
+
+        Returns:
+            float64 columns ``environment``, ``newcomer``, ``true_skill``, ``party_size`` and
+            ``waited``, the ticks so far; see ``VISIT``.
+        """
+        is_waiting = np.arange(state.room) < state.clock["length"][:, np.newaxis]
+        is_waiting &= state.line != NONE
+        run = np.nonzero(is_waiting)[0]
+        slots = state.line[is_waiting]
+        members = self._members(state, run, slots)
+        # One visit for each member.
+        party, _ = np.nonzero(members != NONE)
+        players = state.players[run[party], members[members != NONE]]
+        parties = state.parties[run, slots][party]
+        columns = {
+            "environment": run[party],
+            "newcomer": players["newcomer"],
+            "true_skill": players["true_skill"],
+            "party_size": parties["size"],
+            "waited": state.clock["tick"][run[party]] - parties["joined"].astype(np.int64),
+        }
+        return {name: column.astype(np.float64) for name, column in columns.items()}
 
 
 @lru_cache(maxsize=64)

@@ -248,35 +248,67 @@ def value_of(queue: WaitingParties, line: Line, lobbies: Any) -> float:
     return value
 
 
-def exact_value(queue: WaitingParties, line: Line) -> float:
-    """Return the value of the best disjoint lobbies by mixed integer programming."""
+def all_lobbies(queue: WaitingParties, line: Line) -> dict[int, float]:
+    """Return the value of every possible lobby by its parties, as bits."""
     settings = queue.settings
-    columns = []
-    values = []
+    values = {}
     for number in range(settings.num_sides, settings.num_seats + 1):
-        for lobby in combinations(range(queue.size.size), number):
-            parties = [*lobby]
-            if queue.size[parties].sum() != settings.num_seats:
+        for parties in combinations(range(queue.size.size), number):
+            lobby = [*parties]
+            if queue.size[lobby].sum() != settings.num_seats:
                 continue
             try:
-                checked_lobbies([parties], queue)
+                checked_lobbies([lobby], queue)
             except ValueError:
                 continue
-            price = line.price[parties].sum() / settings.num_seats
-            value = queue.quality_of(parties) - price
-            if value > 0.0:
-                column = np.zeros(queue.size.size)
-                column[parties] = 1.0
-                columns.append(column)
-                values.append(value)
+            price = line.price[lobby].sum() / settings.num_seats
+            values[sum(1 << party for party in lobby)] = queue.quality_of(lobby) - price
+    return values
+
+
+def exact_value(queue: WaitingParties, line: Line) -> float:
+    """Return the value of the best disjoint lobbies by mixed integer programming."""
+    values = {mask: value for mask, value in all_lobbies(queue, line).items() if value > 0.0}
+    masks = np.array([*values])
+    contains = (masks >> np.arange(queue.size.size)[:, np.newaxis]) & 1
     done = milp(
-        -np.array(values),
-        integrality=np.ones(len(values)),
+        -np.array([*values.values()]),
+        integrality=np.ones(masks.size),
         bounds=Bounds(0, 1),
-        constraints=LinearConstraint(np.column_stack(columns), -np.inf, 1),
+        constraints=LinearConstraint(contains, -np.inf, 1),
     )
     assert done.success
     return -float(done.fun)
+
+
+def exact_value_of_four(queue: WaitingParties, line: Line) -> float:
+    """Return the value of at most four disjoint lobbies, by joining the best pairs."""
+    lobbies = all_lobbies(queue, line)
+    masks = np.array([*lobbies])
+    values = np.array([*lobbies.values()])
+    # By the parties in up to two lobbies, and then by the parties that these may have.
+    pairs = np.zeros(1 << queue.size.size)
+    np.maximum.at(pairs, masks, values)
+    for k in range(masks.size):
+        is_disjoint = masks & masks[k] == 0
+        np.maximum.at(pairs, masks[is_disjoint] | masks[k], values[is_disjoint] + values[k])
+    within = pairs.copy()
+    for party in range(queue.size.size):
+        halves = within.reshape(-1, 2, 1 << party)
+        halves[:, 1] = np.maximum(halves[:, 1], halves[:, 0])
+    return float((pairs + within[::-1]).max())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(200))
+def test_plans_of_sixteen_parties_are_within_one_percent_of_the_best(seed: int) -> None:
+    queue = party_queue(np.random.default_rng(seed), 16)
+    if queue.size.sum() >= 30:
+        pytest.skip("five lobbies are possible")
+    planner = planner_of(queue)
+    best = exact_value_of_four(queue, planner.line)
+    value = value_of(queue, planner.line, planner.plan())
+    assert 0.99 * best <= value <= best + 1e-9
 
 
 @pytest.mark.parametrize("seed", range(6))

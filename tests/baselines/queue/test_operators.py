@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from party_queues import party_queue
 
-from examples import operators
+from examples import operators, split_a_roster
 from matchenv.baselines.queue.planned import checked_lobbies
 from matchenv.envs.queue import QueueSettings, QueueView
 from matchenv.evaluation.registry import policy_named
@@ -125,3 +125,15 @@ def test_osu_matches_others_within_the_radius_of_the_one_who_is_asked(options: A
             most = max(80.0, rating[asked] - 1700.0)
             radius = min(most, radius)
         assert np.abs(rating[lobby] - rating[asked]).max() <= radius
+
+
+def test_the_least_gap_of_a_roster_is_no_larger_than_by_differencing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["split_a_roster", "--rosters", "20", "--side-size", "3"])
+    split_a_roster.main()
+    numbers = [line[22:].split() for line in capsys.readouterr().out.splitlines()[1:]]
+    quality, gap, spread = np.array([[float(n) for n in row[:3]] for row in numbers]).T
+    assert gap[1] == gap.min()
+    assert quality[1] == quality.max()
+    assert spread[2] <= spread[1]

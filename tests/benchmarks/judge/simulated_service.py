@@ -8,7 +8,7 @@ from scipy.stats import norm
 
 from matchenv.baselines.queue import WideningWindow
 from matchenv.envs.core.episodes import Episodes
-from matchenv.envs.queue.dynamics import OUTCOME
+from matchenv.envs.queue.params import OUTCOME
 from matchenv.envs.queue.population import RatedPopulation
 from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.queue.simulator import QueueSimulator

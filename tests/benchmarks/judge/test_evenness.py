@@ -145,7 +145,7 @@ def test_block_values_have_the_error_of_a_ratio() -> None:
     below = np.bincount(block[mask], minlength=40).astype(float)
     ours = estimate(evenness.block_values(values, mask, block))
     theirs = ratio_of_means(above, below)
-    assert_allclose([ours.mean, ours.low, ours.high], [theirs.mean, theirs.low, theirs.high])
+    assert_allclose([ours.mean, ours.standard_error], [theirs.mean, theirs.standard_error])
 
 
 def test_new_players_have_no_favourites() -> None:
