@@ -342,11 +342,11 @@ class QueueSimulator(Simulator[State]):
             return np.empty(0, dtype=np.int64), np.empty((0, self.settings.side_size))
         column = (clock["oldest"] + num_games - 1) % state.games.shape[1]
         first = state.games["party"][row, column]
-        parties = chained(row, first, state.parties["next"], self.settings.num_seats)
+        parties = chained(row, first, state.players["next_party"], self.settings.num_seats)
         parties = parties[parties != NONE]
         members = self._members(state, row, parties)
         mu = np.where(members == NONE, np.nan, state.players["mu"][row, members])
-        return state.parties["side"][row, parties], mu
+        return state.players["side"][row, parties].astype(np.int64), mu
 
     def keeping_visits(self, state: State) -> State:
         """Return a state that records visits."""
@@ -385,7 +385,7 @@ class QueueSimulator(Simulator[State]):
         # One visit for each member.
         party, _ = np.nonzero(members != NONE)
         players = state.players[run[party], members[members != NONE]]
-        parties = state.parties[run, slots][party]
+        parties = state.players[run, slots][party]
         columns = {
             "environment": run[party],
             "newcomer": players["newcomer"],
