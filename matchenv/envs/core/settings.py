@@ -131,7 +131,9 @@ class Options:
             name = declared.name
             if name not in values or name in cls.sizes:
                 continue
-            if values[name] != usual.get(name, declared.default):
+            usual_value = usual.get(name, declared.default)
+            # A description has the ``repr`` of an object.
+            if values[name] not in (usual_value, repr(usual_value)):
                 line += f", {name} {values[name]}"
         return line
 

@@ -346,7 +346,7 @@ class QueueSimulator(Simulator[State]):
         parties = parties[parties != NONE]
         members = self._members(state, row, parties)
         mu = np.where(members == NONE, np.nan, state.players["mu"][row, members])
-        return state.players["side"][row, parties], mu
+        return state.players["side"][row, parties].astype(np.int64), mu
 
     def keeping_visits(self, state: State) -> State:
         """Return a state that records visits."""
