@@ -36,7 +36,8 @@ def add_arguments(parser: Parser) -> None:
         "--noise",
         choices=("opponent", "game"),
         default="opponent",
-        help="games of equal luck: the k-th with an opponent, or of the episode",
+        help="games with the same luck for all policies: the k-th against each opponent, or the "
+        "k-th of the episode",
     )
     add_environment(parser, loads=("thin", "middle", "thick"))
     add_results(parser)
