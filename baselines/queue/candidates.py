@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from matchenv.baselines.knowledge_gradient_rule import look_ahead, read_opponents
 from matchenv.baselines.policy import Baseline
-from matchenv.baselines.queue.lobbies import lobby_gains
+from matchenv.baselines.queue.lobbies import REACH, lobby_gains
 from matchenv.belief import DEFAULT_BELIEF, GameConstants
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.one_player.simulator import MatchmakingView
@@ -34,9 +34,6 @@ from matchenv.trueskill.game import match_quality_of, quality_per_density, total
 
 # Action: wait this tick.
 WAIT = 0
-
-# Number of neighbours on either side, in the order of the means, that the look-ahead considers.
-REACH = 10
 
 
 @compiled
