@@ -163,7 +163,7 @@ def _arrivals_of(load: Any) -> float | tuple[float, ...]:
         except ValueError:
             raise refusal(rule, load) from None
     day = as_rates("load", load)
-    if not any(day):
+    if not any(load):
         raise refusal(rule, load)
     return day
 
