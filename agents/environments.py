@@ -19,7 +19,6 @@ from matchenv.belief import DEFAULT_BELIEF
 from matchenv.envs import environment_named, simulator_of
 from matchenv.envs.core.settings import Options
 from matchenv.envs.one_player.settings import ANY, RANKS, Settings
-from matchenv.envs.queue.settings import QueueSettings
 from matchenv.evaluation.estimates import estimate, paired_difference
 from matchenv.evaluation.protocols import LOADS, protocol_of
 from matchenv.evaluation.registry import policy_named
@@ -62,16 +61,15 @@ def _has_ranks(settings: Settings) -> bool:
     return settings.rank_by == "true_skill" or settings.prior_type.means_differ
 
 
-def load_cells(options: Kwargs, _: list[Any]) -> Kwargs:
+def load_cells(options: Kwargs, settings: list[Any]) -> Kwargs:
     """Return the loads of the queue, removed from ``options``, whose lists of one value end."""
+    options.pop("arrival_rate", None)
     for name, value in options.items():
-        if name != "arrival_rate" and isinstance(value, list) and len(value) == 1:
+        if isinstance(value, list) and len(value) == 1:
             options[name] = value[0]
     names = {rate: name for name, rate in LOADS.items()}
-    loads = []
-    for rate in values_of(options.pop("arrival_rate", QueueSettings.arrival_rate)):
-        loads.append(names.get(float(rate), f"{rate:g}"))
-    return {"load": loads}
+    loads = dict.fromkeys(cell.arrival_rate for cell in settings)
+    return {"load": [names.get(load, load) for load in loads]}
 
 
 @dataclass(frozen=True)
@@ -123,7 +121,7 @@ QUEUE_TRAINING = Training(
     rivals=("matching",),
     same=("num_sides", "side_size", "capacity", "horizon", "beta"),
     means=("true_reward",),
-    part="rate_{0.arrival_rate:g}",
+    part="{0.rate_name}",
     opponents=("fcfs", "drawchance", "matching"),
     cells=load_cells,
 )
@@ -341,7 +339,7 @@ class HeldOutGames:
             ``measure``, as ``true_q_less_kg``, with the ends ``true_q_less_kg_low`` and
             ``true_q_less_kg_high`` of its paired 95 % interval. Combinations share seeds, so an
             episode counts once, with its mean over them. The queue has means and differences for
-            each arrival rate.
+            each arrival rate or day, as ``less_matching_rate_1``.
         """
         totals = self.played(policy)
         measure = protocol_of(self.environment).measure

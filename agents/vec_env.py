@@ -41,7 +41,8 @@ class MatchmakingVecEnv(VecEnv):
 
     A list, for example ``prior=["informative", "equal"]`` or ``arrival_rate=[0.2, 1]``, is dealt
     out: the numbers of environments with each value differ by at most one. Several lists give all
-    combinations. A value that is a list itself stands in a list, as ``barred_pairs=[[[0, 3]]]``.
+    combinations. A value that is a list itself stands in a list, as ``barred_pairs=[[[0, 3]]]``, or
+    ``arrival_rate=[[0.5, 0.5, 2]]`` for a day of three ticks.
 
     Args:
         num_envs: number of environments, at least one for each combination.

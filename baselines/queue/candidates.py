@@ -7,7 +7,7 @@ focal player. The value of a game is in units of match quality, per player.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,7 @@ from matchenv.baselines.queue.lobbies import REACH, lobby_gains
 from matchenv.belief import DEFAULT_BELIEF, GameConstants
 from matchenv.belief.knowledge import KnowledgeState
 from matchenv.envs.one_player.simulator import MatchmakingView
+from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.queue.view import QueueView
 from matchenv.runtime.arrays import Floats, Integers
 from matchenv.runtime.checks import (
@@ -264,9 +265,13 @@ class QueueKnowledgeGradient(ReservedDrawChance):
 
     Args:
         multiplier: number of later games that benefit from a gain, >= 0.
-        both: with two seats, use the mean gain of both players instead of the focal player's.
+        both: use the mean gain of both players instead of the focal player's; only with two seats.
         reservation: see ``ReservingPolicy``.
         fall: see ``ReservingPolicy``.
+
+    Raises:
+        ValueError: for an option out of range, and where the policy plays more than two seats with
+            ``both``.
 
     Source: Ryzhov, Tariq, Powell (2011), eq. (13), for a player who returns to the queue.
     """
@@ -287,8 +292,26 @@ class QueueKnowledgeGradient(ReservedDrawChance):
         half = 0.5 * self.multiplier
         self._multipliers = (half, half) if self.both else (self.multiplier, 0.0)
 
+    def for_settings(self, settings: QueueSettings) -> Self:
+        """Return this policy for settings of the environment.
+
+        Raises:
+            ValueError: for ``both`` with more than two seats.
+        """
+        self._check_seats(settings)
+        return self
+
+    def _check_seats(self, settings: QueueSettings) -> None:
+        """Refuse ``both`` with more than two seats."""
+        if self.both and settings.has_lobbies:
+            raise ValueError(
+                "both must be False with more than two seats, where the gain of a lobby always is "
+                f"the mean of its members' gains, got True for {settings.num_seats} seats"
+            )
+
     def values(self, view: QueueView, row: int = 0) -> Floats:
         """Return the value of each candidate of a queue."""
+        self._check_seats(view.settings)
         values = super().values(view, row)
         if not view.settings.has_lobbies or self.multiplier == 0.0:
             return values

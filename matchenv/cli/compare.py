@@ -10,6 +10,8 @@ Example:
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from matchenv.cli.options import (
     add_environment,
     add_games,
@@ -19,8 +21,11 @@ from matchenv.cli.options import (
     run_options,
 )
 from matchenv.cli.output import print_folder, print_result
-from matchenv.cli.parser import Arguments, Parser
-from matchenv.evaluation.registry import expanded
+from matchenv.cli.parser import Arguments, Parser, refuse
+from matchenv.evaluation.registry import QUEUE, expanded
+
+if TYPE_CHECKING:
+    from matchenv.benchmarks.compare.comparison import Comparison
 
 # Default of ``run_comparison``, whose import takes longer than a help.
 EPISODES = 200
@@ -40,12 +45,24 @@ def add_arguments(parser: Parser) -> None:
         "k-th of the episode",
     )
     add_environment(parser, loads=("thin", "middle", "thick"))
-    add_results(parser)
+    results = add_results(parser)
+    results.add_argument(
+        "--bands",
+        action="store_true",
+        help="in the queue, also print who waits, whose games are even and who pays, by skill and "
+        "by size of party, for games of two players; larger games always have these tables",
+    )
 
 
 def run(arguments: Arguments) -> None:
     """Compare policies."""
     from matchenv.benchmarks.compare import comparison
+
+    if arguments.env != QUEUE:
+        refuse(arguments, ("bands",), f"these options need --env {QUEUE}")
+
+    def report(found: Comparison) -> None:
+        print_result(lambda: found.table(bands=arguments.bands), arguments.quiet)
 
     comparison.run_comparison(
         expanded(arguments.policy) or None,
@@ -53,6 +70,6 @@ def run(arguments: Arguments) -> None:
         against=arguments.against,
         episodes=arguments.episodes,
         seed=arguments.seed,
-        run=run_options(arguments, report=lambda found: print_result(found.table, arguments.quiet)),
+        run=run_options(arguments, report=report),
     )
     print_folder(arguments.out, arguments.quiet)

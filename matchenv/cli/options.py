@@ -111,7 +111,8 @@ def add_environment(parser: Parser, loads: tuple[str, ...]) -> None:
         "--load",
         action=Collect,
         default=loads,
-        help="players who log on in a tick: thin, middle, thick or numbers",
+        help="players who log on in a tick: thin, middle, thick, numbers, or the rates of the "
+        "ticks of a day that repeats, as '[0.5,0.5,2]'",
     )
     group.add_argument(
         "--env-kwargs",
@@ -130,8 +131,8 @@ def add_environment_name(group: Any) -> None:
     )
 
 
-def add_results(parser: Parser, *, required: bool = False) -> None:
-    """Add the folder of the results and the work.
+def add_results(parser: Parser, *, required: bool = False) -> Any:
+    """Add the folder of the results and the work, and return their group.
 
     Args:
         parser: parser of the command.
@@ -147,6 +148,7 @@ def add_results(parser: Parser, *, required: bool = False) -> None:
     )
     add_workers(group)
     add_quiet(group)
+    return group
 
 
 def add_workers(group: Any) -> None:

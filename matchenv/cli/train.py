@@ -171,7 +171,8 @@ def add_environment(parser: Parser) -> None:
         "--env-kwargs",
         action=Collect,
         help="options of the environment as KEY=VALUE; a list of values, as "
-        "'prior={informative,equal}', is split over the environments",
+        "'prior={informative,equal}' or the loads 'arrival_rate=[0.5,2]', is split over the "
+        "environments; 'arrival_rate=[[0.5,2]]' is the day of two ticks with these rates",
     )
     group.add_argument("--rank", type=integer_or_text, help=f"{RANKS} (default)")
     group.add_argument("--prior", help=PRIORS)

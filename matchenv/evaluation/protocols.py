@@ -5,7 +5,7 @@ The record of an environment names its protocol.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
@@ -18,15 +18,16 @@ from matchenv.envs.core.simulator import Simulator
 from matchenv.envs.one_player.priors import Prior
 from matchenv.envs.one_player.settings import ANY, Settings, place_of_rank
 from matchenv.envs.one_player.simulator import OnePlayer
-from matchenv.envs.queue.settings import QueueSettings
+from matchenv.envs.queue.settings import QueueSettings, as_rates, day_name
 from matchenv.evaluation.episode_table import Cell
 from matchenv.evaluation.ranking import ranking_sums
 from matchenv.evaluation.rollout import REWARD, Summary, sums
 from matchenv.evaluation.seeds import OTHERS, QUEUE_RUNS, REPORT
 from matchenv.evaluation.tables import Column, or_dash
 from matchenv.evaluation.visits import ERROR_GAMES, recording_simulator, visit_sums
-from matchenv.runtime.checks import as_list, as_positive_number, refusal
+from matchenv.runtime.checks import as_list, as_positive_number, counted, refusal
 from matchenv.runtime.object_spec import is_object_spec, spec_of
+from matchenv.runtime.yaml_values import parsed
 
 # Policies of ``Matchmaking-v0`` whose totals count as 0 and as 1.
 LOW_END = "drawchance"
@@ -34,6 +35,9 @@ HIGH_END = "oracle"
 
 # Arrival rates of the queue by load, in players a tick.
 LOADS = {"thin": 0.2, "middle": 1.0, "thick": 4.0}
+
+# Beginning of default policies that only play two seats.
+PAIRS_ONLY = "kg:both=true"
 
 # Builds cells from the swept values, by option, and the settings that the cells share.
 CellMaker = Callable[[Mapping[str, Sequence[Any]], Any], tuple[Cell, ...]]
@@ -107,28 +111,61 @@ def protocol_of(env_id: str) -> Protocol:
     return protocol
 
 
-def load_of(name: str, rate: float | None = None, who: str = "players") -> Cell:
+def default_policies(names: Iterable[str], settings: Options) -> tuple[str, ...]:
+    """Return the names of default policies that play some settings of their environment."""
+    if not getattr(settings, "has_lobbies", False):
+        return tuple(names)
+    return tuple(name for name in names if not name.startswith(PAIRS_ONLY))
+
+
+def load_of(load: Any, rate: float | None = None, who: str = "players") -> Cell:
     """Return the cell of a load of the queue.
 
     Args:
-        name: name of the load. Without a rate one of ``LOADS``, or an arrival rate.
+        load: one of ``LOADS``, an arrival rate in players a tick, the rates of the ticks of a day
+            that repeats, or the text of such a number or list. With a rate, the name of the load.
         rate: arrival rate in players a tick.
         who: who log on, for the title.
 
     Raises:
-        ValueError: if the name is neither.
+        ValueError: if the load is none of these.
     """
-    if rate is None and name not in LOADS:
-        try:
-            rate = as_positive_number("load", float(name))
-        except ValueError:
-            known = ", ".join(LOADS)
-            raise refusal(f"load must be one of {known} or an arrival rate > 0", name) from None
-        name = repr(rate).removesuffix(".0")
+    name = str(load)
+    arrivals: float | tuple[float, ...]
     if rate is None:
-        rate = LOADS[name]
-    title = f"{name} load: {who} log on at a rate of {rate:g} a tick"
-    return Cell(name, title, {"load": name}, {"arrival_rate": rate})
+        arrivals = _arrivals_of(load)
+    else:
+        arrivals = rate
+    if isinstance(arrivals, tuple):
+        name = day_name(arrivals)
+        mean = sum(arrivals) / len(arrivals)
+        log_ons = f"rates of {min(arrivals):g} to {max(arrivals):g} a tick, {mean:g} on average"
+        log_ons += f", over a day of {counted(len(arrivals), 'tick')}"
+    else:
+        if rate is None and name not in LOADS:
+            name = repr(arrivals).removesuffix(".0")
+        log_ons = f"a rate of {arrivals:g} a tick"
+    title = f"{name} load: {who} log on at {log_ons}"
+    return Cell(name, title, {"load": name}, {"arrival_rate": arrivals})
+
+
+def _arrivals_of(load: Any) -> float | tuple[float, ...]:
+    """Return the arrival rate of a load, or the rates of a day; see ``load_of``."""
+    known = ", ".join(LOADS)
+    rule = f"load must be one of {known}, a list of the rates of a day, or an arrival rate > 0"
+    if isinstance(load, str) and load in LOADS:
+        return LOADS[load]
+    if isinstance(load, str) and load.startswith("["):
+        load = parsed(load, "load")
+    if isinstance(load, str) or not isinstance(load, Sequence):
+        try:
+            return as_positive_number("load", float(str(load)))
+        except ValueError:
+            raise refusal(rule, load) from None
+    day = as_rates("load", load)
+    if not any(load):
+        raise refusal(rule, load)
+    return day
 
 
 def loads_of(swept: Mapping[str, Sequence[Any]], settings: QueueSettings) -> tuple[Cell, ...]:
@@ -136,7 +173,7 @@ def loads_of(swept: Mapping[str, Sequence[Any]], settings: QueueSettings) -> tup
     who = "players"
     if len(settings.party_sizes) > 1:
         who = "parties"
-    return tuple(load_of(str(load), who=who) for load in swept["load"])
+    return tuple(load_of(load, who=who) for load in swept["load"])
 
 
 def variants_of(swept: Mapping[str, Sequence[Any]], settings: Options) -> tuple[Cell, ...]:

@@ -1,6 +1,8 @@
 """Training in the queue and in ``Ranking-v0``."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -8,7 +10,12 @@ import pytest
 import torch
 
 from matchenv import agents
-from matchenv.agents.environments import portable_options, settings_of, training_of
+from matchenv.agents.environments import (
+    HeldOutGames,
+    portable_options,
+    settings_of,
+    training_of,
+)
 from matchenv.agents.network import PairReader, spaces_of
 from matchenv.agents.policy_file import LearnedPolicy, PolicyDescription
 from matchenv.agents.vec_env import MatchmakingVecEnv
@@ -60,6 +67,55 @@ def test_policies_of_lobbies_train_and_play_other_teams(tmp_path, small_config, 
         observation = queues.step(actions)[0]
     with pytest.raises(ValueError, match="cannot play"):
         policy.for_settings(QueueSettings(capacity=6))
+
+
+def test_a_training_on_a_load_and_a_day_is_evaluated_compared_and_resumed(typed):
+    sizes = "horizon=20 capacity=6"
+    words = f"train --env {QUEUE} --timesteps 256 --num-envs 8 --evaluation-episodes 2 --workers 1"
+    words += " --comparison-episodes 2 --hyperparams n_steps=16 batch_size=32 --out run"
+    ended = typed(f"{words} --env-kwargs arrival_rate=[1,[0.5,0.5,2]] {sizes}")
+    assert ended.status == 0
+    file = json.loads(Path("run/evaluations.json").read_text())
+    evaluation = file["evaluations"][-1]
+    names = [name for name in evaluation if name.startswith("less_matching_day")]
+    assert [name.removeprefix(names[0]) for name in names] == ["", "_low", "_high"]
+    policy = agents.load("run")
+    assert policy.settings.arrival_rate == 1.0
+    day = {"arrival_rate": [[0.5, 0.5, 2.0]], "horizon": 20, "capacity": 6}
+    for options, name in (({**day, "arrival_rate": 1.0}, "less_matching_rate_1"), (day, names[0])):
+        alone = HeldOutGames(QUEUE, options, 2, file["first_environment_seed"]).evaluate(policy)
+        assert alone[name] == pytest.approx(evaluation[name])
+    cells = json.loads(Path("run/comparison/comparison.json").read_text())["cells"]
+    rates = [cell["options"]["arrival_rate"] for cell in cells.values()]
+    assert rates == [1.0, "(0.5, 0.5, 2.0)"]
+    with pytest.warns(UserWarning, match="learning_rate rises"):
+        ended = typed("train --resume run --timesteps 384 --comparison-episodes 2 --workers 1")
+    assert ended.status == 0
+    words = f"compare --env {QUEUE} --policy run fcfs --against fcfs --load [.5,.5,2] --episodes 2"
+    ended = typed(f"{words} --workers 1 --env-kwargs {sizes} --out compared")
+    assert ended.status == 0
+    again = json.loads(Path("compared/comparison.json").read_text())
+    assert list(again["cells"]) == list(cells)[1:]
+
+
+@pytest.mark.parametrize(
+    ("rates", "loads"),
+    [
+        (None, ["middle"]),
+        ([0.2, 0.5], ["thin", 0.5]),
+        ([[0.2, 4]], [(0.2, 4.0)]),
+        ([[0.2, 4], 4, [4, 0.2]], [(0.2, 4.0), "thick", (4.0, 0.2)]),
+    ],
+)
+def test_the_loads_of_a_training_are_those_of_its_comparison(small_config, rates, loads):
+    options = {"horizon": 20, "capacity": 6, "party_sizes": [[1.0]]}
+    if rates is not None:
+        options["arrival_rate"] = rates
+    config = small_config("maskable_ppo", environment=QUEUE, env_kwargs=options)
+    problem = config.comparison()
+    assert problem["cells"] == {"load": loads}
+    assert problem["env_kwargs"]["party_sizes"] == [1.0]
+    assert type(config).from_text(config.to_text()) == config
 
 
 def test_a_training_has_teams_of_one_size():

@@ -16,19 +16,24 @@ from scipy import stats
 
 from matchenv import MatchmakingEnv, NormalPrior
 from matchenv.baselines import DrawChance, KnowledgeGradient, Oracle
+from matchenv.baselines.queue import QueueKnowledgeGradient
 from matchenv.belief import IndependentBelief
 from matchenv.benchmarks.compare import Comparison, run_comparison, run_tuning
+from matchenv.benchmarks.compare.comparison import problem_of
 from matchenv.benchmarks.compare.queue import front_of, group_standings
 from matchenv.benchmarks.compare.ranking import SMOOTHED, games_needed
+from matchenv.benchmarks.compare.tuning import TRIED
 from matchenv.benchmarks.limits.bound import run_bound
 from matchenv.benchmarks.study.settings import StudySettings
 from matchenv.envs import ENVIRONMENTS
 from matchenv.envs.one_player.simulator import MatchmakingView
 from matchenv.envs.queue.population import NormalPopulation
+from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.ranking import RankingSettings
 from matchenv.evaluation.estimates import estimate, paired_difference
+from matchenv.evaluation.protocols import default_policies
 from matchenv.evaluation.ranking import POINTS
-from matchenv.evaluation.registry import RANKING, family_of, policy_named
+from matchenv.evaluation.registry import RANKING, expanded, family_of, policy_named
 from matchenv.evaluation.rollout import rollout
 from matchenv.evaluation.seeds import episode_seeds
 from matchenv.evaluation.visits import INDEX
@@ -322,7 +327,7 @@ QUEUE = {"env": "MatchmakingQueue-v0"}
             {**QUEUE, "cells": {"rank": ["top"]}},
             "cells may hold load, got 'rank': other options have one value",
         ),
-        (["fcfs"], {**QUEUE, "env_kwargs": {"arrival_rate": 2}}, "arrival_rate"),
+        (["fcfs"], {**QUEUE, "env_kwargs": {"arrival_rate": 2}}, "arrival_rate.*differ in load"),
         (["fcfs"], {**QUEUE, "env_kwargs": {"patience": 0}}, "patience"),
         (["pe"], {**QUEUE, "cells": {"load": [0.5]}}, "'pe' cannot play with capacity=16: policy"),
     ],
@@ -437,8 +442,45 @@ def test_tables_of_teams_are_printed_written_and_frames(
     with pytest.raises(ValueError, match=r"table must be one of .*'bands'"):
         of_teams.to_frame("band")
     assert "parties log on" in of_teams.cells[0].title
-    # With two seats there are no sides to speak of.
-    assert set(comparison.tables) == {"standings", "groups", "front"}
+
+
+def test_tables_of_pairs_are_printed_if_asked_for(comparison: Any) -> None:
+    rows = comparison.tables["bands"]
+    everyone = [row for row in rows if row.group == "all"]
+    for row, standing in zip(everyone, comparison.standings, strict=True):
+        assert (row.load, row.policy) == (standing.cell["load"], standing.policy)
+        assert row.wait == standing.wait
+        assert row.true_match_quality == standing.true_match_quality
+        assert 0.5 <= row.favourite.mean <= 1.0
+    usual = comparison.table(timing=False)
+    text = comparison.table(timing=False, bands=True)
+    assert set(usual.splitlines()) < set(text.splitlines())
+    for row in [*rows, *comparison.tables["gaps"]]:
+        shown = "–"
+        if row.true_favourite.known:
+            form = "+.3f" if "gap" in row else ".3f"
+            shown = format(row.true_favourite, form)
+        assert shown in text
+    for name in ("skill 0-10 %", "newcomers - regulars"):
+        assert name in text
+        assert name not in usual
+
+
+def test_default_policies_play_teams_and_pairs() -> None:
+    teams: dict[str, Any] = {"horizon": 8, "capacity": 6, "side_size": 2}
+    for options in (teams, {"horizon": 8}):
+        problem = problem_of(env="MatchmakingQueue-v0", cells=TWO, env_kwargs=options)
+        protocol, settings, _ = problem
+        tried = default_policies(expanded(TRIED["MatchmakingQueue-v0"]), settings)
+        for name in (*protocol.policies, *tried):
+            policy_named(name, settings)
+        has_both = ["kg:both=true" in names for names in (protocol.policies, ",".join(tried))]
+        assert has_both == [not settings.has_lobbies] * 2
+    for policy in ("kg:both=true", QueueKnowledgeGradient(both=True)):
+        with pytest.raises(ValueError, match="both must be False with more than two seats"):
+            run_comparison([policy], against="fcfs", **{**IN_QUEUE, "env_kwargs": teams})
+    with pytest.raises(ValueError, match="both must be False with more than two seats"):
+        rollout(QueueKnowledgeGradient(both=True), QueueSettings(**teams, arrival_rate=9.0), [0])
 
 
 def test_no_policy_of_the_front_is_beaten_by_its_family(tuning: Any) -> None:

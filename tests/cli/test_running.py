@@ -59,6 +59,8 @@ QUEUE = "--env MatchmakingQueue-v0"
         ("compare --episodes 1", "episodes must be an integer of at least 2, got 1"),
         ("compare --seed -1", "seed must be an integer of at least 0, got -1"),
         ("compare --load thin", f"these options need {QUEUE}, got --load"),
+        ("compare --bands", f"these options need {QUEUE}, got --bands"),
+        (f"compare {QUEUE} --load [1,-1]", "load must be at least 0, got -1"),
         (f"compare {QUEUE} --rank top", "these options need --env Matchmaking-v0, got --rank"),
         (f"compare {QUEUE} --beta 2 --env-kwargs beta=1", "must not repeat other options"),
         (

@@ -226,3 +226,20 @@ def test_loads_by_name_and_rate() -> None:
     for bad in ("thinn", "-1", "nan", "0"):
         with pytest.raises(ValueError, match=f"arrival rate > 0, got '{bad}'"):
             load_of(bad)
+
+
+def test_loads_of_a_day() -> None:
+    day = load_of([0.5, 0.5, 2])
+    assert day.options == {"arrival_rate": (0.5, 0.5, 2.0)}
+    assert day == load_of("[.5, 0.5, 2.0]")
+    assert day == load_of((0.5, 0.5, 2.0))
+    days = [[0.5, 0.5, 2], [2, 0.5, 0.5], [0.5, 2], [1], [1, 1], [0.3] * 1440, [0.3] * 1441]
+    names = {load_of(rates).name for rates in days}
+    assert len(names) == len(days)
+    assert max(map(len, names)) <= 20
+    # Measures of a training have the same names.
+    assert QueueSettings(arrival_rate=[0.5, 0.5, 2]).rate_name == day.name
+    assert QueueSettings(arrival_rate=0.5).rate_name == "rate_0.5"
+    for bad in ("[0, 0]", [0.0], "[1, -1]", "[]", "[[1]]", "[a]", "[1", None):
+        with pytest.raises(ValueError, match="load must"):
+            load_of(bad)

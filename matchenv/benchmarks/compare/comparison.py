@@ -31,7 +31,7 @@ from matchenv.evaluation.estimates import (
     share_closed,
     verdicts,
 )
-from matchenv.evaluation.protocols import Protocol, protocol_of
+from matchenv.evaluation.protocols import Protocol, default_policies, protocol_of
 from matchenv.evaluation.registry import (
     ONE_PLAYER,
     QUEUE,
@@ -182,11 +182,13 @@ class Comparison:
         as_integer("cell", cell, 0, len(self.cells) - 1)
         return self.standings[cell * len(self.policies) + number]
 
-    def table(self, *, timing: bool = True) -> str:
+    def table(self, *, timing: bool = True, bands: bool = False) -> str:
         """Return a table for each cell, with a line for each policy.
 
         Args:
             timing: add decisions per second of one process, which differ from run to run.
+            bands: in the queue, also add tables by skill and size of party for games of two
+                players. Larger games always have them.
         """
         lines = [
             heading_of(self.settings, self.cells, self.asked),
@@ -215,7 +217,7 @@ class Comparison:
                 rows.append(Record(self.standing(number, policy), rate=rate))
             lines += ["", cell.title, *text_table(columns, rows)]
             if self.further:
-                lines += self.further.cell_text(self, number)
+                lines += self.further.cell_text(self, number, bands=bands)
         return "\n".join(lines)
 
     @property
@@ -234,8 +236,8 @@ class Comparison:
         ``difference_high``.
 
         Args:
-            table: also another of the ``tables``; in the queue ``"groups"`` and ``"front"``, and
-                with more than two seats ``"bands"`` and ``"gaps"``: by skill and size of party.
+            table: also another of the ``tables``; in the queue ``"groups"``, ``"front"``, and
+                ``"bands"`` and ``"gaps"``: by skill and size of party.
 
         Raises:
             ValueError: for an unknown table.
@@ -404,9 +406,9 @@ def run_comparison(
         cells: options to vary, with their values. ``Matchmaking-v0``: ``rank`` of player 0 (names
             or numbers; None or ``"any"`` for a random one) and ``prior`` (``"informative"``,
             ``"equal"``, ``"module:Class:key=value"``, or objects that can be written so).
-            ``MatchmakingQueue-v0``: ``load``, ``"thin"``, ``"middle"``, ``"thick"`` or arrival
-            rates. Any other environment: its options. All combinations are played; omitted
-            options have their default values.
+            ``MatchmakingQueue-v0``: ``load``, ``"thin"``, ``"middle"``, ``"thick"``, arrival rates
+            or lists of the rates of the ticks of a day. Any other environment: its options. All
+            combinations are played; omitted options have their default values.
         env_kwargs: options of the environment in all cells. ``Matchmaking-v0`` defaults to
             ``noise="opponent"``.
         against: policy that the others are compared with; None for the environment's default. It
@@ -455,7 +457,8 @@ def problem_of(
     swept = {**protocol.swept, **(cells or {})}
     options = {**protocol.defaults, **(env_kwargs or {})}
     free = [field.name for field in fields(settings_type) if field.name not in protocol.fixed]
-    _check_names("env_kwargs", options, [name for name in free if name not in swept])
+    shared = [name for name in free if name not in swept]
+    _check_names("env_kwargs", options, shared, _hint_of_cells(protocol))
     if protocol.swept:
         _check_names("cells", cells or {}, list(protocol.swept), ": other options have one value")
     else:
@@ -473,8 +476,15 @@ def problem_of(
     described = [replace(settings, **cell.options).description() for cell in problems]
     if not described or any(described.count(values) > 1 for values in described):
         raise refusal("cells must be at least one, none of them twice", swept)
-    policies = protocol.policies or known_policies(env)
+    policies = default_policies(protocol.policies or known_policies(env), settings)
     return replace(protocol, policies=policies), settings, problems
+
+
+def _hint_of_cells(protocol: Protocol) -> str:
+    """Return which options the protocol gives the cells, for the end of a message."""
+    if not protocol.swept:
+        return ""
+    return f"; the cells differ in {' and '.join(protocol.swept)}"
 
 
 def _check_names(

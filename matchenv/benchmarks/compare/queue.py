@@ -1,7 +1,7 @@
 """Further results of the queue: groups of players, the front of wait and quality, long waits.
 
-With more than two seats, the tables also show who waits, whose games are even, and who pays, by
-band of true skill and by size of party.
+Further tables show who waits, whose games are even, and who pays, by band of true skill and by size
+of party.
 """
 
 from __future__ import annotations
@@ -206,6 +206,11 @@ class FurtherTable(NamedTuple):
     note: str
     records: str  # their name in ``tables``
     columns: list[Column]
+    of_teams: bool = False  # whether it only is for sides of several players
+
+    def is_for(self, side_size: int) -> bool:
+        """Return whether it is a table for sides of this size."""
+        return side_size > 1 or not self.of_teams
 
 
 POLICY = Column("policy", "{policy}")
@@ -229,7 +234,6 @@ FURTHER_TABLES = (
     FurtherTable(
         "Whose games are even",
         "Favourite wins: win probability of the side that beliefs favour; truly: under the true "
-        "skills; spread: standard deviation of the means within sides; true spread: of the true "
         "skills.",
         "bands",
         [
@@ -239,9 +243,19 @@ FURTHER_TABLES = (
             _mean(QUALITY, "true quality"),
             _mean("favourite", "favourite wins"),
             _mean("true_favourite", "truly"),
+        ],
+    ),
+    FurtherTable(
+        "Who plays together",
+        "Spread: standard deviation of the means within sides; true spread: of the true skills.",
+        "bands",
+        [
+            POLICY,
+            Column("players", "{group}"),
             _mean("spread", "spread", ".2f"),
             _mean("true_spread", "true spread", ".2f"),
         ],
+        of_teams=True,
     ),
     FurtherTable(
         "Who pays",
@@ -260,14 +274,16 @@ FURTHER_TABLES = (
 )
 
 
-def cell_text(comparison: Compared, cell: int) -> list[str]:
-    """Return the lines of the ``FURTHER_TABLES`` in a cell; none with two seats."""
-    if not comparison.settings.has_lobbies:
+def cell_text(comparison: Compared, cell: int, *, bands: bool) -> list[str]:
+    """Return the lines of the ``FURTHER_TABLES`` in a cell; with two seats only for ``bands``."""
+    if not comparison.settings.has_lobbies and not bands:
         return []
     load = comparison.cells[cell].name
     records = tables(comparison)
     lines = []
     for table in FURTHER_TABLES:
+        if not table.is_for(comparison.settings.side_size):
+            continue
         rows = [row for row in records[table.records] if row.load == load]
         lines += ["", *wrapped(f"{table.title}. {table.note}"), *text_table(table.columns, rows)]
     return lines
@@ -275,8 +291,9 @@ def cell_text(comparison: Compared, cell: int) -> list[str]:
 
 def tables(comparison: Compared) -> dict[str, list[Record]]:
     """Return further tables by name."""
-    further = {"groups": group_standings(comparison), "front": front_of(comparison.rows)}
-    if comparison.settings.has_lobbies:
-        further["bands"] = band_standings(comparison)
-        further["gaps"] = gap_standings(comparison)
-    return further
+    return {
+        "groups": group_standings(comparison),
+        "front": front_of(comparison.rows),
+        "bands": band_standings(comparison),
+        "gaps": gap_standings(comparison),
+    }

@@ -62,7 +62,7 @@ def games_needed(ours: Floats, theirs: Floats) -> Estimate:
     return Estimate(float(sample), float(np.std(resamples)), low, high)
 
 
-def cell_text(comparison: Compared, cell: int) -> list[str]:
+def cell_text(comparison: Compared, cell: int, *, bands: bool) -> list[str]:
     """Return the lines of further tables in a cell: none."""
     return []
 

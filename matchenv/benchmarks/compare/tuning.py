@@ -12,6 +12,7 @@ from matchenv.benchmarks.compare.queue import front_of
 from matchenv.envs import simulator_of
 from matchenv.evaluation.episode_table import EpisodeTable, play
 from matchenv.evaluation.estimates import Record, columns_of, estimate, paired_difference
+from matchenv.evaluation.protocols import default_policies
 from matchenv.evaluation.registry import ONE_PLAYER, QUEUE, expanded, family_of
 from matchenv.evaluation.seeds import TUNING
 from matchenv.evaluation.tables import Column, text_table
@@ -166,7 +167,7 @@ def run_tuning(
     run = run or RunOptions()
     protocol, settings, problems = problem_of(env, cells, env_kwargs)
     if policies is None:
-        policies = expanded(TRIED.get(env, protocol.policies))
+        policies = default_policies(expanded(TRIED.get(env, protocol.policies)), settings)
     plan, asked = plan_of(policies, settings, problems, episodes, seed, purpose=TUNING)
     measure = protocol.measure
     title = protocol.shown_of(simulator_of(settings))[measure].heading

@@ -38,7 +38,7 @@ def compare_section(result: Record, folder: Path) -> Section:
     columns = [Column("cell", "{title}"), *standing_columns(result.against, protocol, measures)]
     blocks.append(Block("All measures", table_of(columns, standings)))
     for table in FURTHER_TABLES:
-        if table.records in result:
+        if table.records in result and table.is_for(result.environment["side_size"]):
             columns = [Column("load", "{load}"), *table.columns]
             block = Block(table.title, table_of(columns, result[table.records]), table.note)
             blocks.append(block)

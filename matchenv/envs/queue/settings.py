@@ -29,6 +29,7 @@ from matchenv.runtime.checks import (
     as_share,
     refusal,
 )
+from matchenv.runtime.files import checksum
 
 # Upper limit of the arrival rate, for memory.
 BUSIEST = 100_000.0
@@ -73,8 +74,12 @@ def _as_patience(name: str, value: Any) -> float:
         raise refusal(rule, value) from None
 
 
-def _as_rates(name: str, value: Any) -> float | tuple[float, ...]:
-    """Return an arrival rate, or those of the ticks of a day."""
+def as_rates(name: str, value: Any) -> float | tuple[float, ...]:
+    """Return an arrival rate, or those of the ticks of a day.
+
+    Raises:
+        ValueError: for other values; the message begins with the name.
+    """
     rates = as_float_array(name, value)
     if rates.ndim == 0:
         return as_number(name, value, low=0.0, high=BUSIEST)
@@ -87,6 +92,12 @@ def _as_rates(name: str, value: Any) -> float | tuple[float, ...]:
     for rate in rates.tolist():
         day.append(as_number(name, rate, low=0.0, high=BUSIEST))
     return tuple(day)
+
+
+def day_name(rates: Sequence[float]) -> str:
+    """Return a short name of a day: its mean rate, and the beginning of a checksum of all rates."""
+    mean = sum(rates) / len(rates)
+    return f"day_{mean:g}_{checksum(list(rates))[:6]}"
 
 
 def _as_shares(name: str, value: Any) -> tuple[float, ...]:
@@ -139,7 +150,7 @@ class QueueSettings(GameOptions):
     )
     arrival_rate: float | Sequence[float] = option(
         1.0,
-        _as_rates,
+        as_rates,
         "mean number of parties who log on in a tick, from 0 to 100,000; also a sequence of the "
         "rates in the ticks of a day that repeats",
     )
@@ -235,6 +246,13 @@ class QueueSettings(GameOptions):
         if isinstance(self.arrival_rate, float):
             return (self.arrival_rate,)
         return tuple(self.arrival_rate)
+
+    @property
+    def rate_name(self) -> str:
+        """Name of the arrival rate in measures: ``rate_1``, or a ``day_name``."""
+        if isinstance(self.arrival_rate, float):
+            return f"rate_{self.arrival_rate:g}"
+        return day_name(self.rates)
 
     @property
     def side_beta(self) -> float:

@@ -2,12 +2,14 @@
 
 import itertools
 import math
+from functools import cache
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import settings
 from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from refusals import refusals
 
 from matchenv import MatchmakingQueueEnv, MatchmakingQueueVectorEnv
@@ -23,14 +25,15 @@ CLOSED: dict[str, Any] = {
 }  # fmt: skip
 
 
+@cache
 def fits_sides(sizes: tuple[int, ...], free: tuple[int, ...]) -> bool:
     """Return whether parties fit into sides with free seats, by trying every side for each."""
     if not sizes:
         return True
     for side, seats in enumerate(free):
         if sizes[0] <= seats:
-            left = (*free[:side], seats - sizes[0], *free[side + 1 :])
-            if fits_sides(sizes[1:], left):
+            left = sorted((*free[:side], seats - sizes[0], *free[side + 1 :]))
+            if fits_sides(sizes[1:], tuple(left)):
                 return True
     return False
 
@@ -400,30 +403,159 @@ PARAMETERS = st.fixed_dictionaries(
         "capacity": st.integers(2, 9),
         "tau": st.sampled_from([0.0, 0.2]),
         "draw_margin": st.sampled_from([0.0, 0.5]),
-        "wait": st.sampled_from([0.02, 0.3]),
     }
 )
 
 
-@settings(max_examples=8, deadline=None, derandomize=True)
-@given(options=PARAMETERS, seed=st.integers(0, 2**32))
-def test_parties_are_never_split_or_in_two_places(options: dict[str, Any], seed: int) -> None:
-    num_sides, side_size = options.pop("shape")
-    wait = options.pop("wait")
-    largest = min(side_size, 3)
-    env = MatchmakingQueueVectorEnv(
-        3, num_sides=num_sides, side_size=side_size, party_sizes=[1 / largest] * largest,
-        horizon=40, **options,
-    )  # fmt: skip
-    rng = np.random.default_rng(seed)
-    infos = env.reset(seed=seed)[1]
-    for _ in range(60):
-        conserved(env, infos)
-        masks = env.action_masks()
-        actions = 1 + (rng.random(3) * masks[:, 1:].sum(axis=1)).astype(np.int64)
-        actions = np.where((rng.random(3) < wait) | ~masks[:, 1], 0, actions)
-        observations, *_, infos = env.step(actions)
+class QueuesOfParties(RuleBasedStateMachine):
+    """Three queues, in which hypothesis chooses who joins which lobby."""
+
+    @initialize(options=PARAMETERS, seed=st.integers(0, 2**32))
+    def start(self, options: dict[str, Any], seed: int) -> None:
+        options = options.copy()
+        num_sides, side_size = options.pop("shape")
+        largest = min(side_size, 3)
+        self.env = MatchmakingQueueVectorEnv(
+            3, num_sides=num_sides, side_size=side_size, party_sizes=[1 / largest] * largest,
+            horizon=40, invalid_action="error", **options,
+        )  # fmt: skip
+        self.rng = np.random.default_rng(seed)
+        self.infos = self.env.reset(seed=seed)[1]
+        self.over = np.zeros(3, dtype=bool)
+        # Members of each party by its number, in the current run of each queue.
+        self.members: list[dict[int, list[int]]] = [{}, {}, {}]
+
+    def step(self, actions: list[int]) -> None:
+        """Step all queues; a run that was over begins anew instead."""
+        for row in np.flatnonzero(self.over).tolist():
+            self.members[row] = {}
+        observations, *_, self.over, self.infos = self.env.step(np.array(actions))
         assert np.isfinite(observations).all()
+
+    def nearest(self) -> list[int]:
+        """Return the actions that add the nearest candidate, or 0 where there is none."""
+        return self.env.action_masks()[:, 1].astype(int).tolist()
+
+    def rows_with_a_choice(self) -> list[int]:
+        """Return the queues whose runs go on and whose lobby has a candidate."""
+        rows: list[int] = np.flatnonzero(self.env.action_masks()[:, 1] & ~self.over).tolist()
+        return rows
+
+    @precondition(lambda self: self.rows_with_a_choice())
+    @rule(data=st.data())
+    def join(self, data: st.DataObject) -> None:
+        """Add a candidate to the lobby of one queue, and the nearest ones to the others."""
+        row = data.draw(st.sampled_from(self.rows_with_a_choice()))
+        before = self.env.waiting_parties(row)
+        candidate = data.draw(st.integers(0, before.candidates.size - 1))
+        actions = self.nearest()
+        actions[row] = 1 + candidate
+        self.step(actions)
+        lobby = before.party[before.lobby].tolist()
+        lobby.append(int(before.party[before.candidates[candidate]]))
+        after = self.env.waiting_parties(row)
+        if self.infos["match_quality"][row] > 0.0:
+            assert before.size[before.candidates[candidate]] == before.free_seats
+            numbers = self.infos["parties"][row]
+            assert sorted(numbers[numbers != NOBODY].tolist()) == sorted(lobby)
+            if after.tick == before.tick:
+                assert not set(lobby) & set(after.party.tolist())
+        elif after.tick == before.tick:
+            # The lobby is open, or nobody fits it and another party founds one.
+            is_open = after.party[after.lobby].tolist() == lobby
+            assert is_open or after.party[after.focal] != lobby[0]
+            assert set(lobby) <= set(after.party.tolist())
+
+    @precondition(lambda self: self.rows_with_a_choice())
+    @rule(data=st.data())
+    def dissolve(self, data: st.DataObject) -> None:
+        """Dissolve the lobby of one queue: its parties keep their places in the line."""
+        row = data.draw(st.sampled_from(self.rows_with_a_choice()))
+        before = self.env.waiting_parties(row)
+        actions = self.nearest()
+        actions[row] = 0
+        self.step(actions)
+        after = self.env.waiting_parties(row)
+        if after.tick == before.tick:
+            assert after.party.tolist() == before.party.tolist()
+            assert after.lobby.size == 1
+            assert after.focal > before.focal
+
+    @rule(data=st.data())
+    def choose_what_is_forbidden(self, data: st.DataObject) -> None:
+        """Choose a forbidden action in one queue: nothing changes in any."""
+        forbidden = np.argwhere(~self.env.action_masks() & ~self.over[:, np.newaxis]).tolist()
+        if not forbidden:
+            return
+        row, action = data.draw(st.sampled_from(forbidden))
+        before = [self.env.waiting_parties(queue) for queue in range(3)]
+        actions = self.nearest()
+        actions[row] = action
+        with pytest.raises(ValueError, match="action"):
+            self.env.step(np.array(actions))
+        for queue, waiting in enumerate(before):
+            after = self.env.waiting_parties(queue)
+            for name in ("party", "lobby", "candidates", "waited", "mu"):
+                np.testing.assert_array_equal(getattr(after, name), getattr(waiting, name))
+
+    @rule(steps=st.integers(1, 5), wait=st.sampled_from([0.02, 0.3]))
+    def play(self, steps: int, wait: float) -> None:
+        """Step all queues several times with random actions."""
+        for _ in range(steps):
+            candidates = self.env.action_masks()[:, 1:].sum(axis=1)
+            actions = 1 + (self.rng.random(3) * candidates).astype(np.int64)
+            waits = (self.rng.random(3) < wait) | (candidates == 0)
+            self.step(np.where(waits, 0, actions).tolist())
+
+    @invariant()
+    def everything_is_conserved(self) -> None:
+        conserved(self.env, self.infos)
+
+    @invariant()
+    def parties_keep_their_members(self) -> None:
+        for row in range(3):
+            waiting = self.env.waiting_parties(row)
+            members = self.members[row]
+            numbers = waiting.party.tolist()
+            for number, size, players in zip(numbers, waiting.size, waiting.member, strict=True):
+                party = players[:size].tolist()
+                assert NOBODY not in party
+                assert (players[size:] == NOBODY).all()
+                assert members.setdefault(number, party) == party
+
+    @invariant()
+    def masks_allow_the_nearest_parties_that_fit(self) -> None:
+        config = self.env.settings
+        masks = self.env.action_masks()
+        for row in range(3):
+            waiting = self.env.waiting_parties(row)
+            count = waiting.candidates.size
+            allowed = np.arange(config.capacity) <= count
+            np.testing.assert_array_equal(masks[row], allowed)
+            if waiting.focal == NOBODY or count == 0:
+                continue
+            lobby = waiting.size[waiting.lobby].tolist()
+            fits = []
+            for party in range(waiting.size.size):
+                sizes = sorted([*lobby, int(waiting.size[party])], reverse=True)
+                is_other = party not in waiting.lobby
+                free = (config.side_size,) * config.num_sides
+                fits.append(is_other and fits_sides(tuple(sizes), free))
+            expected = np.flatnonzero(fits)
+            assert count == min(expected.size, config.num_candidates)
+            assert set(waiting.candidates) <= set(expected)
+            means = waiting.mu / waiting.size
+            mean = waiting.mu[waiting.lobby].sum() / waiting.lobby_size
+            gaps = np.abs(means - mean)
+            left_out = np.setdiff1d(expected, waiting.candidates)
+            assert (np.diff(gaps[waiting.candidates]) >= -1e-9).all()
+            assert gaps[left_out].min(initial=math.inf) >= gaps[waiting.candidates].max() - 1e-9
+
+
+TestQueuesOfParties = QueuesOfParties.TestCase
+QueuesOfParties.TestCase.settings = settings(
+    max_examples=12, stateful_step_count=30, deadline=None, derandomize=True
+)
 
 
 def test_littles_law_by_size_of_party() -> None:
