@@ -1,4 +1,4 @@
-"""What foresight of all arrivals could add: ``python -m matchenv.benchmarks.hindsight``.
+"""What foresight of arrivals could add: ``python -m matchenv.benchmarks.hindsight``.
 
 The planner ``matching`` plays runs of ``MatchmakingQueue-v0``, and the visits of parties to the
 queue are recorded. Who is there when, with which belief and how much patience, stays as in these
@@ -44,8 +44,11 @@ from matchenv.evaluation.rollout import Decisions, begin_for
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.evaluation.visits import recording_simulator
 from matchenv.runtime.arrays import Floats, Integers
-from matchenv.runtime.checks import as_integer
+from matchenv.runtime.checks import as_integer, refusal
 from matchenv.runtime.random import uniform
+
+# Sets of parties that are compared with each newest visit, at most.
+MOST_SETS = 200_000
 
 # The bound is computed up to this share.
 TOLERANCE = 1e-4
@@ -59,6 +62,11 @@ WINDOW = 100
 NEAR = 20
 GAP = 0.003
 MOST_NODES = 1
+
+# Rows of the table; all are totals minus those of ``matching``.
+FOUND = "hindsight, lobbies found"
+BOUND = "hindsight, upper bound"
+TRUE_BOUND = "told true skills, upper bound"
 
 
 class Visits(NamedTuple):
@@ -181,8 +189,7 @@ def possible_lobbies(settings: QueueSettings, visits: Visits, reach: int) -> Lob
     """
     seats = settings.num_seats
     table = packing_table(settings.side_size, settings.num_sides)
-    most = sum(math.comb(reach - 1, others) for others in range(1, seats))
-    window = new_window(settings, most)
+    window = new_window(settings, sets_with_newest(reach, seats))
     no_gaps, no_variances = neighbours(np.zeros(0), np.zeros(0), settings.constants)
     found = []
     values = []
@@ -220,6 +227,11 @@ def possible_lobbies(settings: QueueSettings, visits: Visits, reach: int) -> Lob
     names.sort(axis=1)
     is_twice = ((names[:, 1:] == names[:, :-1]) & (names[:, 1:] != NOBODY)).any(axis=1)
     return Lobbies(lobbies.visits[~is_twice], lobbies.values[~is_twice])
+
+
+def sets_with_newest(reach: int, seats: int) -> int:
+    """Return the number of sets of at most S of ``reach`` parties that contain the newest one."""
+    return sum(math.comb(reach - 1, others) for others in range(1, seats))
 
 
 def visits_of(masks: Integers, parties: Integers, seats: int) -> Integers:
@@ -266,6 +278,8 @@ def bound_of(lobbies: Lobbies, num_visits: int) -> tuple[float, Floats]:
 
     Source: column generation, see Desaulniers, Desrosiers, Solomon (2005).
     """
+    if lobbies.values.size == 0:
+        return 0.0, lobbies.values
     prices = np.zeros(num_visits + 1)  # the last one is that of NOBODY
     columns = best_of_newest(lobbies, lobbies.values, ADDED)
     while True:
@@ -280,10 +294,11 @@ def bound_of(lobbies: Lobbies, num_visits: int) -> tuple[float, Floats]:
         highest = np.zeros(num_visits)
         np.maximum.at(highest, lobbies.visits[:, 0], gains)
         bound = float(prices.sum() + highest.sum())
-        if highest.sum() <= TOLERANCE * bound:
-            return bound, gains
         added = best_of_newest(lobbies, gains, ADDED)
-        columns = np.union1d(columns, added[gains[added] > 0.0])
+        added = np.setdiff1d(added[gains[added] > 0.0], columns)
+        if highest.sum() <= TOLERANCE * bound or added.size == 0:
+            return bound, gains
+        columns = np.concatenate((columns, added))
 
 
 def packed(lobbies: Lobbies, gains: Floats, num_visits: int) -> Integers:
@@ -395,33 +410,37 @@ def run_hindsight(settings: QueueSettings, runs: int, seed: int, reach: int) -> 
         runs: number of runs, at least 2.
         seed: of the first run; each further one has the next.
         reach: number of parties that are compared for a lobby, from 2 to 62.
+
+    Raises:
+        ValueError: for bad numbers, or a reach that is too large for so many seats.
     """
     as_integer("runs", runs, 2)
     as_integer("reach", reach, 2, LONGEST_WINDOW)
+    sets = sets_with_newest(reach, settings.num_seats)
+    if sets > MOST_SETS:
+        rule = f"reach must be smaller for {settings.num_seats} seats ({MOST_SETS:,} sets at most)"
+        raise refusal(rule, reach)
     rows = []
     for run in range(runs):
         rows.append(compared(settings, seed + run, reach))
     of = {name: np.array([row[name] for row in rows]) for name in rows[0]}
-    table = []
-    for title, believed, true in (
-        ("matching", "matching", "true_matching"),
-        ("hindsight, lobbies found, minus matching", "found", "true_found"),
-        ("hindsight, upper bound, minus matching", "bound", ""),
-        ("hindsight told the true skills, upper bound", "", "true_bound"),
-    ):
-        row = {"title": title, "believed": "", "true": ""}
-        if believed:
-            row["believed"] = f"{estimate(of[believed]):.1f}"
-        if true:
-            row["true"] = f"{estimate(of[true]):.1f}"
-        table.append(row)
+    mean = {name: f"{estimate(values):.1f}" for name, values in of.items()}
+    table = [
+        {"title": "matching", "believed": mean["matching"], "true": mean["true_matching"]},
+        {"title": FOUND, "believed": mean["found"], "true": mean["true_found"]},
+        {"title": BOUND, "believed": mean["bound"], "true": ""},
+        {"title": TRUE_BOUND, "believed": "", "true": mean["true_bound"]},
+    ]
     columns = [
         Column("total of a run", "{title}"),
         Column("believed quality", "{believed}"),
         Column("true quality", "{true}"),
     ]
     present = int(of["present"].max())
-    title = f"{runs} runs from seed {seed}; at most {present} parties at once, {reach} compared"
+    title = (
+        f"{runs} runs from seed {seed}; hindsight minus matching; at most {present} parties can be "
+        f"present at once, {reach} are compared"
+    )
     return "\n".join([title, *text_table(columns, table)])
 
 
