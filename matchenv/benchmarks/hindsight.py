@@ -26,6 +26,7 @@ from matchenv.baselines.queue.lobbies import (
     neighbours,
     new_window,
 )
+from matchenv.envs.core.episodes import Episodes
 from matchenv.envs.queue.dynamics import geometric
 from matchenv.envs.queue.games import joint_index
 from matchenv.envs.queue.lobby import (
@@ -40,7 +41,7 @@ from matchenv.envs.queue.settings import QueueSettings
 from matchenv.envs.queue.state import NOBODY
 from matchenv.evaluation.estimates import estimate
 from matchenv.evaluation.protocols import LOADS
-from matchenv.evaluation.rollout import Decisions, begin_for
+from matchenv.evaluation.rollout import Decisions
 from matchenv.evaluation.tables import Column, text_table
 from matchenv.evaluation.visits import recording_simulator
 from matchenv.runtime.arrays import Floats, Integers
@@ -120,11 +121,12 @@ class Lobbies(NamedTuple):
 def record_run(settings: QueueSettings, seed: int) -> tuple[Visits, Earned]:
     """Play a run with ``matching``, and return its visits and what it earned."""
     policy = MaximumWeightMatching()
-    episodes = begin_for(policy, settings, [seed], recording_simulator)
+    simulator = recording_simulator(settings)
+    episodes = Episodes.of_seeds(simulator, [seed])
     for _ in Decisions(policy).steps(episodes):
         pass
-    ended = episodes.simulator.taken_visits(episodes.state)
-    waiting = episodes.simulator.waiting_parties(episodes.state, 0, truth=True)
+    ended = simulator.taken_visits(episodes.state)
+    waiting = simulator.waiting_parties(episodes.state, 0, truth=True)
     key = episodes.state.clock["key"][0]
 
     # A visit of a party has a row for each member, one after the other.
@@ -236,7 +238,7 @@ def sets_with_newest(reach: int, seats: int) -> int:
 
 def visits_of(masks: Integers, parties: Integers, seats: int) -> Integers:
     """Return the visits of lobbies, shape (L, S), from their bits; see ``Lobbies``."""
-    visits = np.full((masks.size, seats), NOBODY, dtype=np.int32)
+    visits = np.full((masks.size, seats), NOBODY, dtype=np.int64)
     column = np.zeros(masks.size, dtype=np.int64)
     for bit, party in enumerate(parties.tolist()):
         holds = np.flatnonzero((masks >> bit) & 1)
