@@ -1,10 +1,10 @@
 """What foresight of arrivals could add: ``python -m matchenv.benchmarks.hindsight``.
 
 The planner ``matching`` plays runs of ``MatchmakingQueue-v0``, and the visits of parties to the
-queue are recorded. Who is there when, with which belief and how much patience, stays as in these
-runs. Then disjoint lobbies of the same visits are chosen with all of them known. The linear
-relaxation of this set packing bounds from above what the compared lobbies of these visits could
-earn, and integer programs find lobbies that attain most of it. See docs/stock_agents.md.
+queue are recorded. The times, beliefs and patience of all visits stay as in these runs. Then
+disjoint lobbies of the same visits are chosen with all of them known. The linear relaxation of
+this set packing is an upper bound of what the compared lobbies of these visits could earn, and
+integer programs find lobbies that attain most of it. See docs/stock_agents.md.
 """
 
 from __future__ import annotations

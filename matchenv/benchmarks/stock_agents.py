@@ -40,8 +40,10 @@ COMPARISON_SEED = 20261130
 SIZE = (6.0, 3.2)  # of a figure, in inches
 FONT_SIZE = 9.0  # in points
 DOTS = 150  # per inch
-# Learning curves start far below the baselines, which would flatten the rest.
-LOWEST = {ONE_PLAYER: -12.0, QUEUE: -400.0}
+# Learning curves start far below the baselines, which would flatten the rest. In the queue, the
+# axis goes down to so many times the worst end of a curve.
+LOWEST_OF_ONE_PLAYER = -12.0
+DEPTH = 6.0
 
 
 class Problem(NamedTuple):
@@ -303,13 +305,20 @@ def figure_of(
     figure, axes = figures.new_figure(1, 1, SIZE)
     panel = axes[0, 0]
     panel.axhline(0.0, color="#7a7a7a", linewidth=1.0, label=problem.rivals[0])
+    lowest = 0.0
+    worst_end = 0.0
     for training, (colour, line, _) in zip(trainings, figures.LINES, strict=False):
         runs = read_runs(folders_of(training, out, seeds))
         (curves,) = curves_of(runs, problem.measure).values()
         middle, low, high = middle_of(curves)
         panel.plot(curves.index, middle, color=colour, linestyle=line, label=training.title)
         panel.fill_between(curves.index, low, high, color=colour, alpha=0.2, linewidth=0.0)
-    panel.set_ylim(bottom=LOWEST[problem.environment])
+        lowest = min(lowest, float(low.min()))
+        worst_end = min(worst_end, float(low[-1]))
+    bottom = LOWEST_OF_ONE_PLAYER
+    if problem.load is not None:
+        bottom = max(1.1 * lowest, DEPTH * worst_end)
+    panel.set_ylim(bottom=bottom)
     panel.set(xlabel=problem.steps, ylabel=problem.axis)
     panel.legend(loc="lower right")
     return figure
