@@ -78,8 +78,8 @@ class Problem(NamedTuple):
         if self.load is None:
             return {}
         options: dict[str, Any] = {"arrival_rate": LOADS[self.load]}
-        if self.options:
-            settings = QueueSettings.checked(**self.options, **options)
+        settings = QueueSettings.checked(**self.options, **options)
+        if settings != QueueSettings():
             options["usual_quality"] = usual_quality(settings)
         for name, value in self.options.items():
             options[name] = [value] if isinstance(value, list) else value
