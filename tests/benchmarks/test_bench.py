@@ -161,7 +161,7 @@ def test_scores_in_files_follow_from_the_totals(typed: Any, monkeypatch: Any) ->
 def test_the_leaderboard_of_the_page_equals_its_file() -> None:
     entries = json.loads(Path(benchmark.__file__).with_name("leaderboard.json").read_text())
     entries.sort(key=lambda entry: -entry["score"]["value"])
-    rows = re.findall(r"^\| (\S+) \|(.*)\| (\d+) \| (\d+) \|$", PAGE.read_text(), re.M)
+    rows = re.findall(r"^\| ([^|]+?) \|(.*)\| (\d+) \| (\d+) \|$", PAGE.read_text(), re.M)
     assert {entry["protocol"] for entry in entries} == {"matchenv-bench-v1"}
     for entry, (method, scores, runs, refused) in zip(entries, rows, strict=True):
         assert method == entry["method"]
