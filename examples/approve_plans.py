@@ -3,10 +3,9 @@
 The planner proposes lobbies that fill games, with reservations so low that it proposes too many.
 The agent approves a lobby, whose game begins, or dissolves it, so that its founder waits this tick.
 
-    python -m examples.approve_plans --side-size 2 --party-sizes .7 .3 --arrival-rate 0.2 \
-        --out runs/approver.zip
+    python -m examples.approve_plans --out runs/approver.zip
     matchenv compare --env MatchmakingQueue-v0 --env-kwargs side_size=2 'party_sizes=[.7,.3]' \
-        --load thin --policy examples.approve_plans:Approver:file=runs/approver.zip --against priced
+        --policy examples.approve_plans:Approver:file=runs/approver.zip priced --load middle
 
 See docs/stock_agents.md.
 """
@@ -48,7 +47,7 @@ class Notes(NamedTuple):
 class Proposals(PricedMatching):
     """Propose lobbies, and describe each one by a few numbers."""
 
-    def __init__(self, reservation: float = 0.5, fall: float = 0.0235) -> None:
+    def __init__(self, reservation: float = 0.2, fall: float = 0.0235) -> None:
         super().__init__(reservation, fall)
         self.notes: dict[int, Notes] = {}
 
@@ -200,7 +199,7 @@ class Approver:
         reservation: of the proposals, as in its training.
     """
 
-    def __init__(self, file: str, reservation: float = 0.5) -> None:
+    def __init__(self, file: str, reservation: float = 0.2) -> None:
         self.model = MaskablePPO.load(file, device="cpu")
         self.proposals = Proposals(reservation)
 
@@ -216,10 +215,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--side-size", type=int, default=2)
     parser.add_argument("--party-sizes", type=float, nargs="+", default=[0.7, 0.3])
-    parser.add_argument("--arrival-rate", type=float, default=0.2)
+    parser.add_argument("--arrival-rate", type=float, default=1.0)
     parser.add_argument("--timesteps", type=int, default=400_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--reservation", type=float, default=0.5)
+    parser.add_argument("--reservation", type=float, default=0.2)
     parser.add_argument("--out", required=True)
     options = parser.parse_args()
     problem: dict[str, Any] = {
