@@ -212,7 +212,9 @@ class Approver:
 
 def main() -> None:
     """Train an agent and save it."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--side-size", type=int, default=2)
     parser.add_argument("--party-sizes", type=float, nargs="+", default=[0.7, 0.3])
     parser.add_argument("--arrival-rate", type=float, default=1.0)
@@ -242,8 +244,10 @@ def main() -> None:
         seed=options.seed,
         device="cpu",
     )
+    print(f"learning from {options.timesteps:,} choices")
     model.learn(options.timesteps)
     model.save(options.out)
+    print(f"saved {options.out}")
 
 
 if __name__ == "__main__":

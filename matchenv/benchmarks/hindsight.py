@@ -451,8 +451,8 @@ def run_hindsight(
     ]
     present = int(of["present"].max())
     title = (
-        f"{runs} runs from seed {seed}; hindsight minus matching; at most {present} parties can be "
-        f"present at once, {reach} are compared"
+        f"{runs} runs from seed {seed}; hindsight minus matching; up to {present} parties are "
+        f"present at once, of whom up to {reach} are compared"
     )
     return "\n".join([title, *text_table(columns, table)])
 
@@ -471,21 +471,23 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--reach", type=int, default=30, help="parties compared for a lobby")
     parser.add_argument("--only-bounds", action="store_true", help="do not search for lobbies")
     arguments = parser.parse_args(words)
-    settings = QueueSettings(
-        arrival_rate=LOADS[arguments.load],
-        horizon=arguments.horizon,
-        side_size=arguments.side_size,
-        party_sizes=arguments.party_sizes,
-    )
-    print(
-        run_hindsight(
+    try:
+        settings = QueueSettings(
+            arrival_rate=LOADS[arguments.load],
+            horizon=arguments.horizon,
+            side_size=arguments.side_size,
+            party_sizes=arguments.party_sizes,
+        )
+        text = run_hindsight(
             settings,
             arguments.runs,
             arguments.seed,
             arguments.reach,
             only_bounds=arguments.only_bounds,
         )
-    )
+    except ValueError as error:
+        parser.error(str(error))
+    print(text)
 
 
 if __name__ == "__main__":

@@ -377,8 +377,11 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS, help="of each training")
     parser.add_argument("--workers", type=int, default=1, help="processes that train")
     arguments = parser.parse_args(words)
-    as_integer("workers", arguments.workers, 1)
-    seeds = [as_integer("seeds", seed, 0) for seed in arguments.seeds]
+    try:
+        as_integer("workers", arguments.workers, 1)
+        seeds = [as_integer("seeds", seed, 0) for seed in arguments.seeds]
+    except ValueError as error:
+        parser.error(str(error))
     print(run_stock_agents(arguments.out, arguments.only, seeds=seeds, workers=arguments.workers))
 
 

@@ -242,9 +242,10 @@ def _names_of_lobby(waiting: WaitingParties) -> list[str]:
         return []
     founder = waiting.focal
     ticks = counted(int(waiting.waited[founder]), "tick")
+    players = counted(int(waiting.size[founder]), "player")
     seats = f"{waiting.lobby_size} of {waiting.settings.num_seats} seats taken"
     return [
-        f"founder: party {waiting.party[founder]} of {waiting.size[founder]}, {ticks}",
+        f"founder: party {waiting.party[founder]} ({players}), waited {ticks}",
         f"parties that joined: {waiting.lobby.size - 1}, {seats}",
     ]
 

@@ -190,7 +190,8 @@ class MatchmakingQueueEnv(ScalarEnv, settings=QueueSettings, simulator=QueueSimu
     players who left the queue). `waiting` and `playing` are current numbers of players.
     `match_quality` and `true_match_quality` describe the game that the step began, else 0.
     `action_mask` and `invalid_action` are described above. `queued = matched_players + abandoned +
-    waiting` always holds.
+    waiting` always holds. The mask is an array: `json.dumps(info, default=np.ndarray.tolist)` also
+    writes it.
 
     With more than two players in a game, `win_probability` and `true_win_probability`, shape (k,),
     are each side's probabilities to beat all others in the game that the step began, under the
