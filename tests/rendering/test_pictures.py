@@ -534,7 +534,7 @@ def test_the_open_lobby_and_the_last_split_are_shown(truth: bool) -> None:
         in_lobby += waiting.member_mu[party, : waiting.size[party]].tolist()
     assert dots_at(chart, 2.0) == sorted(in_lobby)
     founder, joined = rendered.scene.highlighted
-    assert f"party {waiting.party[waiting.focal]} of {waiting.size[waiting.focal]}" in founder
+    assert f"party {waiting.party[waiting.focal]} ({waiting.size[waiting.focal]} player" in founder
     assert f"{waiting.lobby_size} of 6 seats" in joined
     sides = [dots_at(chart, 1.0), dots_at(chart, 0.0)]
     means = rendered.env.simulator.means_in_games(rendered.state, 0)[-1]
