@@ -74,7 +74,8 @@ def assert_same_outputs(stored: Any, fresh: Any) -> None:
         most_pixels = 0.1
     scale = max(abs(numbers), default=0.0) if trained else abs(numbers)
     # The last digit shown can be rounded the other way.
-    last_digits = [10.0 ** -len(number.partition(".")[2]) for number in NUMBER.findall(text)]
+    decimals = [len(number.partition(".")[2]) for number in NUMBER.findall(text)]
+    last_digits = 10.0 ** -np.array(decimals, dtype=float)
     assert (abs(fresh_numbers - numbers) <= relative * scale + last_digits).all(), fresh_text
     for picture, fresh_picture in zip(pictures, fresh_pictures, strict=True):
         assert fresh_picture.shape == picture.shape
