@@ -54,11 +54,12 @@ class Proposals(PricedMatching):
     def plan(self, waiting: WaitingParties) -> list[Any]:
         """Return the planned lobbies, and keep their numbers."""
         lobbies = [np.asarray(lobby) for lobby in super().plan(waiting)]
+        qualities = [waiting.quality_of(lobby.tolist()) for lobby in lobbies]
         numbers = np.zeros((waiting.mu.size, OF_LOBBY + OF_QUEUE), dtype=np.float32)
-        numbers[:, OF_LOBBY:] = numbers_of_queue(waiting, lobbies)
+        numbers[:, OF_LOBBY:] = numbers_of_queue(waiting, qualities)
         prices = self.prices(waiting)
-        for lobby in lobbies:
-            numbers[lobby, :OF_LOBBY] = numbers_of_lobby(waiting, lobby, prices)
+        for lobby, quality in zip(lobbies, qualities, strict=True):
+            numbers[lobby, :OF_LOBBY] = numbers_of_lobby(waiting, lobby, quality, prices)
         self.notes[waiting.run] = Notes(waiting.party, waiting.size, numbers)
         return lobbies
 
@@ -88,7 +89,10 @@ class Proposals(PricedMatching):
 
 
 def numbers_of_lobby(
-    waiting: WaitingParties, lobby: NDArray[np.int64], prices: NDArray[np.float64]
+    waiting: WaitingParties,
+    lobby: NDArray[np.int64],
+    quality: float,
+    prices: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return quality, waits, distances from the middle and doubts of a lobby, each about 1."""
     population = waiting.settings.population
@@ -98,7 +102,6 @@ def numbers_of_lobby(
     distance = np.abs(mean - population.mean) / population.deviation
     doubt = waiting.sigma[lobby] / np.sqrt(size) / population.deviation
     wait = np.log1p(waiting.waited[lobby])
-    quality = waiting.quality_of(lobby.tolist())
     return np.array(
         [
             1.0,
@@ -116,13 +119,10 @@ def numbers_of_lobby(
     )
 
 
-def numbers_of_queue(
-    waiting: WaitingParties, lobbies: list[NDArray[np.int64]]
-) -> NDArray[np.float64]:
-    """Return numbers of the whole queue, each about 1."""
+def numbers_of_queue(waiting: WaitingParties, qualities: list[float]) -> NDArray[np.float64]:
+    """Return numbers of the whole queue and of the qualities of all proposals, each about 1."""
     settings = waiting.settings
     players = waiting.size.sum()
-    qualities = [waiting.quality_of(lobby.tolist()) for lobby in lobbies]
     mean_quality = 0.0
     if qualities:
         mean_quality = float(np.mean(qualities))
@@ -130,7 +130,7 @@ def numbers_of_queue(
         [
             np.log1p(players) - 2.0,
             np.log(waiting.playing / settings.game_length + 0.1),
-            len(lobbies) * settings.num_seats / max(players, 1),
+            len(qualities) * settings.num_seats / max(players, 1),
             mean_quality,
             np.log1p(waiting.waited.mean()),
             waiting.size @ waiting.waited / 50.0,

@@ -276,19 +276,19 @@ def rows_of(
     out: Path,
     seeds: Sequence[int],
 ) -> Iterator[dict[str, str]]:
-    """Yield a row of the table for each agent and rival: its title, games, and cells by name."""
+    """Yield a row of the table for each agent and rival: title, training length, cells by name."""
     measure = comparison.protocol.measure
     first = problem.rivals[0]
     for training in trainings:
         runs = [str(folder) for folder in folders_of(training, out, seeds)]
-        row = {"agent": training.title, "games": f"{training.run_config().timesteps:,}"}
+        row = {"agent": training.title, problem.steps: f"{training.run_config().timesteps:,}"}
         for number, cell in enumerate(comparison.cells):
             against = comparison.values(measure, number, first)
             values = np.array([comparison.values(measure, number, run) for run in runs])
             row[name_of(cell)] = f"{over_runs(values - against):+.2f}"
         yield row
     for rival in problem.rivals:
-        row = {"agent": f"`{rival}`", "games": "-"}
+        row = {"agent": f"`{rival}`", problem.steps: "-"}
         for number, cell in enumerate(comparison.cells):
             if rival == first:
                 mean = comparison.values(measure, number, rival).mean()

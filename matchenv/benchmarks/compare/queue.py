@@ -214,6 +214,7 @@ class FurtherTable(NamedTuple):
 
 
 POLICY = Column("policy", "{policy}")
+BAND = (POLICY, Column("players", "{group}"))
 
 FURTHER_TABLES = (
     FurtherTable(
@@ -222,8 +223,7 @@ FURTHER_TABLES = (
         "at the end: share of all visits that began.",
         "bands",
         [
-            POLICY,
-            Column("players", "{group}"),
+            *BAND,
             _mean("wait", "wait", ".2f"),
             Column("median", lambda row: or_dash("{:.0f}", row.median_wait)),
             Column("95 %", lambda row: or_dash("{:.0f}", row.long_wait)),
@@ -237,8 +237,7 @@ FURTHER_TABLES = (
         "skills.",
         "bands",
         [
-            POLICY,
-            Column("players", "{group}"),
+            *BAND,
             _mean("match_quality", "quality"),
             _mean(QUALITY, "true quality"),
             _mean("favourite", "favourite wins"),
@@ -250,8 +249,7 @@ FURTHER_TABLES = (
         "Spread: standard deviation of the means within sides; true spread: of the true skills.",
         "bands",
         [
-            POLICY,
-            Column("players", "{group}"),
+            *BAND,
             _mean("spread", "spread", ".2f"),
             _mean("true_spread", "true spread", ".2f"),
         ],
